@@ -1,0 +1,6 @@
+"""`python -m npulens`."""
+
+from npulens.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What is known about the NPU: rules, their wording, and the findings and fixes they lead to."""

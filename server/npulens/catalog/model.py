@@ -1,0 +1,176 @@
+"""The vocabulary of an analysis: rules, findings, fixes and edits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Literal, NamedTuple
+
+from npulens.text.spans import Span
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+
+class LocalizedText(NamedTuple):
+    """One wording in each language npulens speaks."""
+
+    en: str
+    zh: str
+
+    def in_language(self, language: Language) -> str:
+        return self.zh if language == "zh" else self.en
+
+
+class Severity(str, Enum):
+    """How much a finding matters, strongest first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    HINT = "hint"
+
+
+class Applicability(str, Enum):
+    """Who may apply a fix: `safe` keeps every result, `unsafe` must be read, `manual` has no edit."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    MANUAL = "manual"
+
+
+class MigrationStyle(str, Enum):
+    """What migrated code looks like.
+
+    `npu` names the NPU, `device-agnostic` asks PyTorch for the accelerator, `runtime-shim` keeps
+    CUDA names and imports `torch_npu.contrib.transfer_to_npu`.
+    """
+
+    NPU = "npu"
+    DEVICE_AGNOSTIC = "device-agnostic"
+    RUNTIME_SHIM = "runtime-shim"
+
+
+class TorchVersion(NamedTuple):
+    """A PyTorch release line, such as 2.8; torch_npu releases carry the same numbers."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the code shall run on, and how it shall look."""
+
+    torch_version: TorchVersion = TorchVersion(2, 8)
+    style: MigrationStyle = MigrationStyle.NPU
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A piece of code that breaks a rule and, where a fix exists, what the fix makes of it."""
+
+    before: str
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing npulens looks for.
+
+    `message` is a template over the arguments of a finding; `explanation` says why it matters and
+    what to do, in Markdown.
+    """
+
+    code: str
+    name: str
+    family: str
+    severity: Severity
+    message: LocalizedText
+    explanation: LocalizedText
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """The page that explains the rule."""
+        return f"https://npulens.readthedocs.io/rules/{self.code}"
+
+
+class Edit(NamedTuple):
+    """Replace the text of `span` by `replacement`; an empty span inserts."""
+
+    span: Span
+    replacement: str
+
+    def shifted(self, distance: int) -> "Edit":
+        return Edit(self.span.shifted(distance), self.replacement)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to repair a finding.
+
+    Attributes:
+        title: What the fix does, in the words of a menu entry.
+        applicability: Whether it may be applied without reading; never `manual`.
+        edits: Non-overlapping edits.
+        style: The migration style it serves.
+        isolation: Of all fixes of one document with the same non-empty value only one is applied
+            in a pass, because the first may make the others needless.
+        imports: A module the result needs at module level ("torch_npu"), or empty; the edit for
+            it is added when the fix is bound to a document.
+    """
+
+    title: LocalizedText
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+    style: MigrationStyle = MigrationStyle.NPU
+    isolation: str = ""
+    imports: str = ""
+
+    def shifted(self, distance: int) -> "Fix":
+        return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule broken at a place.
+
+    Attributes:
+        rule: The rule.
+        span: The exact text at fault.
+        arguments: Values for the rule's message template.
+        note: What else is true of this very symbol, or `None`.
+        fixes: Ways to repair it, the preferred one first.
+    """
+
+    rule: Rule
+    span: Span
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    note: LocalizedText | None = None
+    fixes: tuple[Fix, ...] = ()
+    severity: Severity | None = None
+
+    def shifted(self, distance: int) -> "Finding":
+        """The same finding in a text that has `distance` more code points before it."""
+        if not distance:
+            return self
+        return replace(
+            self,
+            span=self.span.shifted(distance),
+            fixes=tuple(fix.shifted(distance) for fix in self.fixes),
+        )
+
+    def message(self, language: Language) -> str:
+        """The finding in words."""
+        text = self.rule.message.in_language(language).format_map(self.arguments)
+        if self.note is None:
+            return text
+        note = self.note.in_language(language)
+        return f"{text} {note}" if language == "en" else f"{text}{note}"
+
+    @property
+    def effective_severity(self) -> Severity:
+        return self.severity or self.rule.severity

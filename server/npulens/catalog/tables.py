@@ -1,0 +1,117 @@
+"""The catalogue: every rule and every table of symbols, ready to look things up in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from npulens.catalog.model import Applicability, LocalizedText, Rule, Severity, TorchVersion
+
+
+class Meaning(str, Enum):
+    """What a string argument stands for."""
+
+    DEVICE = "device"
+    BACKEND = "backend"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolEntry:
+    """What is known of one qualified name, such as `torch.cuda.synchronize`.
+
+    Attributes:
+        symbol: The qualified name.
+        rule: The rule a reference to it breaks.
+        becomes: The qualified name to use instead, with `()` behind it where an attribute becomes a
+            call, or `None` where there is none or nothing needs to change.
+        agnostic: The same for device-agnostic code, or `None`.
+        fix: How safe putting `becomes` in its place is; `manual` where there is no edit.
+        since: First torch_npu release that has `becomes`, or `None` for all supported ones.
+        shimmed: `torch_npu.contrib.transfer_to_npu` makes the CUDA name work.
+        severity: Overrides the rule's, or `None`.
+        note: What else is true of this very symbol, or `None`.
+        source: Where the fact was read.
+    """
+
+    symbol: str
+    rule: Rule
+    becomes: str | None
+    agnostic: str | None
+    fix: Applicability
+    since: TorchVersion | None
+    shimmed: bool
+    severity: Severity | None
+    note: LocalizedText | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEntry:
+    """A method or property known by its name alone, on a receiver whose type need not be known.
+
+    Attributes:
+        name: The attribute, such as `cuda`.
+        owners: Qualified names of the classes that have it, for the message.
+        called: Only a call of it counts, not a mere reference.
+    """
+
+    name: str
+    owners: tuple[str, ...]
+    called: bool
+    rule: Rule
+    becomes: str | None
+    fix: Applicability
+    shimmed: bool
+    note: LocalizedText | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterEntry:
+    """A parameter of a known callable whose string value names a device or a backend.
+
+    Attributes:
+        callable: Qualified name, or `.name` for a method of any receiver.
+        parameter: Its name.
+        position: Its 0-based place among the positional arguments, or `None` if keyword-only.
+    """
+
+    callable: str
+    parameter: str
+    position: int | None
+    meaning: Meaning
+    rule: Rule
+    shimmed: bool
+    note: LocalizedText | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentEntry:
+    """An environment variable of the CUDA world."""
+
+    variable: str
+    rule: Rule
+    becomes: str | None
+    fix: Applicability
+    note: LocalizedText | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All that is known; built once by `load_catalogue` and never changed."""
+
+    rules: Mapping[str, Rule]
+    """By code."""
+    symbols: Mapping[str, SymbolEntry]
+    """By qualified name."""
+    methods: Mapping[str, MethodEntry]
+    """By attribute name."""
+    parameters: Mapping[str, tuple[ParameterEntry, ...]]
+    """By qualified name of the callable, or `.name`."""
+    environment: Mapping[str, EnvironmentEntry]
+    """By variable name."""
+
+    def rule_named(self, name: str) -> Rule | None:
+        """The rule with this code or kebab-case name."""
+        return self.rules.get(name) or next((r for r in self.rules.values() if r.name == name), None)

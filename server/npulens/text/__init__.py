@@ -1,0 +1,1 @@
+"""Documents, positions and spans: text and nothing about Python or NPUs."""
