@@ -81,7 +81,7 @@ class Rule:
     """One thing npulens looks for.
 
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
-    what to do, in Markdown.
+    what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
     """
 
     code: str
@@ -91,6 +91,7 @@ class Rule:
     message: LocalizedText
     explanation: LocalizedText
     examples: tuple[Example, ...] = ()
+    valid: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:

@@ -95,6 +95,7 @@ class EnvironmentEntry:
     fix: Applicability
     note: LocalizedText | None
     source: str
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,14 @@ class Span(NamedTuple):
         return Span(self.start + distance, self.end + distance)
 
     def overlaps(self, other: "Span") -> bool:
-        """Whether the two share text, or are insertions at the same place."""
-        if self.start == self.end or other.start == other.end:
-            return self.start <= other.end and other.start <= self.end and (
-                self == other or (other.start < self.start < other.end or self.start < other.start < self.end)
-            )
-        return self.start < other.end and other.start < self.end
+        """Whether edits of the two spans would conflict.
+
+        - Two replacements conflict if they share text; touching is fine.
+        - An insertion (an empty span) conflicts with a replacement only strictly inside it.
+        - Two insertions conflict at the same place, since their order is not known. A caller for
+          whom two identical edits are one drops the duplicate before asking.
+        """
+        return self == other or (self.start < other.end and other.start < self.end)
 
 
 class Position(NamedTuple):

@@ -1,0 +1,84 @@
+"""What a check is given, and how it reports."""
+
+import ast
+from dataclasses import dataclass, field
+
+from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Rule, Severity, Target
+from npulens.catalog.tables import Catalogue
+from npulens.checks.guards import Guards
+from npulens.syntax.scopes import ModuleScope, Qualified, Scope, resolve_name
+from npulens.syntax.values import Name
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+Positioned = ast.expr | ast.stmt | ast.alias | ast.keyword | ast.arg | ast.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """What a piece must know of the rest of its module.
+
+    Attributes:
+        shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
+        device_names: Names that are handed to something that takes a device.
+        own_methods: Method names that classes of this module define.
+        imports_torch: `import torch` (or a part of it) stands at module level.
+    """
+
+    shimmed: bool
+    device_names: frozenset[str]
+    own_methods: frozenset[str]
+    imports_torch: bool
+
+
+@dataclass(slots=True)
+class Context:
+    """One piece of a module under analysis; spans are in the text of the piece."""
+
+    text: str
+    catalogue: Catalogue
+    target: Target
+    facts: ModuleFacts
+    module: ModuleScope
+    lines: LineMap = field(init=False)
+    guards: Guards = field(init=False)
+    findings: list[Finding] = field(default_factory=list)
+    reported: set[Span] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.lines = LineMap(self.text)
+        self.guards = Guards(self.text, self.source)
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands."""
+        assert isinstance(node, Positioned)
+        start = self.lines.offset(node.lineno, node.col_offset)
+        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self.text[slice(*self.span(node))]
+
+    def torch_name(self, scope: Scope, node: ast.expr | ast.stmt) -> str | None:
+        """How the module `torch` is called where a node stands, if it is called `torch` there."""
+        values = resolve_name(Name("torch"), scope, (node.lineno, node.col_offset))
+        return "torch" if Qualified("torch") in values else None
+
+    def report(
+        self,
+        rule: Rule,
+        span: Span,
+        symbol: str,
+        fixes: list[Fix],
+        *,
+        replacement: str = "",
+        note: LocalizedText | None = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """A finding; of several fixes those in the preferred style come first."""
+        style = self.target.style
+        preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style
+        fixes = sorted(fixes, key=lambda fix: fix.style is not preferred)
+        arguments = {"symbol": symbol, "replacement": replacement}
+        self.reported.add(span)
+        self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))

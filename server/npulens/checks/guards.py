@@ -1,0 +1,118 @@
+"""Code that already knows about the NPU, or that never runs on it, is left alone.
+
+A branch is read as a person reads it: if one arm of an `if` chain, a conditional expression or a
+table names the NPU, its author has decided what happens there, and the CUDA arm beside it is right.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+
+_NPU = re.compile(r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b")
+_OTHER_DEVICE = re.compile(r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])")
+_CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_NEGATION = re.compile(r"!=|\bnot\b")
+_NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
+DEVICE_TYPES = frozenset(
+    {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
+)
+
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+Source = Callable[[ast.AST], str]
+
+
+class Guards:
+    """What of one piece of source is worth looking at.
+
+    Args:
+        text: The piece.
+        source: Gives the text of a node of it.
+    """
+
+    def __init__(self, text: str, source: Source) -> None:
+        self._source = source
+        self._mentions_npu = _NPU.search(text) is not None
+        self._mentions_others = _OTHER_DEVICE.search(text) is not None
+
+    def mentions_npu(self, *nodes: ast.AST) -> bool:
+        """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
+        return self._mentions_npu and any(_NPU.search(self._source(node)) for node in nodes)
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements of a block that the NPU reaches without having been asked about.
+
+        `if is_npu_available(): return ...` takes the NPU away from everything behind it, and from
+        a CUDA arm of the same kind before it.
+        """
+        if not self._mentions_npu:
+            return body
+        exits = [
+            index
+            for index, statement in enumerate(body)
+            if isinstance(statement, ast.If)
+            and not statement.orelse
+            and isinstance(statement.body[-1], _LEAVES)
+            and self.mentions_npu(statement.test)
+            and not _NEGATION.search(self._source(statement.test))
+        ]
+        if not exits:
+            return body
+        first = exits[0]
+        return [
+            statement
+            for statement in body[:first]
+            if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES))
+        ]
+
+    def arms(self, node: ast.If) -> Iterable[ast.AST]:
+        """The parts of an `if` chain that are worth looking at."""
+        if self.mentions_npu(*_tests(node)):
+            return ()
+        if self._never_on_npu(node.test):
+            return (node.test, *self.statements(node.orelse))
+        return (node.test, *self.statements(node.body), *self.statements(node.orelse))
+
+    def handlers(self, node: ast.Try) -> Iterable[ast.AST]:
+        """The parts of a `try` statement that are worth looking at."""
+        body = self.statements(node.body)
+        rest = (*self.statements(node.orelse), *self.statements(node.finalbody))
+        imports = [s for s in node.body if isinstance(s, ast.Import | ast.ImportFrom)]
+        if imports and self.mentions_npu(*imports):
+            return (*body, *rest)
+        return (*body, *node.handlers, *rest)
+
+    def is_device_table(self, node: ast.Dict) -> bool:
+        """A table from device types to what to do there, which holds a CUDA row by right."""
+        keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        return "cuda" in keys and len(keys & DEVICE_TYPES) > 1
+
+    def _never_on_npu(self, test: ast.expr) -> bool:
+        """Whether a test holds only on other devices: `device == "cpu"`, no CUDA."""
+        text = self._source(test)
+        if _NO_CUDA.match(text):
+            return True
+        return (
+            self._mentions_others
+            and _OTHER_DEVICE.search(text) is not None
+            and not _CUDA.search(text)
+            and not _NEGATION.search(text)
+            and _asks_for_device(test)
+        )
+
+
+def _tests(node: ast.If) -> list[ast.expr]:
+    tests = [node.test]
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        tests.append(node.test)
+    return tests
+
+
+def _asks_for_device(test: ast.expr) -> bool:
+    """Whether a test compares with a device type or asks whether a device is available."""
+    if isinstance(test, ast.Compare):
+        return any(isinstance(operator, ast.Eq | ast.In) for operator in test.ops)
+    if isinstance(test, ast.BoolOp):
+        return all(_asks_for_device(value) for value in test.values)
+    return isinstance(test, ast.Call) and "available" in ast.dump(test.func)

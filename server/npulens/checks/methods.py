@@ -1,0 +1,115 @@
+"""Methods and properties of tensors and modules: `.cuda()`, `.is_cuda`."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
+from npulens.catalog.tables import MethodEntry
+from npulens.checks.context import Context
+from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
+from npulens.checks.titles import use
+from npulens.syntax.scopes import Literal, Local, LocalInstance, Member, Qualified, Scope, resolve
+from npulens.syntax.values import dotted_name
+from npulens.text.spans import Span
+
+ACCELERATOR = "torch.accelerator.current_accelerator()"
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`model.cuda()`."""
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute):
+        entry = context.catalogue.methods.get(node.func.attr)
+        if entry is not None and entry.called:
+            _method(node.func, entry, scope, context, node)
+
+
+def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`tensor.is_cuda`."""
+    assert isinstance(node, ast.Attribute)
+    entry = context.catalogue.methods.get(node.attr)
+    if entry is not None and not entry.called and isinstance(node.ctx, ast.Load):
+        _method(node, entry, scope, context, None)
+
+
+def _method(
+    node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
+) -> None:
+    if context.facts.shimmed and entry.shimmed:
+        return
+    if _is_something_else(node, scope, context):
+        return
+    whole = context.span(node)
+    span = Span(whole.end - len(node.attr), whole.end)
+    fixes = _npu_fix(node, entry, span, scope, context) + _agnostic_fix(node, entry, span, scope, context, call)
+    context.report(
+        entry.rule, span, node.attr, fixes, replacement=entry.becomes or "", note=entry.note
+    )
+
+
+def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:
+    """Whether the receiver is known not to be a tensor or module of PyTorch."""
+    if any(isinstance(value, Local | LocalInstance | Qualified | Literal) for value in resolve(node, scope)):
+        return True  # a method this file defines, or a module's function
+    for value in resolve(node.value, scope):
+        if isinstance(value, Qualified | Literal | Local):
+            return True
+        if isinstance(value, LocalInstance) and value.definition.is_class:
+            definition = value.definition
+            own = any(name == node.attr for name, _ in definition.members)
+            return own or not definition.bases
+    if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+        return node.value.func.id == "super" and node.attr in context.facts.own_methods
+    return False
+
+
+def _npu_fix(
+    node: ast.Attribute, entry: MethodEntry, span: Span, scope: Scope, context: Context
+) -> list[Fix]:
+    if entry.becomes is None or entry.fix is Applicability.MANUAL:
+        return []
+    applicability = entry.fix
+    if node.attr in context.facts.own_methods and not _is_tensor(node.value, scope):
+        applicability = Applicability.UNSAFE
+    edits = [Edit(span, entry.becomes)]
+    imports = "torch_npu"
+    local = local_import("torch", scope, context)
+    if local is not None:
+        imports, edits = "", edits + local
+    return [Fix(use(f".{entry.becomes}"), applicability, tuple(edits), imports=imports)]
+
+
+def _is_tensor(node: ast.expr, scope: Scope) -> bool:
+    return any(
+        isinstance(value, Member) or getattr(value, "name", "").startswith("torch.")
+        for value in resolve(node, scope)
+    )
+
+
+def _agnostic_fix(
+    node: ast.Attribute,
+    entry: MethodEntry,
+    span: Span,
+    scope: Scope,
+    context: Context,
+    call: ast.Call | None,
+) -> list[Fix]:
+    torch = context.torch_name(scope, node)
+    if torch is None or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    if call is not None and entry.name == "cuda":
+        if call.args or any(k.arg in ("device", "memory_format", None) for k in call.keywords):
+            return []
+        opening = context.text.find("(", span.end)
+        text = f"to({ACCELERATOR}" + (", " if call.keywords else "")
+        edits = (Edit(Span(span.start, opening + 1), text),)
+        return [
+            Fix(use(f".to({ACCELERATOR})"), Applicability.UNSAFE, edits, MigrationStyle.DEVICE_AGNOSTIC)
+        ]
+    if call is None and entry.name == "is_cuda" and dotted_name(node) is not None:
+        start = context.span(node).start
+        text = f"device.type == {ACCELERATOR}.type)"
+        edits = (Edit(Span(start, start), "("), Edit(span, text))
+        return [
+            Fix(use(f".device.type == {ACCELERATOR}.type"), Applicability.UNSAFE, edits, MigrationStyle.DEVICE_AGNOSTIC)
+        ]
+    return []

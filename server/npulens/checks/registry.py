@@ -1,0 +1,30 @@
+"""Which check looks at which kind of node."""
+
+import ast
+
+from npulens.checks import environment, methods, strings, symbols
+from npulens.checks.visitor import Checks
+
+_CHECKS: Checks = {
+    ast.Attribute: (symbols.attribute, methods.referenced),
+    ast.Import: (symbols.imported,),
+    ast.ImportFrom: (symbols.imported,),
+    ast.Call: (symbols.literal_getattr, methods.called, strings.call),
+    ast.Compare: (strings.comparison,),
+    ast.Assign: (strings.assignment,),
+    ast.AnnAssign: (strings.assignment,),
+    ast.NamedExpr: (strings.assignment,),
+    ast.IfExp: (strings.conditional,),
+    ast.arguments: (strings.defaults,),
+    ast.Return: (strings.returned,),
+    ast.Dict: (strings.dictionary,),
+    ast.Match: (strings.case,),
+    ast.Constant: (environment.variable, strings.constant),
+    ast.JoinedStr: (strings.formatted,),
+}
+_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (symbols.bare_name,)}
+
+
+def checks(has_star_imports: bool) -> Checks:
+    """The checks by node type; bare names matter only where a star import may have brought them."""
+    return _CHECKS_WITH_STARS if has_star_imports else _CHECKS

@@ -1,0 +1,325 @@
+"""References to names that a table knows: through any alias, in imports and in expressions."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle, TorchVersion
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.fixes.imports import import_edit, imports_module, torch_imports
+from npulens.syntax.scopes import (
+    FunctionScope,
+    Member,
+    ModuleScope,
+    Qualified,
+    Scope,
+    canonical,
+    resolve_name,
+)
+from npulens.syntax.values import Name, dotted_name, literal_attribute
+from npulens.text.spans import Span
+
+ACCELERATOR_SINCE = TorchVersion(2, 6)
+_NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
+_PLUGIN_ROOTS = ("torch_npu", "torch.npu")
+
+
+def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.cuda.synchronize`, `c.synchronize`, `self.backend.synchronize`."""
+    assert isinstance(node, ast.Attribute)
+    name = dotted_name(node)
+    if name is not None:
+        _reference(node, name, scope, context)
+
+
+def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A name that only `from torch.cuda import *` can have brought."""
+    assert isinstance(node, ast.Name)
+    current: Scope | None = scope
+    while current is not None:
+        if current.bound(node.id, None) is not None:
+            return
+        current = current.parent
+    _reference(node, Name(node.id), scope, context)
+
+
+def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`getattr(torch, "cuda")`."""
+    assert isinstance(node, ast.Call)
+    name = literal_attribute(node)
+    if name is not None:
+        _reference(node, name, scope, context)
+
+
+def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`import torch.cuda as c`, `from torch import cuda`, `from torch.cuda import synchronize`."""
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+        return
+    module = node.module if isinstance(node, ast.ImportFrom) else None
+    for alias in node.names:
+        if alias.name == "*":
+            entry = context.catalogue.symbols.get(module or "")
+            if entry is not None:
+                _report_import(node, alias, entry, module or "", context)
+            continue
+        written = alias.name if module is None else f"{module}.{alias.name}"
+        entry = _longest_entry(canonical(written), context)
+        if entry is not None:
+            _report_import(node, alias, entry, canonical(written), context)
+
+
+def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> None:
+    values = resolve_name(name, scope, (node.lineno, node.col_offset))
+    for value in values:
+        if isinstance(value, Qualified):
+            if _missing_on_npu(node, name, value.name, scope, context):
+                return
+            entry = _longest_entry(value.name, context)
+            if entry is not None:
+                _report_reference(node, name, value.name, entry, scope, context)
+                return
+        elif isinstance(value, Member):
+            entry = context.catalogue.symbols.get(value.name)
+            if entry is not None and entry.becomes is None:
+                _report_reference(node, name, value.name, entry, scope, context)
+                return
+
+
+def _longest_entry(qualified: str, context: Context) -> SymbolEntry | None:
+    symbols = context.catalogue.symbols
+    prefix = qualified
+    while prefix:
+        entry = symbols.get(prefix)
+        if entry is not None:
+            return entry
+        prefix = prefix.rpartition(".")[0]
+    return None
+
+
+def _is_unknown(qualified: str, entry: SymbolEntry) -> bool:
+    """Whether only the module `torch.cuda` is known, and not the name in it."""
+    return entry.symbol == "torch.cuda" and qualified != entry.symbol
+
+
+def _report_reference(
+    node: ast.expr, name: Name, qualified: str, entry: SymbolEntry, scope: Scope, context: Context
+) -> None:
+    if context.facts.shimmed and entry.shimmed:
+        return
+    if _is_unknown(qualified, entry):
+        symbol = ".".join(qualified.split(".")[:3])
+        target = _owner(node, len(qualified.split(".")) - 3)
+        rule = context.catalogue.rule_named("cuda-api-unknown")
+        if rule is not None and not context.facts.shimmed:
+            context.report(rule, context.span(target), symbol, [])
+        return
+    target = _owner(node, len(qualified.split(".")) - len(entry.symbol.split(".")))
+    written = dotted_name(target) or name
+    fixes: list[Fix] = []
+    if _exists(entry, context):
+        fixes += _npu_fix(target, written, entry, scope, context)
+    fixes += _agnostic_fix(target, written, entry, scope, context)
+    _report(target, entry, fixes, context)
+
+
+def _report(node: ast.expr | ast.alias, entry: SymbolEntry, fixes: list[Fix], context: Context) -> None:
+    rule, note = entry.rule, entry.note
+    if entry.becomes is not None and not _exists(entry, context):
+        rule = context.catalogue.rule_named("cuda-api-unsupported") or rule
+        note = LocalizedText(
+            f"`{entry.becomes}` needs torch_npu {entry.since} or newer.",
+            f"`{entry.becomes}` 需要 torch_npu {entry.since} 或更高版本。",
+        )
+    context.report(
+        rule,
+        context.span(node),
+        entry.symbol,
+        fixes,
+        replacement=entry.becomes or "",
+        note=note,
+        severity=entry.severity,
+    )
+
+
+def _exists(entry: SymbolEntry, context: Context) -> bool:
+    return entry.since is None or entry.since <= context.target.torch_version
+
+
+def _owner(node: ast.expr, levels: int) -> ast.expr:
+    """The expression so many attributes further in."""
+    for _ in range(max(levels, 0)):
+        if isinstance(node, ast.Attribute):
+            node = node.value
+    return node
+
+
+def _missing_on_npu(
+    node: ast.expr, name: Name, qualified: str, scope: Scope, context: Context
+) -> bool:
+    """`torch.npu.CUDAGraph`: somebody replaced the word cuda, but the name differs there."""
+    if not qualified.startswith("torch.npu."):
+        return False
+    rest = qualified.split(".")[2:]
+    for length in range(len(rest), 0, -1):
+        entry = context.catalogue.symbols.get(".".join(("torch.cuda", *rest[:length])))
+        if entry is None:
+            continue
+        found = ".".join(("torch.npu", *rest[:length]))
+        if entry.becomes is not None and canonical(entry.becomes).removesuffix("()") == found:
+            return False
+        rule = context.catalogue.rule_named("npu-api-missing")
+        if rule is not None:
+            target = _owner(node, len(rest) - length)
+            written = dotted_name(target) or name
+            fixes = _npu_fix(target, written, entry, scope, context) if _exists(entry, context) else []
+            context.report(
+                rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=entry.note
+            )
+        return True
+    return False
+
+
+def _npu_fix(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    if entry.becomes is None or entry.fix is Applicability.MANUAL:
+        return []
+    if entry.becomes.endswith("()") and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+        return []
+    text = _spelled(entry.becomes, written, node, scope, context)
+    if text is None:
+        return []
+    needs_plugin = _NEEDS_PLUGIN.search(entry.becomes) is not None
+    edits = [Edit(context.span(node), text)]
+    imports = "torch_npu" if needs_plugin else ""
+    if imports:
+        local = local_import(written.root, scope, context)
+        if local is not None:
+            imports = ""
+            edits += local
+    alias = f"alias:{written.root}" if _is_alias(written, entry) else ""
+    return [Fix(use(text), entry.fix, tuple(edits), isolation=alias, imports=imports)]
+
+
+def _is_alias(written: Name, entry: SymbolEntry) -> bool:
+    """Whether a part of the symbol is hidden in a shorter name, such as `c` for `torch.cuda`."""
+    return len(written.path) + 1 < len(entry.symbol.split("."))
+
+
+def _spelled(
+    becomes: str, written: Name, node: ast.expr, scope: Scope, context: Context
+) -> str | None:
+    """How a full name can be written where a node stands."""
+    if becomes.startswith("torch_npu."):
+        return becomes
+    root = _torch_root(written, node, scope, context)
+    if root is not None:
+        return root + becomes.removeprefix("torch")
+    if becomes.startswith("torch.npu"):
+        return "torch_npu" + becomes.removeprefix("torch")
+    return None
+
+
+def _torch_root(written: Name, node: ast.expr, scope: Scope, context: Context) -> str | None:
+    """A name for torch itself: the one just used, or `torch`."""
+    place = (node.lineno, node.col_offset)
+    if written.path and resolve_name(Name(written.root), scope, place) == [Qualified("torch")]:
+        return written.root
+    return context.torch_name(scope, node)
+
+
+def _agnostic_fix(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    if entry.agnostic is None or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    root = _torch_root(written, node, scope, context)
+    if root is None:
+        return []
+    text = root + entry.agnostic.removeprefix("torch")
+    edit = Edit(context.span(node), text)
+    return [Fix(use(text), Applicability.SAFE, (edit,), MigrationStyle.DEVICE_AGNOSTIC)]
+
+
+def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None:
+    """The edits that import torch_npu beside a function's own import of torch.
+
+    `None` if torch comes from the module, an empty list if the function imports torch_npu already.
+    """
+    current: Scope | None = scope
+    while current is not None and not isinstance(current, ModuleScope):
+        if isinstance(current, FunctionScope) and root in current.names:
+            body = current.node.body
+            if not isinstance(body, list):
+                return None
+            if imports_module(body, "torch_npu"):
+                return []
+            edit = import_edit(torch_imports(body, context.lines), "torch_npu", context.text)
+            return None if edit is None else [edit]
+        current = current.parent
+    return None
+
+
+def _report_import(
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, written: str, context: Context
+) -> None:
+    if context.facts.shimmed and entry.shimmed:
+        return
+    if _is_unknown(written, entry) and alias.name != "*":
+        rule = context.catalogue.rule_named("cuda-api-unknown")
+        if rule is not None and not context.facts.shimmed:
+            context.report(rule, context.span(alias), written, [])
+        return
+    fixes: list[Fix] = []
+    if written == entry.symbol and _exists(entry, context) and entry.becomes is not None:
+        fixes = _import_fix(node, alias, entry, context)
+    _report(alias, entry, fixes, context)
+
+
+def _import_fix(
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
+) -> list[Fix]:
+    becomes = entry.becomes or ""
+    if entry.fix is Applicability.MANUAL or becomes.endswith("()"):
+        return []
+    if becomes.startswith("torch.npu"):
+        becomes = "torch_npu" + becomes.removeprefix("torch")
+    isolation = f"alias:{alias.asname or alias.name}"
+    if isinstance(node, ast.Import):
+        if alias.asname is None:
+            edit = Edit(context.span(alias), "torch")
+            return [Fix(use(becomes), entry.fix, (edit,), isolation=isolation, imports="torch_npu")]
+        edit = Edit(context.span(alias), f"{becomes} as {alias.asname}")
+        return [Fix(use(becomes), entry.fix, (edit,), isolation=isolation)]
+    if alias.name == "*":
+        new = f"from {becomes} import *"
+        return [Fix(use(becomes), Applicability.UNSAFE, (Edit(context.span(node), new),))]
+    module, _, member = becomes.rpartition(".")
+    bound = alias.asname or alias.name
+    new = f"from {module} import {member}" + ("" if bound == member else f" as {bound}")
+    edits = _replaced_alias(node, alias, new, context)
+    return [Fix(use(becomes), entry.fix, edits, isolation=isolation)] if edits else []
+
+
+def _replaced_alias(
+    node: ast.ImportFrom, alias: ast.alias, new: str, context: Context
+) -> tuple[Edit, ...]:
+    """Take one name out of a `from` import and give it a statement of its own behind it."""
+    span, source = context.span(node), context.source(node)
+    if len(node.names) == 1:
+        return () if "#" in source else (Edit(span, new),)
+    line_start = context.lines.starts[node.lineno - 1]
+    indentation = context.text[line_start : span.start]
+    index = node.names.index(alias)
+    if indentation.strip():
+        return ()
+    if index + 1 < len(node.names):
+        removed = Span(context.span(alias).start, context.span(node.names[index + 1]).start)
+    else:
+        removed = Span(context.span(node.names[index - 1]).end, context.span(alias).end)
+    if "#" in context.text[slice(*removed)]:
+        return ()
+    newline = "\r\n" if "\r\n" in context.text else "\n"
+    return (Edit(removed, ""), Edit(Span(span.end, span.end), f"{newline}{indentation}{new}"))

@@ -1,0 +1,202 @@
+"""The one pass: every node once, with its scope, to the checks that want its type."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from npulens.checks.context import Context
+from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
+from npulens.syntax.values import dotted_name
+
+Check = Callable[[ast.AST, Scope, Context], None]
+Checks = Mapping[type[ast.AST], Sequence[Check]]
+
+_SKIPPED_FIELDS = frozenset(
+    {"ctx", "op", "ops", "type_comment", "id", "attr", "name", "names", "arg", "kind", "level", "module"}
+    | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
+)
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_LOG_METHODS = frozenset(
+    {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
+    | {"warning_once", "warn_once", "info_once", "rank_zero_info", "rank_zero_warn"}
+)
+
+
+def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
+    types = [t for t in vars(ast).values() if isinstance(t, type) and issubclass(t, ast.AST)]
+    return {t: tuple(f for f in t._fields if f not in _SKIPPED_FIELDS) for t in types}
+
+
+_FIELDS = _child_fields()
+
+
+def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) -> None:
+    """Hand each node that may matter on the NPU to its checks.
+
+    Walks with a stack of its own, so that deep nesting costs memory and not a recursion error.
+    """
+    sees_names = bool(context.module.stars())
+    pending: list[tuple[ast.AST, Scope]] = [(node, scope) for node in context.guards.statements(body)]
+    while pending:
+        node, scope = pending.pop()
+        kind = type(node)
+        if kind in _CHOICES and context.guards.mentions_npu(*_alternatives(node)):
+            continue
+        for check in checks.get(kind, ()):
+            check(node, scope, context)
+        expand = _EXPANSIONS.get(kind)
+        if expand is not None:
+            pending += expand(node, scope, context)
+            continue
+        for name in _FIELDS[kind]:
+            value = getattr(node, name)
+            if isinstance(value, list):
+                for child in value:
+                    if isinstance(child, ast.AST) and (sees_names or type(child) is not ast.Name):
+                        pending.append((child, scope))
+            elif isinstance(value, ast.AST) and (sees_names or type(value) is not ast.Name):
+                pending.append((value, scope))
+
+
+_CHOICES = frozenset({ast.IfExp, ast.BoolOp, ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
+"""Where several devices are weighed: left alone if the NPU is one of them."""
+
+
+def _alternatives(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.Match):
+        return [case.pattern for case in node.cases]
+    return [node]
+
+
+Children = Iterable[tuple[ast.AST, Scope]]
+
+
+def _with_scope(nodes: Iterable[ast.AST | None], scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    return ((node, scope) for node in nodes if node is not None)
+
+
+def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, Function)
+    owner = scope if isinstance(scope, ClassScope) else None
+    inner = FunctionScope(node, scope.function_parent() or scope, owner)
+    yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
+    yield from _with_scope(context.guards.statements(node.body), inner)
+
+
+def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Lambda)
+    yield node.args, scope
+    yield node.body, FunctionScope(node, scope.function_parent() or scope)
+
+
+def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.ClassDef)
+    inner = ClassScope(node, scope.function_parent() or scope)
+    yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)
+    yield from _with_scope(context.guards.statements(node.body), inner)
+
+
+def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, _Comprehension)
+    targets = [name for part in node.generators for name in target_names(part.target)]
+    inner = ComprehensionScope(targets, scope)
+    results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+    yield from _with_scope(results, inner)
+    for index, part in enumerate(node.generators):
+        yield part.iter, scope if index == 0 else inner
+        yield from _with_scope(part.ifs, inner)
+
+
+def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.If)
+    return _with_scope(context.guards.arms(node), scope)
+
+
+def _try(node: ast.AST, scope: Scope, context: Context) -> Children:
+    return _with_scope(context.guards.handlers(node), scope)  # type: ignore[arg-type]
+
+
+def _block(node: ast.AST, scope: Scope, context: Context) -> Children:
+    """A statement with a body: `for`, `while`, `with`."""
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if name in ("body", "orelse"):
+            yield from _with_scope(context.guards.statements(value), scope)
+        else:
+            yield from _with_scope(value if isinstance(value, list) else [value], scope)
+
+
+def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Dict)
+    return () if context.guards.is_device_table(node) else _all_children(node, scope)
+
+
+def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
+    """Plain attributes of a name were looked at as a whole."""
+    assert isinstance(node, ast.Attribute)
+    if dotted_name(node) is not None:
+        return ()
+    inner: ast.expr = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return ((inner, scope),)
+
+
+def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr") and len(node.args) > 1:
+        # `getattr(torch, device_type, torch.cuda)` asks for the device; `torch` alone is no finding.
+        return _with_scope((node.args[0], *node.args[1:2]), scope)
+    callee = node.func
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    arguments: list[ast.AST] = [*node.args, *node.keywords]
+    if name in _LOG_METHODS:
+        arguments = [a for a in arguments if not isinstance(a, ast.Constant | ast.JoinedStr)]
+    arguments = [a for a in arguments if not (isinstance(a, ast.keyword) and a.arg in ("help", "msg", "reason"))]
+    return _with_scope((callee, *arguments), scope)
+
+
+def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Expr)
+    return () if isinstance(node.value, ast.Constant | ast.JoinedStr) else ((node.value, scope),)
+
+
+def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
+    """The text of an error is for people."""
+    assert isinstance(node, ast.Raise)
+    error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return _with_scope((error, node.cause), scope)
+
+
+def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Assert)
+    return ((node.test, scope),)
+
+
+def _all_children(node: ast.AST, scope: Scope) -> Children:
+    return _with_scope(ast.iter_child_nodes(node), scope)
+
+
+_EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] = {
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.Lambda: _lambda,
+    ast.ClassDef: _class,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.If: _if,
+    ast.Try: _try,
+    ast.For: _block,
+    ast.AsyncFor: _block,
+    ast.While: _block,
+    ast.With: _block,
+    ast.AsyncWith: _block,
+    ast.Dict: _dict,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Expr: _statement_expression,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+}

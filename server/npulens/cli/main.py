@@ -1,0 +1,275 @@
+"""The commands. Each imports what it needs when it runs, so that starting costs little."""
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from npulens import __version__
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+    from npulens.catalog.tables import Catalogue
+    from npulens.report.human import HumanReport
+    from npulens.report.json_report import JsonLinesReport
+    from npulens.workspace.configuration import Configuration
+    from npulens.workspace.run import FileReport
+
+FINDINGS = 1
+"""Exit code where there are findings."""
+FAILURE = 2
+"""Exit code of wrong usage, of input that cannot be checked, and of mistakes of npulens."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
+def main() -> None:
+    """The command `npulens`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A path that is no text comes out escaped; in JSON that escape is even the right one.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = cli.main(prog_name="npulens", standalone_mode=False)
+    except click.Abort:
+        code = INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = FAILURE
+    except Exception as error:
+        from npulens.workspace.run import internal_error
+
+        _complain(internal_error(error), traceback.format_exc())
+        code = FAILURE
+    sys.exit(code)
+
+
+def _complain(sentence: str, details: str = "") -> None:
+    click.echo(f"npulens: {sentence}", err=True)
+    if details and os.environ.get("NPULENS_TRACEBACK") == "1":
+        click.echo(details, err=True, nl=False)
+
+
+class _Refusal(click.ClickException):
+    """The one sentence that ends a command."""
+
+    exit_code = FAILURE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        _complain(self.message)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="npulens")
+def cli() -> None:
+    """Find what keeps PyTorch GPU code from running well on Huawei Ascend NPUs."""
+
+
+def _torch_version(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    from npulens.workspace.configuration import parse_torch_version
+
+    version = parse_torch_version(value) if value is not None else None
+    if version is None and value is not None:
+        raise click.BadParameter(f'"{value}" is no PyTorch version, such as 2.8')
+    return version
+
+
+def _style(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    from npulens.catalog.model import MigrationStyle
+
+    return None if value is None else MigrationStyle(value)
+
+
+def _words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    words = tuple(word.strip() for value in values for word in value.split(","))
+    return words or None
+
+
+@cli.command(epilog="Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error.")
+@click.argument("paths", nargs=-1)
+@click.option("--stdin-filename", metavar="NAME", help="Check standard input as a file NAME.")
+@click.option(
+    "--output-format",
+    type=click.Choice(["human", "json", "jsonl"]),
+    default="human",
+    show_default=True,
+    help="Text, one JSON array, or one JSON object a line.",
+)
+@click.option("--select", multiple=True, callback=_words, metavar="RULES", help="Only these rules.")
+@click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Not these rules.")
+@click.option("--config", metavar="FILE", help="The configuration, instead of the nearest one.")
+@click.option(
+    "--torch-version",
+    callback=_torch_version,
+    metavar="VERSION",
+    help="The PyTorch release that the code shall run on.",
+)
+@click.option(
+    "--migration-style",
+    "style",
+    callback=_style,
+    type=click.Choice(["npu", "device-agnostic", "runtime-shim"]),
+    help="What migrated code looks like.",
+)
+@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of messages.")
+@click.option("--jobs", type=click.IntRange(min=1), help="How many processes to use.")
+@click.option("--no-cache", is_flag=True, help="Without effect: there is no cache yet.")
+@click.pass_context
+def check(
+    context: click.Context,
+    paths: tuple[str, ...],
+    stdin_filename: str | None,
+    output_format: str,
+    config: str | None,
+    jobs: int | None,
+    no_cache: bool,
+    **options: Any,
+) -> None:
+    """Check the Python files among PATHS, and below the folders among them.
+
+    Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
+    or starts of codes such as NPU1, separated by commas; they replace those of the configuration.
+    """
+    reads_stdin = paths == ("-",) or (not paths and stdin_filename is not None)
+    if not reads_stdin and ("-" in paths or stdin_filename is not None):
+        raise click.UsageError("standard input and paths cannot be checked at once")
+    if reads_stdin:
+        paths = (stdin_filename or "-",)
+    paths = paths or (".",)
+    with _refusals():
+        configuration = _configuration(paths, config, options)
+        catalogue = _catalogue(configuration, options)
+
+    if reads_stdin:
+        files, problems = _check_stdin(paths[0], catalogue, configuration), []
+    else:
+        files, problems = _check_paths(paths, catalogue, configuration, jobs)
+    for problem in problems:
+        _complain(problem)
+    report = _report(output_format, _language(configuration))
+    checked = findings = 0
+    for file in files:
+        if file.problem is not None:
+            problems.append(file.problem)
+            _complain(file.problem, file.traceback)
+            continue
+        checked += 1
+        if file.document is not None:
+            findings += len(file.findings)
+            click.echo(report.file(file.document, file.findings), nl=False)
+    if checked or not problems:
+        click.echo(report.end(checked), nl=False)
+    context.exit(FAILURE if problems else FINDINGS if findings else 0)
+
+
+@cli.command()
+@click.argument("code")
+@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the page.")
+def rule(code: str, language: "Language | None") -> None:
+    """Explain the rule with this CODE or name."""
+    from npulens.report.rule_page import rule_page
+    from npulens.workspace.configuration import nearest
+
+    with _refusals():
+        configuration = _configuration((".",), None, {"language": language})
+        catalogue = _catalogue(configuration, {})
+    found = catalogue.rule_named(code) or catalogue.rule_named(code.upper())
+    if found is None:
+        known = [*catalogue.rules, *(each.name for each in catalogue.rules.values())]
+        raise _Refusal(f'there is no rule "{code}"{nearest(code, known)}')
+    click.echo(rule_page(found, _language(configuration)), nl=False)
+
+
+@cli.command()
+def server() -> None:
+    """Serve an editor: the language server protocol over standard input and output."""
+    from npulens.lsp.server import serve_stdio
+
+    serve_stdio()
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Make a refusal of what the user's files say."""
+    from npulens.catalog.loader import CatalogueError
+    from npulens.workspace.configuration import ConfigurationError
+
+    try:
+        yield
+    except (CatalogueError, ConfigurationError) as error:
+        raise _Refusal(str(error)) from error
+
+
+def _configuration(
+    paths: Sequence[str], file: str | None, options: Mapping[str, Any]
+) -> "Configuration":
+    """What the file says, or else the nearest one to all of the paths; options come first."""
+    from npulens.workspace.configuration import find_configuration, read_configuration
+
+    if file is not None:
+        configuration = read_configuration(Path(file))
+    else:
+        configuration = find_configuration(_common_folder(paths))
+    given = {field: value for field, value in options.items() if value is not None}
+    return replace(configuration, **given)
+
+
+def _common_folder(paths: Sequence[str]) -> Path:
+    try:
+        return Path(os.path.commonpath([os.path.abspath(path) for path in paths]))
+    except ValueError:  # drives of Windows have nothing in common
+        return Path()
+
+
+def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
+    """The rules, among them those that the configuration names."""
+    from npulens.catalog.loader import load_catalogue
+    from npulens.workspace.configuration import require_known_rules
+
+    catalogue = load_catalogue(configuration.extend_rules)
+    for key, words in (("select", configuration.select), ("ignore", configuration.ignore)):
+        place = f"--{key}" if options.get(key) else configuration.place(key)
+        require_known_rules(words, place, catalogue)
+    return catalogue
+
+
+def _check_stdin(
+    name: str, catalogue: "Catalogue", configuration: "Configuration"
+) -> "Iterator[FileReport]":
+    from npulens.workspace.run import Checker
+
+    data = click.get_binary_stream("stdin").read()
+    yield Checker(catalogue, configuration).check_bytes(name, data)
+
+
+def _check_paths(
+    paths: Sequence[str], catalogue: "Catalogue", configuration: "Configuration", jobs: int | None
+) -> "tuple[Iterator[FileReport], list[str]]":
+    from npulens.workspace.discovery import discover
+    from npulens.workspace.run import check_files
+
+    found = discover(paths, configuration.exclude, configuration.root)
+    return check_files(found.files, catalogue, configuration, jobs), found.problems
+
+
+def _language(configuration: "Configuration") -> "Language":
+    from npulens.report.wording import environment_language
+
+    return configuration.language or environment_language(os.environ)
+
+
+def _report(output_format: str, language: "Language") -> "HumanReport | JsonLinesReport":
+    if output_format == "human":
+        from npulens.report.human import HumanReport
+
+        return HumanReport(language, sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    from npulens.report.json_report import JsonLinesReport, JsonReport
+
+    return JsonReport(language) if output_format == "json" else JsonLinesReport(language)

@@ -1,0 +1,1 @@
+"""From a finding to changed text: edits, imports, and applying them."""

@@ -1,0 +1,100 @@
+"""Applying edits and fixes to a text."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.syntax.statements import parse_whole
+
+MAX_PASSES = 50
+"""Each pass applies all that does not overlap; files in practice need two or three."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedText:
+    """What became of a text.
+
+    Attributes:
+        text: The text with fixes applied.
+        applied: The findings whose fixes were applied, with their places in the text of their pass.
+        refused: A fix would have left code that does not parse; the text is the last good one.
+    """
+
+    text: str
+    applied: tuple[Finding, ...]
+    refused: bool
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits done; equal edits count once.
+
+    Raises:
+        ValueError: Two edits overlap.
+    """
+    pieces: list[str] = []
+    position = 0
+    previous: Edit | None = None
+    for edit in sorted(set(edits)):
+        if previous is not None and edit.span.overlaps(previous.span):
+            raise ValueError(f"edits overlap at {edit.span.start}")
+        pieces += [text[position : edit.span.start], edit.replacement]
+        position, previous = edit.span.end, edit
+    return "".join((*pieces, text[position:]))
+
+
+def compatible_findings(
+    findings: Iterable[Finding], wanted: Callable[[Finding], bool]
+) -> list[Finding]:
+    """Findings whose first fixes can be applied together, earliest first."""
+    chosen: list[Finding] = []
+    taken: list[Edit] = []
+    isolated: set[str] = set()
+    for finding in findings:
+        if not finding.fixes or not wanted(finding):
+            continue
+        fix = finding.fixes[0]
+        new = [edit for edit in fix.edits if edit not in taken]
+        if fix.isolation in isolated or _conflict(new, taken):
+            continue
+        chosen.append(finding)
+        taken += new
+        if fix.isolation:
+            isolated.add(fix.isolation)
+    return chosen
+
+
+def _conflict(new: Sequence[Edit], taken: Sequence[Edit]) -> bool:
+    return any(edit.span.overlaps(other.span) for edit in new for other in taken)
+
+
+def fix_text(
+    text: str,
+    analyze: Callable[[str], Sequence[Finding]],
+    applicability: Applicability,
+    wanted: Callable[[Finding], bool] = lambda finding: True,
+) -> FixedText:
+    """Apply fixes until none is left to apply.
+
+    Args:
+        text: The text.
+        analyze: Gives the findings of a text, in order, with absolute spans.
+        applicability: `safe` applies safe fixes only, `unsafe` both.
+        wanted: Which findings to fix.
+    """
+    allowed = (Applicability.SAFE,)
+    if applicability is Applicability.UNSAFE:
+        allowed += (Applicability.UNSAFE,)
+    problems = len(parse_whole(text).problems)
+    applied: list[Finding] = []
+    for _ in range(MAX_PASSES):
+        chosen = compatible_findings(
+            analyze(text), lambda f: f.fixes[0].applicability in allowed and wanted(f)
+        )
+        changed = apply_edits(text, (edit for f in chosen for edit in f.fixes[0].edits))
+        if changed == text:
+            break
+        if len(parse_whole(changed).problems) > problems:
+            return FixedText(text, tuple(applied), refused=True)
+        applied += chosen
+        text = changed
+    return FixedText(text, tuple(applied), refused=False)

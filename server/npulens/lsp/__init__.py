@@ -1,0 +1,1 @@
+"""The language server face: protocol types, and nothing that is not in them."""

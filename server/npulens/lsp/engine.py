@@ -1,0 +1,115 @@
+"""What the analysis thread runs: from a text in an editor to the diagnostics it shows."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lsprotocol import types
+
+from npulens.analysis import StatementCache, analyze
+from npulens.catalog.loader import CatalogueError, load_catalogue
+from npulens.catalog.model import Finding
+from npulens.catalog.tables import Catalogue
+from npulens.lsp.convert import ClientTerms, to_diagnostic
+from npulens.lsp.slots import IsSuperseded
+from npulens.text.document import Document
+from npulens.workspace.configuration import (
+    Configuration,
+    ConfigurationError,
+    find_configuration,
+)
+from npulens.workspace.run import selected
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class OpenDocument:
+    """A document that the client has open.
+
+    Attributes:
+        uri: Its name in the protocol.
+        path: The file behind it, or `None` for an unsaved one.
+        document: Its newest text. Belongs to the event loop.
+        configuration: What applied to it when last looked up. Belongs to the analysis thread.
+        configuration_is_due: Whether the next analysis shall look it up.
+        statements: What its last analysis found. Belongs to the analysis thread.
+    """
+
+    uri: str
+    path: Path | None
+    document: Document
+    configuration: Configuration | None = None
+    configuration_is_due: bool = True
+    statements: StatementCache = field(default_factory=StatementCache)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One text of an open document, to be analysed."""
+
+    opened: OpenDocument
+    document: Document
+    terms: ClientTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What one text of an open document is found to hold; each finding with its diagnostic."""
+
+    document: Document
+    terms: ClientTerms
+    findings: Sequence[Finding]
+    diagnostics: Sequence[types.Diagnostic]
+
+
+class Engine:
+    """Analyses one task after the other; keeps the catalogues it has loaded."""
+
+    def __init__(self) -> None:
+        self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
+
+    def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
+        """The analysis of a task, or `None` if it was superseded on the way."""
+        configuration = self._configuration(task.opened)
+        if is_superseded():
+            return None
+        findings = analyze(
+            task.document,
+            self._catalogue(configuration),
+            configuration.target,
+            task.opened.statements,
+        )
+        if is_superseded():
+            return None
+        kept = tuple(selected(findings, configuration))
+        terms = task.terms.in_project(configuration.language)
+        diagnostics = [to_diagnostic(finding, task.document, terms) for finding in kept]
+        return Analysis(task.document, terms, kept, diagnostics)
+
+    def _configuration(self, opened: OpenDocument) -> Configuration:
+        """What applies to a document: files are read when it was opened or saved, not for edits."""
+        if opened.configuration is None or opened.configuration_is_due:
+            opened.configuration_is_due = False  # first, so that a save from here on counts
+            opened.configuration = _look_up(opened.path)
+        return opened.configuration
+
+    def _catalogue(self, configuration: Configuration) -> Catalogue:
+        files = tuple(configuration.extend_rules)
+        if files not in self._catalogues:
+            try:
+                self._catalogues[files] = load_catalogue(files)
+            except CatalogueError as error:
+                logger.error("%s", error)
+                self._catalogues[files] = load_catalogue()
+        return self._catalogues[files]
+
+
+def _look_up(path: Path | None) -> Configuration:
+    if path is not None:
+        try:
+            return find_configuration(path)
+        except ConfigurationError as error:
+            logger.error("%s", error)
+    return Configuration()

@@ -1,0 +1,135 @@
+"""Findings for people at a terminal: the place, the message, the line with the fault underlined."""
+
+import unicodedata
+from collections.abc import Sequence
+
+import click
+
+from npulens.catalog.model import Applicability, Finding, Language, Severity
+from npulens.report.places import place_at
+from npulens.report.wording import APPLICABILITIES, HELP, SEVERITIES, summary
+from npulens.text.document import Document
+from npulens.text.spans import Span
+
+_COLOURS = {
+    Severity.ERROR: "red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "blue",
+    Severity.HINT: "cyan",
+}
+_TAB_WIDTH = 4
+_MOST_BEFORE = 60
+_MOST_SHOWN = 160
+"""Of a long line, so many characters around the fault."""
+
+
+class HumanReport:
+    """Text for a terminal, or for a file to be read."""
+
+    def __init__(self, language: Language, colour: bool = False) -> None:
+        self._language: Language = language
+        self._colour = colour
+        self._findings = self._files = 0
+        self._fixes = dict.fromkeys(Applicability, 0)
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file."""
+        self._files += bool(findings)
+        self._findings += len(findings)
+        for finding in findings:
+            if finding.fixes:
+                self._fixes[finding.fixes[0].applicability] += 1
+        return "".join(self._finding(document, finding) for finding in findings)
+
+    def end(self, checked: int) -> str:
+        """What follows the last of so many files checked."""
+        safe, unsafe = self._fixes[Applicability.SAFE], self._fixes[Applicability.UNSAFE]
+        line = summary(self._findings, self._files, safe, unsafe, checked, self._language)
+        return self._style(line, bold=True) + "\n"
+
+    def _finding(self, document: Document, finding: Finding) -> str:
+        line, column = place_at(document, finding.span.start)
+        severity = finding.effective_severity
+        colour = _COLOURS[severity]
+        heading = " ".join(
+            [
+                self._style(f"{printable(document.path)}:{line}:{column}:", bold=True),
+                self._style(SEVERITIES[severity].in_language(self._language), fg=colour, bold=True),
+                self._style(finding.rule.code, fg=colour),
+                f"{finding.rule.name}: {printable(finding.message(self._language))}",
+            ]
+        )
+        lines = [heading]
+        margin = " " * (len(str(line)) + 1)
+        if document.text:
+            source, carets = underlined(document, finding.span)
+            bar = self._style("|", fg="blue")
+            lines.append(f" {self._style(str(line), fg='blue')} {bar} {source}".rstrip())
+            lines.append(f" {margin}{bar} {self._style(carets, fg=colour, bold=True)}")
+        if finding.fixes:
+            fix = finding.fixes[0]
+            title = printable(fix.title.in_language(self._language))
+            kind = APPLICABILITIES[fix.applicability].in_language(self._language)
+            word = self._style(HELP.in_language(self._language) + ":", fg="green", bold=True)
+            lines.append(f" {margin}{self._style('=', fg='blue')} {word} {title} ({kind})")
+        return "\n".join(lines) + "\n\n"
+
+    def _style(self, text: str, fg: str | None = None, bold: bool | None = None) -> str:
+        return click.style(text, fg=fg, bold=bold) if self._colour else text
+
+
+def underlined(document: Document, span: Span) -> tuple[str, str]:
+    """The line in which a span starts, as a terminal shows it, and carets to stand below it.
+
+    Carets stand below the part of the span that is in this line; an empty span has one.
+    """
+    text, starts = document.text, document.line_starts
+    line, _ = place_at(document, span.start)
+    first = max(starts[line - 1], span.start - _MOST_BEFORE)
+    last = starts[line] if line < len(starts) else len(text)
+    shown = text[first : min(last, first + _MOST_SHOWN)].rstrip("\r\n")
+    before = "…" if first > starts[line - 1] else ""
+    after = "…" if first + len(shown) < last and first + _MOST_SHOWN < last else ""
+
+    cells = _cells(shown)
+    start, end = span.start - first, span.end - first
+    source = before + "".join(cell for cell, _ in cells) + after
+    indent = len(before) + sum(width for _, width in cells[:start])
+    carets = max(sum(width for _, width in cells[start:end]), 1)
+    return source, " " * indent + "^" * carets
+
+
+def printable(text: str) -> str:
+    """The text without what would command the terminal instead of being shown."""
+    return "".join(cell for cell, _ in _cells(text))
+
+
+def _cells(text: str) -> list[tuple[str, int]]:
+    """What a terminal shows for each character, and how many columns that takes."""
+    cells: list[tuple[str, int]] = []
+    column = 0
+    for character in text:
+        cell, width = character, 1
+        if character == "\t":
+            width = _TAB_WIDTH - column % _TAB_WIDTH
+            cell = " " * width
+        elif not " " <= character <= "~":
+            cell, width = _uncommon_cell(character)
+        cells.append((cell, width))
+        column += width
+    return cells
+
+
+def _uncommon_cell(character: str) -> tuple[str, int]:
+    category = unicodedata.category(character)
+    if character < " ":
+        return chr(ord("␀") + ord(character)), 1
+    if category in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(character) in _BIDI:
+        return "�", 1
+    if category in ("Mn", "Me", "Cf"):
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+_BIDI = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Characters that show a line in another order than Python reads it."""

@@ -1,0 +1,81 @@
+"""Findings for programs: a JSON array, or one JSON object a line."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from npulens.catalog.model import Finding, Fix, Language
+from npulens.report.places import place_at
+from npulens.text.document import Document
+from npulens.text.spans import Span
+
+
+def finding_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:
+    """A finding as plain data; its preferred fix alone is in it."""
+    rule = finding.rule
+    return {
+        "path": document.path,
+        **_range(document, finding.span),
+        "code": rule.code,
+        "name": rule.name,
+        "family": rule.family,
+        "severity": finding.effective_severity.value,
+        "message": finding.message(language),
+        "url": rule.url,
+        "fix": _fix(document, finding.fixes[0], language) if finding.fixes else None,
+    }
+
+
+def _fix(document: Document, fix: Fix, language: Language) -> dict[str, Any]:
+    return {
+        "title": fix.title.in_language(language),
+        "applicability": fix.applicability.value,
+        "edits": [
+            {**_range(document, edit.span), "new_text": edit.replacement} for edit in fix.edits
+        ],
+    }
+
+
+def _range(document: Document, span: Span) -> dict[str, int]:
+    line, column = place_at(document, span.start)
+    end_line, end_column = place_at(document, span.end)
+    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+
+
+class JsonLinesReport:
+    """One object a line."""
+
+    def __init__(self, language: Language) -> None:
+        self._language: Language = language
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file."""
+        return "".join(f"{record}\n" for record in self._records(document, findings))
+
+    def end(self, checked: int) -> str:
+        """What follows the last file."""
+        return ""
+
+    def _records(self, document: Document, findings: Sequence[Finding]) -> list[str]:
+        return [
+            json.dumps(finding_record(document, finding, self._language), ensure_ascii=False)
+            for finding in findings
+        ]
+
+
+class JsonReport(JsonLinesReport):
+    """One array."""
+
+    _before_next = "["
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file."""
+        parts = []
+        for record in self._records(document, findings):
+            parts.append(f"{self._before_next}\n{record}")
+            self._before_next = ","
+        return "".join(parts)
+
+    def end(self, checked: int) -> str:
+        """What follows the last file."""
+        return "[]\n" if self._before_next == "[" else "\n]\n"

@@ -1,0 +1,25 @@
+"""The page that explains a rule."""
+
+from npulens.catalog.model import Language, Rule
+from npulens.report.wording import BECOMES, EXAMPLE, FAMILY, SEVERITIES, SEVERITY
+
+
+def rule_page(rule: Rule, language: Language) -> str:
+    """What a rule finds, why it matters and what to do, in Markdown."""
+    severity = SEVERITIES[rule.severity].in_language(language)
+    parts = [
+        f"# {rule.code} {rule.name}",
+        f"{FAMILY.in_language(language)}: {rule.family}  \n"
+        f"{SEVERITY.in_language(language)}: {severity}",
+        rule.message.in_language(language),
+        rule.explanation.in_language(language),
+    ]
+    for example in rule.examples:
+        parts += [f"## {EXAMPLE.in_language(language)}", _code(example.before)]
+        if example.after is not None:
+            parts += [f"{BECOMES.in_language(language)}", _code(example.after)]
+    return "\n\n".join([*parts, f"<{rule.url}>"]) + "\n"
+
+
+def _code(code: str) -> str:
+    return f"```python\n{code.rstrip()}\n```"

@@ -1,0 +1,58 @@
+"""What the interface says around findings, in each language."""
+
+from collections.abc import Mapping
+
+from npulens.catalog.model import Applicability, Language, LocalizedText, Severity
+
+SEVERITIES: Mapping[Severity, LocalizedText] = {
+    Severity.ERROR: LocalizedText("error", "错误"),
+    Severity.WARNING: LocalizedText("warning", "警告"),
+    Severity.INFO: LocalizedText("info", "信息"),
+    Severity.HINT: LocalizedText("hint", "提示"),
+}
+APPLICABILITIES: Mapping[Applicability, LocalizedText] = {
+    Applicability.SAFE: LocalizedText("safe fix", "安全修复"),
+    Applicability.UNSAFE: LocalizedText("unsafe fix, to be read", "不安全修复，需人工确认"),
+}
+HELP = LocalizedText("help", "建议")
+
+FAMILY = LocalizedText("Family", "类别")
+SEVERITY = LocalizedText("Severity", "级别")
+EXAMPLE = LocalizedText("Example", "示例")
+BECOMES = LocalizedText("becomes", "修改为")
+
+
+def environment_language(environment: Mapping[str, str]) -> Language:
+    """The language that the environment of a process asks for."""
+    for variable in ("NPULENS_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := environment.get(variable):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+def summary(
+    findings: int, files: int, safe: int, unsafe: int, checked: int, language: Language
+) -> str:
+    """The last line of a check.
+
+    Args:
+        findings: How many findings there are.
+        files: In how many files they are.
+        safe: How many have a safe fix.
+        unsafe: How many have an unsafe one.
+        checked: How many files were looked at.
+        language: The language to say it in.
+    """
+    if language == "zh":
+        if not findings:
+            return f"已检查 {checked} 个文件，未发现问题。"
+        fixes = f"（{safe} 个可自动修复，{unsafe} 个有不安全修复）"
+        return f"在 {files} 个文件中发现 {findings} 个问题{fixes}。"
+    if not findings:
+        return f"Found no problems in {_counted(checked, 'file')}."
+    what = f"{_counted(findings, 'problem')} in {_counted(files, 'file')}"
+    return f"Found {what} ({safe} fixable, {unsafe} with unsafe fixes)."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

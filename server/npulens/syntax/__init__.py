@@ -1,0 +1,1 @@
+"""Python source: statements, recovery, scopes, qualified names and constants."""

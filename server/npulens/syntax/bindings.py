@@ -1,0 +1,218 @@
+"""Which names a block of statements binds, to what, and where."""
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from npulens.syntax.values import (
+    UNKNOWN,
+    Defined,
+    Either,
+    Expression,
+    Imported,
+    dotted_name,
+    expression,
+)
+
+Place = tuple[int, int]
+"""Line and column as the tree counts them, enough to tell before from after."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_WHOLE = ((0, 0), (1 << 60, 0))
+
+
+class Binding(NamedTuple):
+    """A name bound to a value.
+
+    Attributes:
+        value: What it is bound to.
+        place: From where on.
+        block: First and last place of the innermost conditional block that holds it; the whole
+            scope if it is not conditional.
+    """
+
+    value: Expression
+    place: Place
+    block: tuple[Place, Place] = _WHOLE
+
+
+class Bindings:
+    """The names one scope binds, in order of place.
+
+    Attributes:
+        names: By name.
+        stars: Modules of `from module import *`.
+        outer: Names declared `global` or `nonlocal`.
+    """
+
+    __slots__ = ("names", "outer", "stars")
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[Binding]] = {}
+        self.stars: list[str] = []
+        self.outer: set[str] = set()
+
+
+def bindings_of(body: Iterable[ast.stmt], has_walrus: bool = True) -> Bindings:
+    """The names that the statements of a scope bind, without those of nested functions."""
+    collector = _Collector(has_walrus)
+    collector.block(body, _WHOLE)
+    return collector.result
+
+
+def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
+    """The parameters of a function; a default is one value a parameter may have."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    pairs = list(zip(positional, [*defaults, *arguments.defaults], strict=True))
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    pairs += [(other, None) for other in (arguments.vararg, arguments.kwarg) if other is not None]
+    return {
+        parameter.arg: [
+            Binding(UNKNOWN if default is None else Either((UNKNOWN, expression(default))), (0, 0))
+        ]
+        for parameter, default in pairs
+    }
+
+
+def target_names(target: ast.expr) -> list[str]:
+    """The plain names an assignment target binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Starred):
+        return target_names(target.value)
+    if isinstance(target, ast.Tuple | ast.List):
+        return [name for element in target.elts for name in target_names(element)]
+    return []
+
+
+class _Collector:
+    def __init__(self, has_walrus: bool) -> None:
+        self.result = Bindings()
+        self.has_walrus = has_walrus
+
+    def bind(self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]) -> None:
+        place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+        self.result.names.setdefault(name, []).append(Binding(value, place, block))
+
+    def block(self, body: Iterable[ast.stmt], block: tuple[Place, Place]) -> None:
+        for statement in body:
+            self.statement(statement, block)
+
+    def conditional(self, body: list[ast.stmt]) -> None:
+        if body:
+            first, last = body[0], body[-1]
+            end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
+            self.block(body, ((first.lineno, first.col_offset), end))
+
+    def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
+        if self.has_walrus:
+            self.walruses(node, block)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            self.imports(node, block)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.assign(target, node.value, node, block)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.assign(node.target, node.value, node, block)
+        elif isinstance(node, ast.AugAssign):
+            self.assign(node.target, None, node, block)
+        elif isinstance(node, Function):
+            positional = [*node.args.posonlyargs, *node.args.args]
+            parameters = tuple(parameter.arg for parameter in positional)
+            self.bind(node.name, Defined(node.name, False, parameters=parameters), node, block)
+        elif isinstance(node, ast.ClassDef):
+            self.bind(node.name, class_definition(node), node, block)
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self.assign(target, None, node, block)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            self.result.outer.update(node.names)
+        else:
+            self.compound(node, block)
+
+    def compound(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
+        if isinstance(node, ast.For | ast.AsyncFor):
+            for name in target_names(node.target):
+                self.bind(name, UNKNOWN, node.iter, block)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self.assign(item.optional_vars, None, item.context_expr, block)
+            self.block(node.body, block)
+            return
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for part in ast.walk(case.pattern):
+                    bound = getattr(part, "name", None) or getattr(part, "rest", None)
+                    if isinstance(bound, str):
+                        self.bind(bound, UNKNOWN, case.body[0], block)
+                self.conditional(case.body)
+            return
+        for handler in getattr(node, "handlers", ()):
+            if handler.name:
+                self.bind(handler.name, UNKNOWN, handler.body[0], block)
+            self.conditional(handler.body)
+        for field in ("body", "orelse"):
+            self.conditional(getattr(node, field, []))
+        self.block(getattr(node, "finalbody", ()), block)
+
+    def imports(self, node: ast.Import | ast.ImportFrom, block: tuple[Place, Place]) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                name = alias.asname or alias.name.partition(".")[0]
+                self.bind(name, Imported(alias.name if alias.asname else name), node, block)
+            elif alias.name == "*":
+                self.result.stars.append(node.module or "")
+            else:
+                module = "." * node.level + (node.module or "")
+                qualified = f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
+                self.bind(alias.asname or alias.name, Imported(qualified), node, block)
+
+    def assign(
+        self, target: ast.expr, value: ast.expr | None, node: ast.stmt | ast.expr, block: tuple[Place, Place]
+    ) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, expression(value), node, block)
+        elif isinstance(target, ast.Tuple | ast.List):
+            values: list[ast.expr | None] = [None] * len(target.elts)
+            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+                values = list(value.elts)
+            for element, part in zip(target.elts, values, strict=True):
+                self.assign(element, part, node, block)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, None, node, block)
+
+    def walruses(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
+        """Names bound by `:=` in the expressions of one statement, not in nested functions."""
+        pending: list[ast.AST] = [
+            child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr | ast.withitem)
+        ]
+        if isinstance(node, ast.Match):
+            pending += [case.guard for case in node.cases if case.guard is not None]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
+                self.bind(part.target.id, expression(part.value), part, block)
+            if not isinstance(part, ast.Lambda):
+                pending += ast.iter_child_nodes(part)
+
+
+def class_definition(node: ast.ClassDef) -> Defined:
+    """A class as its body alone shows it."""
+    bases = tuple(name for base in node.bases if (name := dotted_name(base)) is not None)
+    members: list[tuple[str, Expression]] = []
+    for statement in node.body:
+        if isinstance(statement, Function):
+            members.append((statement.name, Defined(statement.name, False)))
+        elif isinstance(statement, ast.Assign):
+            members += [
+                (target.id, expression(statement.value))
+                for target in statement.targets
+                if isinstance(target, ast.Name)
+            ]
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            members.append((statement.target.id, expression(statement.value)))
+    return Defined(node.name, True, bases, tuple(members))
+

@@ -1,0 +1,200 @@
+"""Statements out of text that does not parse.
+
+A block is parsed whole; if that fails, each of its statements is parsed alone; a compound statement
+that fails keeps its header and each of its bodies is treated as a block again. Only statements
+that hold an error themselves are lost. Every level reads the text once, so the cost grows with the
+size of the text times its depth of nesting.
+"""
+
+import ast
+import re
+from typing import NamedTuple
+
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.syntax.strings import LexicalState
+
+_CLAUSE = re.compile(r"\s*(?:else|elif|except|finally)\b")
+_CODE = re.compile(r"[ \t\f]*(?=[^\s#])")
+_MAX_PROBLEMS = 50
+"""A file with more broken statements (Python 2, say) is left where it is."""
+_MAX_DEPTH = 40
+
+
+class Recovered(NamedTuple):
+    """What could be read of a text, and what could not; lines count from 1."""
+
+    body: list[ast.stmt]
+    problems: list[SyntaxProblem]
+
+
+def recover(text: str) -> Recovered:
+    """All statements of `text` that parse, in order, with positions in `text`."""
+    reader = _Reader(text.splitlines(keepends=True) if "\r" not in text else _lines(text))
+    return Recovered(reader.block(0, len(reader.lines), 0), reader.problems)
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
+
+
+def _indentation(line: str) -> int | None:
+    """Width of the leading white space, `None` for a line without code."""
+    match = _CODE.match(line)
+    return None if match is None else len(match.group().expandtabs(8))
+
+
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.problems: list[SyntaxProblem] = []
+
+    def block(self, start: int, end: int, depth: int) -> list[ast.stmt]:
+        """Statements of lines `start` to `end`, which share one indentation."""
+        parsed = self._parse(start, end)
+        if not isinstance(parsed, SyntaxProblem):
+            return parsed
+        if len(self.problems) >= _MAX_PROBLEMS:
+            return []
+        statements = self._statements(start, end)
+        if depth > _MAX_DEPTH:
+            self.problems.append(parsed)
+            return []
+        body: list[ast.stmt] = []
+        for first, last in statements:
+            whole = parsed if len(statements) == 1 else self._parse(first, last)
+            if isinstance(whole, SyntaxProblem):
+                body += self._compound(first, last, whole, depth)
+            else:
+                body += whole
+        return body
+
+    def _parse(self, start: int, end: int) -> list[ast.stmt] | SyntaxProblem:
+        text = "".join(self.lines[start:end])
+        indented = next((w for line in self.lines[start:end] if (w := _indentation(line)) is not None), 0)
+        parsed = parse("if 1:\n" + text if indented else text)
+        shift = start - 1 if indented else start
+        if isinstance(parsed, SyntaxProblem):
+            line = min(max(parsed.line + shift, start + 1), max(end, start + 1))
+            end_line = min(max(parsed.end_line + shift, line), max(end, line))
+            return parsed._replace(line=line, end_line=end_line)
+        body = parsed.body
+        if indented and isinstance(parsed.body[0], ast.If):
+            body = parsed.body[0].body
+        if shift:
+            for statement in body:
+                ast.increment_lineno(statement, shift)
+        return body
+
+    def _statements(
+        self, start: int, end: int, doubt_quotes: bool = True
+    ) -> list[tuple[int, int]]:
+        """Line ranges of the statements of a block, guessed by indentation.
+
+        Inside brackets a line that is not indented deeper than its statement starts a new one:
+        that is where an unclosed bracket shows.
+        """
+        starts: list[int] = []
+        block_width: int | None = None
+        state = LexicalState()
+        decorated = False
+        for index in range(start, end):
+            line = self.lines[index]
+            width = _indentation(line)
+            in_text = bool(state.quote) or state.continued
+            if width is not None and not in_text:
+                if block_width is None:
+                    block_width = width
+                closes = line.lstrip()[0] in ")]}"
+                if width <= block_width and not closes and not _CLAUSE.match(line):
+                    if not decorated:
+                        starts.append(index)
+                    decorated = line.lstrip().startswith("@")
+                    state = LexicalState()
+            state.read(line)
+            if index == end - 1 and state.quote and starts and doubt_quotes:
+                # An unfinished triple quote: the statement that opened it is broken on its own line.
+                opened = self._opening_line(starts[-1], end)
+                if opened + 1 < end:
+                    ends = [*starts[1:], opened + 1]
+                    return [*zip(starts, ends, strict=True), *self._statements(opened + 1, end, False)]
+        if not starts:
+            return [(start, end)]
+        return list(zip(starts, [*starts[1:], end], strict=True))
+
+    def _opening_line(self, start: int, end: int) -> int:
+        """The line on which the string that is still open at `end` starts."""
+        state = LexicalState()
+        opened = start
+        for index in range(start, end):
+            was_open = bool(state.quote)
+            state.read(self.lines[index])
+            if state.quote and not was_open:
+                opened = index
+        return opened
+
+    def _compound(self, start: int, end: int, problem: SyntaxProblem, depth: int) -> list[ast.stmt]:
+        """A statement that does not parse: its headers alone, its bodies as blocks."""
+        bodies = self._bodies(start, end)
+        if not bodies:
+            self.problems.append(problem)
+            return []
+        skeleton = list(self.lines[start:end])
+        for first, last in bodies:
+            indent = skeleton[first - start][: len(skeleton[first - start]) - len(skeleton[first - start].lstrip())]
+            skeleton[first - start : last - start] = [f"{indent}pass\n"] + ["\n"] * (last - first - 1)
+        shell = _Reader(skeleton)._parse(0, len(skeleton))
+        before = len(self.problems)
+        recovered = {first + 1: self.block(first, last, depth + 1) for first, last in bodies}
+        if isinstance(shell, SyntaxProblem):
+            header = shell._replace(line=shell.line + start, end_line=shell.end_line + start)
+            self.problems.insert(before, header)
+            return [statement for body in recovered.values() for statement in body]
+        for statement in shell:
+            if start:
+                ast.increment_lineno(statement, start)
+            _graft(statement, recovered)
+        if len(self.problems) == before:
+            self.problems.append(problem)
+        return shell
+
+    def _bodies(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Line ranges of the indented bodies of one compound statement."""
+        bodies: list[tuple[int, int]] = []
+        width = _indentation(self.lines[start]) or 0
+        state = LexicalState()
+        body_start: int | None = None
+        header_done = False
+        for index in range(start, end):
+            line = self.lines[index]
+            line_width = _indentation(line)
+            if line_width is not None and not state.quote and not state.continued:
+                if body_start is None and header_done and line_width > width:
+                    body_start = index
+                elif line_width <= width and line.lstrip()[0] not in ")]}":
+                    if body_start is not None:
+                        bodies.append((body_start, index))
+                    body_start, state = None, LexicalState()
+            if body_start is None:
+                state.read(line)
+                header_done = not state.depth and not state.quote and _ends_header(line)
+            else:
+                state.depth = 0
+                state.read(line)
+        if body_start is not None:
+            bodies.append((body_start, end))
+        return bodies
+
+
+def _ends_header(line: str) -> bool:
+    return line.split("#", 1)[0].rstrip().endswith(":")
+
+
+def _graft(statement: ast.stmt, bodies: dict[int, list[ast.stmt]]) -> None:
+    """Put recovered bodies where the `pass` of the skeleton stands."""
+    for node in ast.walk(statement):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and len(block) == 1 and isinstance(block[0], ast.Pass):
+                recovered = bodies.get(block[0].lineno)
+                if recovered:
+                    setattr(node, name, recovered)

@@ -1,0 +1,91 @@
+"""A module as a row of top-level statements, the unit of reuse between two versions of a text."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.syntax.recovery import recover
+from npulens.syntax.strings import LexicalState
+
+_STATEMENT_START = re.compile(
+    r"^(?!(?:else|elif|except|finally)\b)(?=[^\s#)\]}])(@)?", re.MULTILINE
+)
+_TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """A text that starts and ends at top-level statements, and its tree.
+
+    Attributes:
+        text: The text; all positions in `body` count from its start.
+        body: Its statements, without those that do not parse.
+        problems: What does not parse.
+    """
+
+    text: str
+    body: list[ast.stmt]
+    problems: tuple[SyntaxProblem, ...]
+
+
+def parse_whole(text: str) -> ParsedText:
+    """A text in one piece; where it has errors, what can be recovered of it."""
+    parsed = parse(text)
+    if not isinstance(parsed, SyntaxProblem):
+        return ParsedText(text, parsed.body, ())
+    recovered = recover(text)
+    # The parser's own first error is the truest; recovery may have moved it.
+    return ParsedText(text, recovered.body, tuple(recovered.problems) or (parsed,))
+
+
+def split_statements(text: str) -> Iterator[str]:
+    """Cut a text into pieces that each hold one top-level statement, or several on one line.
+
+    Only white space at the start of a line, triple quotes and line continuations are looked at, so
+    in broken code, or code with unindented lines in brackets, a piece may be too short. Pieces in
+    a row are always the text.
+    """
+    start = 0
+    state = LexicalState()
+    read_to = 0
+    decorated = False
+    for match in _STATEMENT_START.finditer(text):
+        position = match.start()
+        if position:
+            gap = text[read_to:position]
+            if state.quote or state.continued or _TRIPLE_QUOTE.search(gap) or "\\" in gap:
+                state.read(gap)
+            read_to = position
+            if state.quote or state.continued:
+                continue
+            if decorated:
+                decorated = match.group(1) is not None
+                continue
+            if text[start:position].strip():
+                yield text[start:position]
+                start = position
+        decorated = match.group(1) is not None
+    if start < len(text) or not text:
+        yield text[start:]
+
+
+def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText]:
+    """A text piece by piece, each taken from `known` if an earlier version had it.
+
+    The pieces together read exactly as `parse_whole` would read the text.
+    """
+    pieces = []
+    broken = False
+    for piece_text in split_statements(text):
+        piece = known.get(piece_text)
+        if piece is None:
+            piece = parse_whole(piece_text)
+        broken = broken or bool(piece.problems)
+        pieces.append(piece)
+    if broken and len(pieces) > 1:
+        whole = parse(text)
+        if not isinstance(whole, SyntaxProblem):
+            return [ParsedText(text, whole.body, ())]
+    return pieces

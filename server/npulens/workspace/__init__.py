@@ -1,0 +1,1 @@
+"""Many files at once: configuration, discovery, and running the engine over them."""

@@ -1,0 +1,231 @@
+"""What a project asks of npulens: `npulens.toml`, or `[tool.npulens]` in `pyproject.toml`."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
+from npulens.catalog.tables import Catalogue
+
+
+class ConfigurationError(Exception):
+    """A configuration cannot be used; the one sentence says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings of a project; lists are empty where nothing is said.
+
+    Attributes:
+        torch_version: The PyTorch release line that the code shall run on.
+        style: What migrated code looks like.
+        select: The rules to report, all if empty: codes, names, or starts of codes such as `NPU1`.
+        ignore: The rules to leave out, in the same words.
+        exclude: Patterns as in `.gitignore`, relative to `root`.
+        extend_rules: The user's rule files.
+        language: The language of messages, or None to follow the environment.
+        source: The file all this was read from, or None.
+    """
+
+    torch_version: TorchVersion = Target().torch_version
+    style: MigrationStyle = Target().style
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_rules: tuple[Path, ...] = ()
+    language: Language | None = None
+    source: Path | None = None
+
+    @property
+    def target(self) -> Target:
+        """What the analysis needs to know."""
+        return Target(self.torch_version, self.style)
+
+    @property
+    def root(self) -> Path:
+        """The folder that `exclude` is relative to."""
+        return self.source.parent if self.source else Path()
+
+    def place(self, key: str) -> str:
+        """How an error names the value of a key."""
+        return f'{self.source}: "{key}"'
+
+
+def find_configuration(start: Path) -> Configuration:
+    """The configuration of a file or folder: that of the nearest folder above it that has one.
+
+    Raises:
+        ConfigurationError: It cannot be used.
+    """
+    start = Path(os.path.abspath(start))  # unlike resolve(), a link belongs to where it lies
+    for folder in (start, *start.parents):
+        for name in ("npulens.toml", "pyproject.toml"):
+            if (configuration := _read_if_there(folder / name)) is not None:
+                return configuration
+    return Configuration()
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in a file, which has `[tool.npulens]` if it is called `pyproject.toml`.
+
+    Raises:
+        ConfigurationError: It is not there or cannot be used.
+    """
+    configuration = _read_if_there(Path(os.path.abspath(path)))
+    if configuration is not None:
+        return configuration
+    missing = "no [tool.npulens] in it" if path.exists() else "no such file"
+    raise ConfigurationError(f"{path}: {missing}")
+
+
+def is_selected(rule: Rule, configuration: Configuration) -> bool:
+    """Whether a rule's findings are wanted: the longest word for it decides, of equals `ignore`."""
+    wanted = max((_length(word, rule) for word in configuration.select), default=0)
+    unwanted = max((_length(word, rule) for word in configuration.ignore), default=0)
+    return wanted > unwanted or not (configuration.select or unwanted)
+
+
+def require_known_rules(words: Sequence[str], place: str, catalogue: Catalogue) -> None:
+    """Refuse words for rules, as in `select`, that fit none.
+
+    Raises:
+        ConfigurationError: One fits none; the sentence names `place`, where the words were read.
+    """
+    rules = catalogue.rules.values()
+    for word in words:
+        if not any(_length(word, rule) for rule in rules):
+            known = [name for rule in rules for name in (rule.code, rule.name)]
+            raise ConfigurationError(f'{place}: there is no rule "{word}"{nearest(word, known)}')
+
+
+def _length(word: str, rule: Rule) -> int:
+    """How much of a rule's code a word fits."""
+    if word == rule.name:
+        return len(rule.code)
+    return len(word) if rule.code.startswith(word) else 0
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """The end of a sentence on an unknown word: the one that is meant, if one is close enough."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def parse_torch_version(text: str) -> TorchVersion | None:
+    """The release line of a version such as `2.8` or `2.8.0+cpu`."""
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\w+)*(\+[\w.]+)?", text, re.ASCII)
+    return TorchVersion(int(match[1]), int(match[2])) if match else None
+
+
+class _WrongValueError(Exception):
+    """A value is not of the kind that this names."""
+
+
+_Value = TypeVar("_Value")
+_Reader = Callable[[Any, Path], object]
+"""From a TOML value, and the folder of its file, to the setting."""
+
+
+def _version(value: Any, _: Path) -> TorchVersion:
+    version = parse_torch_version(value) if isinstance(value, str) else None
+    if version is None:
+        raise _WrongValueError('a PyTorch version in quotes, such as "2.8"')
+    return version
+
+
+def _texts(value: Any, _: Path) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
+        return tuple(value)
+    raise _WrongValueError("a list of texts that are not empty")
+
+
+def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
+    patterns = _texts(value, folder)
+    if patterns:
+        from pathspec import GitIgnoreSpec
+
+        try:
+            GitIgnoreSpec.from_lines(patterns)
+        except ValueError:
+            raise _WrongValueError("a list of patterns as in .gitignore") from None
+    return patterns
+
+
+def _paths(value: Any, folder: Path) -> tuple[Path, ...]:
+    return tuple(folder / text for text in _texts(value, folder))
+
+
+def _one_of(choices: Mapping[str, _Value]) -> Callable[[Any, Path], _Value]:
+    def read(value: Any, _: Path) -> _Value:
+        if isinstance(value, str) and value in choices:
+            return choices[value]
+        raise _WrongValueError(" or ".join(f'"{choice}"' for choice in choices))
+
+    return read
+
+
+_KEYS: Mapping[str, tuple[str, _Reader]] = {
+    "torch-version": ("torch_version", _version),
+    "migration-style": ("style", _one_of({style.value: style for style in MigrationStyle})),
+    "select": ("select", _texts),
+    "ignore": ("ignore", _texts),
+    "exclude": ("exclude", _patterns),
+    "extend-rules": ("extend_rules", _paths),
+    "language": ("language", _one_of({language: language for language in LANGUAGES})),
+}
+"""Each key of the file, the field it sets, and what reads it."""
+
+
+def _read_if_there(path: Path) -> Configuration | None:
+    """None if there is no such file, or it is a `pyproject.toml` that does not speak of npulens."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    is_shared = path.name == "pyproject.toml"
+    if is_shared and b"npulens" not in data:  # whatever else is wrong with it
+        return None
+    table = _parsed(data, path)
+    if is_shared:
+        tools = table.get("tool")
+        table = tools.get("npulens") if isinstance(tools, dict) else None
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{path}: tool.npulens must be a table")
+    return _checked(table, path)
+
+
+def _parsed(data: bytes, path: Path) -> Any:
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(f"{path}: line {line}: must be UTF-8 text") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+
+
+def _checked(table: Mapping[str, Any], path: Path) -> Configuration:
+    settings: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise ConfigurationError(f'{path}: unknown key "{key}"{nearest(key, list(_KEYS))}')
+        field, read = _KEYS[key]
+        try:
+            settings[field] = read(value, path.parent)
+        except _WrongValueError as error:
+            raise ConfigurationError(f'{path}: "{key}" must be {error}') from None
+    return Configuration(**settings, source=path)

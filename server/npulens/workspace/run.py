@@ -1,0 +1,190 @@
+"""Running the engine over files."""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npulens.analysis import analyze
+from npulens.catalog.model import Finding
+from npulens.catalog.tables import Catalogue
+from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
+from npulens.text.document import Document
+from npulens.text.spans import Span
+from npulens.workspace.configuration import Configuration, is_selected
+
+MAX_FILE_SIZE = 20_000_000
+"""In bytes; a larger file is data and no program that a person wrote."""
+
+SYNTAX_ERROR = "NPU001"
+UNREADABLE_SOURCE = "NPU003"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What a check of one file came to.
+
+    Attributes:
+        path: The path as the user names it.
+        findings: The wanted findings, in order of their place.
+        document: The text they are in, or None where there are none.
+        problem: A sentence on why there was no check, or None.
+        traceback: Of the mistake of npulens that is the problem, or empty.
+    """
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    document: Document | None = None
+    problem: str | None = None
+    traceback: str = ""
+
+
+def selected(findings: Iterable[Finding], configuration: Configuration) -> tuple[Finding, ...]:
+    """The findings that the configuration wants.
+
+    `select` does not drop what says that a file could not be read as a whole, or no one could tell
+    a file without findings from one that was not checked. `ignore` does.
+    """
+    wanted: dict[str, bool] = {}
+    kept = []
+    for finding in findings:
+        code = finding.rule.code
+        if code not in wanted:
+            wanted[code] = is_selected(finding.rule, configuration)
+        if wanted[code]:
+            kept.append(finding)
+    return tuple(kept)
+
+
+class Checker:
+    """Checks files one by one, with one catalogue and one configuration."""
+
+    def __init__(self, catalogue: Catalogue, configuration: Configuration) -> None:
+        self._catalogue = catalogue
+        self._configuration = configuration
+        self._words = _words_of_interest(catalogue)
+
+    def check_file(self, path: Path) -> FileReport:
+        """Check a file; whatever is wrong with it is in the report."""
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_FILE_SIZE:
+                    return self._refused(str(path), _TOO_LARGE)
+                data = file.read()
+        except OSError as error:
+            return FileReport(str(path), problem=f"{path}: cannot be read: {error.strerror}")
+        return self.check_bytes(str(path), data)
+
+    def check_bytes(self, path: str, data: bytes) -> FileReport:
+        """Check what a file of this path holds, or would hold."""
+        if len(data) > MAX_FILE_SIZE:
+            return self._refused(path, _TOO_LARGE)
+        # UTF-16 has no such word, but NULs.
+        if b"\0" not in data and not any(word in data for word in self._words):
+            return FileReport(path)
+        try:
+            document = Document(path, decode_source(data).text)
+        except UndecodableSource as error:
+            detail = _DETAILS[error.reason].format(offset=error.byte_offset)
+            return self._refused(path, detail)
+        try:
+            findings = analyze(document, self._catalogue, self._configuration.target)
+        except Exception as error:  # one file must not end the check of the others
+            problem = f"{path}: {internal_error(error)}"
+            return FileReport(path, problem=problem, traceback=traceback.format_exc())
+        findings = selected(findings, self._configuration)
+        return FileReport(path, findings, document if findings else None)
+
+    def _refused(self, path: str, detail: str) -> FileReport:
+        rule = self._catalogue.rules[UNREADABLE_SOURCE]
+        findings = selected([Finding(rule, Span(0, 0), {"detail": detail})], self._configuration)
+        return FileReport(path, findings, Document(path, ""))
+
+
+def internal_error(error: Exception) -> str:
+    """A sentence on a mistake of npulens."""
+    return f"internal error ({type(error).__name__}), please report it"
+
+
+_TOO_LARGE = f"it is larger than {MAX_FILE_SIZE // 1_000_000} MB"
+_DETAILS = {
+    UndecodableReason.BAD_COOKIE: "it declares an encoding that Python source cannot have",
+    UndecodableReason.BAD_BYTES: "byte {offset} is not text in its encoding",
+    UndecodableReason.NUL_BYTE: "byte {offset} is a NUL character",
+    UndecodableReason.UTF16_OR_32: "it is UTF-16 or UTF-32, which Python source cannot be",
+}
+
+_WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
+"""Of files without any of these, and without the words of the tables, nothing is to be said."""
+
+
+def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
+    words = {
+        *_WORDS,
+        *(symbol.partition(".")[0] for symbol in catalogue.symbols),
+        *catalogue.methods,
+        *catalogue.environment,
+    }
+    shortest = [w for w in words if not any(other in w for other in words if other != w)]
+    # The commonest first; the search for several words one by one is faster than one for a regular
+    # expression of them.
+    return tuple(w.encode() for w in sorted(shortest, key=lambda w: (w not in _WORDS, w)))
+
+
+def check_files(
+    paths: Sequence[Path],
+    catalogue: Catalogue,
+    configuration: Configuration,
+    jobs: int | None = None,
+) -> Iterator[FileReport]:
+    """Check files, in so many processes; the reports come in the order of the paths."""
+    jobs = min(jobs or _suitable_jobs(len(paths)), len(paths))
+    if jobs <= 1:
+        yield from map(Checker(catalogue, configuration).check_file, paths)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # A fork is quickest, but of a process with threads it may hang.
+    is_safe_to_fork = sys.platform == "linux" and threading.active_count() == 1
+    executor = ProcessPoolExecutor(
+        jobs,
+        get_context("fork" if is_safe_to_fork else "spawn"),
+        _start_worker,
+        (catalogue, configuration),
+    )
+    try:
+        chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
+        yield from executor.map(_check_in_worker, paths, chunksize=chunk)
+    finally:  # also where the caller wants no more
+        executor.shutdown(cancel_futures=True)
+
+
+_FILES_AT_ONCE = 16
+_FEW_FILES = 32
+_MOST_JOBS = 4
+
+
+def _suitable_jobs(file_count: int) -> int:
+    """As many processes as pay: below so many files, starting them costs more than they do."""
+    if file_count < _FEW_FILES:
+        return 1
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(usable, _MOST_JOBS)
+
+
+_worker_checker: Checker
+
+
+def _start_worker(catalogue: Catalogue, configuration: Configuration) -> None:
+    global _worker_checker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    _worker_checker = Checker(catalogue, configuration)
+
+
+def _check_in_worker(path: Path) -> FileReport:
+    return _worker_checker.check_file(path)
