@@ -26,13 +26,13 @@ class LspClient:
     `window/logMessage`.
     """
 
-    def __init__(self, command: list[str] | None = None, cwd: Path | None = None) -> None:
+    def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
         package_folder = str(Path(npulens.__file__).parents[1])
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "npulens", "server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            cwd=cwd,
+            stderr=stderr,
             env={**os.environ, "PYTHONPATH": package_folder},
         )
         self.published: list[Message] = []
@@ -44,7 +44,7 @@ class LspClient:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def __enter__(self) -> "LspClient":
+    def __enter__(self) -> "LspClient":  # noqa: PYI034 (Self is not in Python 3.10)
         return self
 
     def __exit__(

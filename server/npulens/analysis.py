@@ -1,7 +1,8 @@
 """The one door to the engine: a document goes in, findings come out."""
 
+import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from npulens.catalog.model import Edit, Finding, Fix, LocalizedText, MigrationStyle, Target
@@ -11,7 +12,7 @@ from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.registry import checks
 from npulens.checks.visitor import visit
 from npulens.fixes.imports import TorchImport, import_edit, imports_module, torch_imports
-from npulens.syntax.bindings import Bindings, Function, bindings_of
+from npulens.syntax.bindings import Bindings, bindings_of, walrus_lines
 from npulens.syntax.comments import Suppression, suppressions
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleScope
@@ -21,6 +22,7 @@ from npulens.text.document import Document
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SHIM = re.compile(r"\btransfer_to_npu\b")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
@@ -82,7 +84,7 @@ def analyze(
     start = 0
     for index, piece in enumerate(pieces):
         if piece.findings is None:
-            piece.findings = _piece_findings(piece, ModuleScope(bindings, index), facts, catalogue, target)
+            piece.findings = _piece_findings(piece, bindings, index, facts, catalogue, target)
         findings += (_bound(finding.shifted(start), insertion) for finding in piece.findings)
         start += len(piece.parsed.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
@@ -108,7 +110,7 @@ def _pieces(text: str, cache: StatementCache | None) -> list[_Piece]:
 
 def _piece(parsed: ParsedText) -> _Piece:
     lines = LineMap(parsed.text)
-    bindings = bindings_of(parsed.body, ":=" in parsed.text)
+    bindings = bindings_of(parsed.body, walrus_lines(parsed.text))
     return _Piece(
         parsed,
         bindings,
@@ -154,16 +156,49 @@ def _signature(pieces: Sequence[_Piece]) -> object:
 
 
 def _piece_findings(
-    piece: _Piece, module: ModuleScope, facts: ModuleFacts, catalogue: Catalogue, target: Target
+    piece: _Piece, bindings: Sequence[Bindings], index: int, facts: ModuleFacts, catalogue: Catalogue, target: Target
 ) -> list[Finding]:
+    module = ModuleScope(bindings, index, walrus_lines(piece.parsed.text))
     context = Context(piece.parsed.text, catalogue, target, facts, module)
-    visit(piece.parsed.body, module, checks(bool(module.stars())), context)
+    aliases = _aliases(bindings, catalogue.triggers)
+    body = list(_worth_visiting(piece.parsed.body, context, catalogue.triggers | aliases))
+    visit(body, module, checks(bool(module.stars())), context)
     rule = catalogue.rule_named("syntax-error")
     if rule is not None:
         for problem in piece.parsed.problems:
             span = _problem_span(problem, context.lines)
             context.findings.append(Finding(rule, span, {"detail": problem.detail}))
     return context.findings
+
+
+def _aliases(pieces: Sequence[Bindings], triggers: frozenset[str]) -> set[str]:
+    """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
+    return {
+        name
+        for piece in pieces
+        for name, found in piece.names.items()
+        if name not in triggers and any(_mentions(b.value, triggers) for b in found)
+    }
+
+
+def _mentions(value: object, triggers: frozenset[str]) -> bool:
+    if isinstance(value, str):
+        return not triggers.isdisjoint(_WORD.findall(value))
+    return isinstance(value, tuple) and any(_mentions(part, triggers) for part in value)
+
+
+def _worth_visiting(
+    body: Iterable[ast.stmt], context: Context, triggers: frozenset[str]
+) -> Iterator[ast.stmt]:
+    """The statements whose text holds a word that a rule could be about."""
+    starts, text = context.lines.starts, context.text
+    for node in body:
+        decorators = getattr(node, "decorator_list", None)
+        first = decorators[0].lineno if decorators else node.lineno
+        last = node.end_lineno or node.lineno
+        end = starts[last] if last < len(starts) else len(text)
+        if not triggers.isdisjoint(_WORD.findall(text, starts[first - 1], end)):
+            yield node
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

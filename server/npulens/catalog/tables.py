@@ -1,7 +1,7 @@
 """The catalogue: every rule and every table of symbols, ready to look things up in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from npulens.catalog.model import Applicability, LocalizedText, Rule, Severity, TorchVersion
@@ -112,7 +112,20 @@ class Catalogue:
     """By qualified name of the callable, or `.name`."""
     environment: Mapping[str, EnvironmentEntry]
     """By variable name."""
+    triggers: frozenset[str] = field(init=False)
+    """Words of which at least one stands in every statement that can break a rule."""
+
+    def __post_init__(self) -> None:
+        words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
+        words.update(_trigger(symbol) for symbol in self.symbols)
+        object.__setattr__(self, "triggers", frozenset(words))
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""
         return self.rules.get(name) or next((r for r in self.rules.values() if r.name == name), None)
+
+
+def _trigger(symbol: str) -> str:
+    """The word of a qualified name that is least likely to stand in other code: its longest."""
+    parts = symbol.split(".")
+    return "cuda" if "cuda" in parts else max(parts, key=len)

@@ -12,7 +12,7 @@ from npulens.checks.methods import ACCELERATOR
 from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import Instance, Local, Qualified, Scope, resolve, resolve_name
+from npulens.syntax.scopes import Instance, Literal, Local, Qualified, Scope, resolve, resolve_name
 from npulens.syntax.values import Name
 from npulens.text.spans import Span
 
@@ -28,6 +28,7 @@ class _Word:
         identifier: Names that hold such a value.
         literal: Whole strings that are the word, or start with it and a part filled in later.
         open_end: Strings that the word starts and something else completes.
+        composed: Beginnings of strings put together from several parts.
         anywhere: Strings that are unmistakable wherever they stand.
         rule: Name of the rule; `comparison_rule`: of the one for comparisons.
     """
@@ -37,6 +38,7 @@ class _Word:
     identifier: re.Pattern[str]
     literal: re.Pattern[str]
     open_end: re.Pattern[str]
+    composed: re.Pattern[str]
     rule: str
     comparison_rule: str
     anywhere: re.Pattern[str] | None = None
@@ -49,6 +51,7 @@ _WORDS = {
         identifier=re.compile(r"device|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
         literal=re.compile(r"cuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
         open_end=re.compile(r"cuda:?\Z"),
+        composed=re.compile(r"cuda(?::|\Z)"),
         rule="cuda-device-string",
         comparison_rule="cuda-device-comparison",
         anywhere=re.compile(r"cuda:(?:\d+|%[sdi]|\{\w*\})\Z"),
@@ -59,6 +62,7 @@ _WORDS = {
         identifier=re.compile(r"backend", re.IGNORECASE),
         literal=re.compile(r"nccl\Z|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
+        composed=re.compile(r"nccl\Z"),
         rule="nccl-backend",
         comparison_rule="nccl-backend",
     ),
@@ -80,6 +84,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         for word in _WORDS.values():
             if keyword.arg is not None and word.identifier.search(keyword.arg):
                 _report_all(_literals(keyword.value, word), word, None, scope, context)
+                _composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("startswith", "endswith", "__eq__"):
@@ -213,6 +218,24 @@ def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
         word = _WORDS[parameter.meaning]
         for argument in _arguments(node, parameter):
             _report_all(_literals(argument, word), word, parameter, scope, context)
+            _composed(argument, word, parameter.rule.name, scope, context)
+
+
+def _composed(node: ast.expr, word: _Word, rule_name: str, scope: Scope, context: Context) -> None:
+    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
+    if not isinstance(node, ast.JoinedStr | ast.BinOp | ast.Call) or context.facts.shimmed:
+        return
+    if any(_literals(node, word)) or context.guards.mentions_npu(node):
+        return
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    if any(word.identifier.search(name) for name in names):
+        return  # what it is made of is a finding of its own
+    rule = context.catalogue.rule_named(rule_name)
+    for value in resolve(node, scope):
+        if isinstance(value, Literal) and rule is not None and word.composed.match(value.text):
+            replacement = value.text.replace(word.old, word.new, 1)
+            context.report(rule, context.span(node), value.text, [], replacement=replacement)
+            return
 
 
 def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:

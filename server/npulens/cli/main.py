@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,8 +31,11 @@ INTERRUPTED = 130
 
 def main() -> None:
     """The command `npulens`."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller, who wants the exit code only
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
             # A path that is no text comes out escaped; in JSON that escape is even the right one.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
@@ -43,18 +45,21 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = FAILURE
+    except OSError as error:  # not of what is read, but of writing, or of the machine
+        _complain(f"stopped: {error.strerror}")
+        code = FAILURE
     except Exception as error:
         from npulens.workspace.run import internal_error
 
-        _complain(internal_error(error), traceback.format_exc())
+        _complain(*internal_error(error))
         code = FAILURE
     sys.exit(code)
 
 
-def _complain(sentence: str, details: str = "") -> None:
+def _complain(sentence: str, traceback: str = "") -> None:
     click.echo(f"npulens: {sentence}", err=True)
-    if details and os.environ.get("NPULENS_TRACEBACK") == "1":
-        click.echo(details, err=True, nl=False)
+    if os.environ.get("NPULENS_TRACEBACK") == "1":
+        click.echo(traceback, err=True, nl=False)
 
 
 class _Refusal(click.ClickException):
@@ -124,6 +129,7 @@ def _words(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.pass_context
 def check(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
     stdin_filename: str | None,
     output_format: str,
@@ -148,23 +154,21 @@ def check(
         catalogue = _catalogue(configuration, options)
 
     if reads_stdin:
-        files, problems = _check_stdin(paths[0], catalogue, configuration), []
+        files = _check_stdin(paths[0], catalogue, configuration)
     else:
-        files, problems = _check_paths(paths, catalogue, configuration, jobs)
-    for problem in problems:
-        _complain(problem)
+        files = _check_paths(paths, catalogue, configuration, jobs)
     report = _report(output_format, _language(configuration))
-    checked = findings = 0
+    checked = findings = problems = 0
     for file in files:
         if file.problem is not None:
-            problems.append(file.problem)
-            _complain(file.problem, file.traceback)
+            problems += 1
+            _complain(f"{file.path or repr('')}: {file.problem}", file.traceback)
             continue
         checked += 1
         if file.document is not None:
             findings += len(file.findings)
             click.echo(report.file(file.document, file.findings), nl=False)
-    if checked or not problems:
+    if checked or output_format != "human":
         click.echo(report.end(checked), nl=False)
     context.exit(FAILURE if problems else FINDINGS if findings else 0)
 
@@ -222,8 +226,10 @@ def _configuration(
 
 
 def _common_folder(paths: Sequence[str]) -> Path:
+    from npulens.workspace.configuration import absolute
+
     try:
-        return Path(os.path.commonpath([os.path.abspath(path) for path in paths]))
+        return Path(os.path.commonpath([absolute(Path(path)) for path in paths]))
     except ValueError:  # drives of Windows have nothing in common
         return Path()
 
@@ -243,20 +249,29 @@ def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "C
 def _check_stdin(
     name: str, catalogue: "Catalogue", configuration: "Configuration"
 ) -> "Iterator[FileReport]":
-    from npulens.workspace.run import Checker
+    from npulens.workspace.run import MAX_FILE_SIZE, Checker, FileReport
 
-    data = click.get_binary_stream("stdin").read()
+    if sys.stdin is None:
+        raise _Refusal("standard input is closed")
+    try:
+        with click.open_file("-", "rb") as stream:
+            data = stream.read(MAX_FILE_SIZE + 1)
+    except OSError as error:
+        yield FileReport(name, problem=f"cannot be read: {error.strerror}")
+        return
     yield Checker(catalogue, configuration).check_bytes(name, data)
 
 
 def _check_paths(
     paths: Sequence[str], catalogue: "Catalogue", configuration: "Configuration", jobs: int | None
-) -> "tuple[Iterator[FileReport], list[str]]":
+) -> "Iterator[FileReport]":
     from npulens.workspace.discovery import discover
-    from npulens.workspace.run import check_files
+    from npulens.workspace.run import FileReport, check_files
 
     found = discover(paths, configuration.exclude, configuration.root)
-    return check_files(found.files, catalogue, configuration, jobs), found.problems
+    for path, problem in found.problems.items():
+        yield FileReport(path, problem=problem)
+    yield from check_files(found.files, catalogue, configuration, jobs)
 
 
 def _language(configuration: "Configuration") -> "Language":
@@ -270,6 +285,8 @@ def _report(output_format: str, language: "Language") -> "HumanReport | JsonLine
         from npulens.report.human import HumanReport
 
         return HumanReport(language, sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-    from npulens.report.json_report import JsonLinesReport, JsonReport
+    from npulens.report import json_report
 
-    return JsonReport(language) if output_format == "json" else JsonLinesReport(language)
+    if output_format == "json":
+        return json_report.JsonReport(language)
+    return json_report.JsonLinesReport(language)

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import sys
+from typing import NoReturn
 
 from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError
@@ -86,10 +87,13 @@ def create_server() -> NpulensServer:
     return server
 
 
-def serve_stdio() -> int:
-    """Serve the client at standard input and output until it leaves; the exit code."""
+def serve_stdio() -> NoReturn:
+    """Serve the client at standard input and output, and end the process when it leaves.
+
+    The exit code is 0 if the client asked for a shutdown first, else 1.
+    """
     server = create_server()
     protocol_output = sys.stdout.buffer
     with contextlib.redirect_stdout(sys.stderr):  # a stray print must not break the protocol
         server.start_io(sys.stdin.buffer, protocol_output)
-    return 0 if server.session.was_shut_down else 1
+    sys.exit(0 if server.session.was_shut_down else 1)

@@ -87,11 +87,11 @@ def underlined(document: Document, span: Span) -> tuple[str, str]:
     line, _ = place_at(document, span.start)
     first = max(starts[line - 1], span.start - _MOST_BEFORE)
     last = starts[line] if line < len(starts) else len(text)
-    shown = text[first : min(last, first + _MOST_SHOWN)].rstrip("\r\n")
+    cut = min(last, first + _MOST_SHOWN)
     before = "…" if first > starts[line - 1] else ""
-    after = "…" if first + len(shown) < last and first + _MOST_SHOWN < last else ""
+    after = "…" if text[cut : min(cut + 1, last)].strip("\r\n") else ""
 
-    cells = _cells(shown)
+    cells = _cells(text[first:cut].rstrip("\r\n"))
     start, end = span.start - first, span.end - first
     source = before + "".join(cell for cell, _ in cells) + after
     indent = len(before) + sum(width for _, width in cells[:start])

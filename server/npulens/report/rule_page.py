@@ -9,7 +9,7 @@ def rule_page(rule: Rule, language: Language) -> str:
     severity = SEVERITIES[rule.severity].in_language(language)
     parts = [
         f"# {rule.code} {rule.name}",
-        f"{FAMILY.in_language(language)}: {rule.family}  \n"
+        f"{FAMILY.in_language(language)}: {rule.family} · "
         f"{SEVERITY.in_language(language)}: {severity}",
         rule.message.in_language(language),
         rule.explanation.in_language(language),

@@ -1,7 +1,7 @@
 """Which names a block of statements binds, to what, and where."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.values import (
@@ -53,9 +53,21 @@ class Bindings:
         self.outer: set[str] = set()
 
 
-def bindings_of(body: Iterable[ast.stmt], has_walrus: bool = True) -> Bindings:
-    """The names that the statements of a scope bind, without those of nested functions."""
-    collector = _Collector(has_walrus)
+def walrus_lines(text: str) -> list[int]:
+    """The 1-based lines of a text on which `:=` occurs."""
+    if ":=" not in text:
+        return []
+    return [number for number, line in enumerate(text.split("\n"), 1) if ":=" in line]
+
+
+def bindings_of(body: Iterable[ast.stmt], walrus_lines: Sequence[int]) -> Bindings:
+    """The names that the statements of a scope bind, without those of nested functions.
+
+    Args:
+        body: The statements.
+        walrus_lines: Where to look for `:=`.
+    """
+    collector = _Collector(walrus_lines)
     collector.block(body, _WHOLE)
     return collector.result
 
@@ -87,9 +99,9 @@ def target_names(target: ast.expr) -> list[str]:
 
 
 class _Collector:
-    def __init__(self, has_walrus: bool) -> None:
+    def __init__(self, walrus_lines: Sequence[int]) -> None:
         self.result = Bindings()
-        self.has_walrus = has_walrus
+        self.walrus_lines = walrus_lines
 
     def bind(self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]) -> None:
         place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
@@ -106,7 +118,7 @@ class _Collector:
             self.block(body, ((first.lineno, first.col_offset), end))
 
     def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
-        if self.has_walrus:
+        if any(node.lineno <= line <= (node.end_lineno or 0) for line in self.walrus_lines):
             self.walruses(node, block)
         if isinstance(node, ast.Import | ast.ImportFrom):
             self.imports(node, block)

@@ -30,11 +30,20 @@ from npulens.syntax.values import (
     expression,
 )
 
-_MAX_STEPS = 24
-"""How many names, one bound to the next, are followed."""
+_MAX_STEPS = 64
+"""How many names are looked up to answer one question; names may be bound to each other."""
 _MAX_VALUES = 8
 
 _SAME_MODULE = {"torch_npu.npu": "torch.npu", "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel"}
+
+
+class _Budget:
+    """How many more names may be looked up for one question."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _MAX_STEPS
 
 
 class Qualified(NamedTuple):
@@ -86,6 +95,8 @@ class Scope:
     """A place where names are looked up: a module, a class, a function or a comprehension."""
 
     parent: Scope | None = None
+    walrus_lines: Sequence[int] = ()
+    """Lines on which `:=` occurs in the text the scope is in; looking for it in a tree is costly."""
 
     def bound(self, name: str, place: Place | None) -> list[Binding] | None:
         """The bindings a name may have at a place (`None`: at any later time) in this very scope."""
@@ -99,9 +110,10 @@ class Scope:
 class ModuleScope(Scope):
     """The module: bindings of all its pieces, seen from one piece."""
 
-    def __init__(self, pieces: Sequence[Bindings], current: int) -> None:
+    def __init__(self, pieces: Sequence[Bindings], current: int, walrus_lines: Sequence[int] = ()) -> None:
         self.pieces = pieces
         self.current = current
+        self.walrus_lines = walrus_lines
 
     def bound(self, name: str, place: Place | None) -> list[Binding] | None:
         found: list[Binding] = []
@@ -129,6 +141,7 @@ class FunctionScope(Scope):
     def __init__(self, node: Function | ast.Lambda, parent: Scope, owner: ClassScope | None = None) -> None:
         self.node = node
         self.parent = parent
+        self.walrus_lines = parent.walrus_lines
         self.owner = owner
         self._names: dict[str, list[Binding]] | None = None
 
@@ -137,7 +150,7 @@ class FunctionScope(Scope):
         if self._names is None:
             self._names = parameter_bindings(self.node.args)
             if not isinstance(self.node, ast.Lambda):
-                bindings = bindings_of(self.node.body)
+                bindings = bindings_of(self.node.body, self.walrus_lines)
                 for name, found in bindings.names.items():
                     if name not in bindings.outer:
                         self._names[name] = self._names.get(name, []) + found
@@ -160,6 +173,7 @@ class ClassScope(Scope):
     def __init__(self, node: ast.ClassDef, parent: Scope) -> None:
         self.node = node
         self.parent = parent
+        self.walrus_lines = parent.walrus_lines
         self._names: dict[str, list[Binding]] | None = None
         self._members: dict[str, list[Expression]] | None = None
 
@@ -178,7 +192,7 @@ class ClassScope(Scope):
 
     def bound(self, name: str, place: Place | None) -> list[Binding] | None:
         if self._names is None:
-            self._names = bindings_of(self.node.body).names
+            self._names = bindings_of(self.node.body, self.walrus_lines).names
         bindings = self._names.get(name)
         return (_live(bindings, place) or None) if bindings else None
 
@@ -191,6 +205,7 @@ class ComprehensionScope(Scope):
 
     def __init__(self, targets: Iterable[str], parent: Scope) -> None:
         self.parent = parent
+        self.walrus_lines = parent.walrus_lines
         self.names = dict.fromkeys(targets, [Binding(UNKNOWN, (0, 0))])
 
     def bound(self, name: str, place: Place | None) -> list[Binding] | None:
@@ -204,7 +219,7 @@ def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
     """The bindings that may hold at a place: back from it, up to one that is always passed."""
     live: list[Binding] = []
     for binding in reversed(bindings):
-        if place is not None and binding.place > place:
+        if place is not None and binding.place >= place:
             continue
         live.append(binding)
         first, last = binding.block
@@ -223,12 +238,12 @@ def _is_certain(live: list[Binding], bindings: list[Binding]) -> bool:
 def resolve(node: ast.expr, scope: Scope) -> list[Value]:
     """What an expression may stand for where it is written, likeliest first."""
     place = (node.lineno, node.col_offset)
-    return list(dict.fromkeys(_meaning(expression(node), scope, place, _MAX_STEPS)))
+    return list(dict.fromkeys(_meaning(expression(node), scope, place, _Budget())))
 
 
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
     """What a dotted name may stand for."""
-    return list(dict.fromkeys(_named(name, scope, place, _MAX_STEPS)))
+    return list(dict.fromkeys(_named(name, scope, place, _Budget())))
 
 
 def qualified_names(node: ast.expr, scope: Scope) -> list[str]:
@@ -238,21 +253,19 @@ def qualified_names(node: ast.expr, scope: Scope) -> list[str]:
     return [value.name for value in values if isinstance(value, Qualified)]
 
 
-def _meaning(value: Expression, scope: Scope, place: Place | None, steps: int) -> list[Value]:
-    if steps <= 0:
-        return [ANYTHING]
+def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
     if isinstance(value, Imported):
         return [Qualified(canonical(value.qualified))]
     if isinstance(value, Name):
-        return _named(value, scope, place, steps - 1)
+        return _named(value, scope, place, budget)
     if isinstance(value, Called):
-        return [_result(callee) for callee in _named(value.callee, scope, place, steps - 1)]
+        return [_result(callee) for callee in _named(value.callee, scope, place, budget)]
     if isinstance(value, Text):
         return [Literal(value.text, value.complete)]
     if isinstance(value, Joined):
-        return _joined(value, scope, place, steps - 1)
+        return _joined(value, scope, place, budget)
     if isinstance(value, Either):
-        options = [m for option in value.options for m in _meaning(option, scope, place, steps - 1)]
+        options = [m for option in value.options for m in _meaning(option, scope, place, budget)]
         return options[:_MAX_VALUES]
     if isinstance(value, Defined):
         return [Local(value)]
@@ -267,11 +280,11 @@ def _result(callee: Value) -> Value:
     return ANYTHING
 
 
-def _joined(value: Joined, scope: Scope, place: Place | None, steps: int) -> list[Value]:
+def _joined(value: Joined, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
     """The known beginning of a composed string."""
     text = ""
     for part in value.parts:
-        meanings = [m for m in _meaning(part, scope, place, steps) if isinstance(m, Literal)]
+        meanings = [m for m in _meaning(part, scope, place, budget) if isinstance(m, Literal)]
         if not meanings:
             return [Literal(text, False)]
         text += meanings[0].text
@@ -280,19 +293,20 @@ def _joined(value: Joined, scope: Scope, place: Place | None, steps: int) -> lis
     return [Literal(text, True)]
 
 
-def _named(name: Name, scope: Scope, place: Place | None, steps: int) -> list[Value]:
-    if steps <= 0:
+def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
+    budget.left -= 1
+    if budget.left < 0:
         return [ANYTHING]
     owner = _receiver_class(name, scope)
     if owner is not None:
-        return _member(owner, name, scope, steps)
+        return _member(owner, name, scope, budget)
     found, holder, at = _lookup(name.root, scope, place)
     if found is None:
         return _starred(name, scope)
     values: list[Value] = []
     for binding in found:
-        for value in _meaning(binding.value, holder, at if at is None else binding.place, steps):
-            values.append(_attribute(value, name.path, holder, steps))
+        for value in _meaning(binding.value, holder, at if at is None else binding.place, budget):
+            values.append(_attribute(value, name.path, holder, budget))
     return values[:_MAX_VALUES]
 
 
@@ -323,7 +337,7 @@ def _starred(name: Name, scope: Scope) -> list[Value]:
     return [Qualified(canonical(".".join((module, name.root, *name.path)))) for module in module_of(scope).stars()]
 
 
-def _attribute(value: Value, path: tuple[str, ...], scope: Scope, steps: int) -> Value:
+def _attribute(value: Value, path: tuple[str, ...], scope: Scope, budget: _Budget) -> Value:
     if not path:
         return value
     if isinstance(value, Qualified):
@@ -333,8 +347,8 @@ def _attribute(value: Value, path: tuple[str, ...], scope: Scope, steps: int) ->
     if isinstance(value, Local | LocalInstance) and value.definition.is_class:
         member = dict(value.definition.members).get(path[0])
         if member is not None:
-            meanings = _meaning(member, module_of(scope), None, steps - 1)
-            return _attribute(meanings[0], path[1:], scope, steps - 1) if meanings else ANYTHING
+            meanings = _meaning(member, module_of(scope), None, budget)
+            return _attribute(meanings[0], path[1:], scope, budget) if meanings else ANYTHING
     return ANYTHING
 
 
@@ -351,13 +365,13 @@ def _receiver_class(name: Name, scope: Scope) -> ClassScope | None:
     return None
 
 
-def _member(owner: ClassScope, name: Name, scope: Scope, steps: int) -> list[Value]:
+def _member(owner: ClassScope, name: Name, scope: Scope, budget: _Budget) -> list[Value]:
     """What `self.attribute` may be: assigned in the class body or, by any method, to `self`."""
     attribute, path = name.path[0], name.path[1:]
     values: list[Value] = []
     for member in owner.members.get(attribute, ()):
-        for value in _meaning(member, module_of(scope), None, steps - 1):
-            values.append(_attribute(value, path, scope, steps - 1))
+        for value in _meaning(member, module_of(scope), None, budget):
+            values.append(_attribute(value, path, scope, budget))
     return values[:_MAX_VALUES] or [ANYTHING]
 
 

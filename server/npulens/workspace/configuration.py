@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any, TypeVar
 
 from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
 from npulens.catalog.tables import Catalogue
+
+_NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
+"""The rules for code that npulens cannot read."""
 
 
 class ConfigurationError(Exception):
@@ -54,14 +58,21 @@ class Configuration:
         return f'{self.source}: "{key}"'
 
 
+def absolute(path: Path) -> Path:
+    """The path from the root; unlike `resolve`, a link stays where it lies."""
+    return Path(os.path.normpath(path.absolute()))
+
+
 def find_configuration(start: Path) -> Configuration:
     """The configuration of a file or folder: that of the nearest folder above it that has one.
 
     Raises:
         ConfigurationError: It cannot be used.
     """
-    start = Path(os.path.abspath(start))  # unlike resolve(), a link belongs to where it lies
+    start = absolute(start)
     for folder in (start, *start.parents):
+        if not os.path.isdir(folder):  # noqa: PTH112 (pathlib's raises for some names)
+            continue
         for name in ("npulens.toml", "pyproject.toml"):
             if (configuration := _read_if_there(folder / name)) is not None:
                 return configuration
@@ -74,7 +85,7 @@ def read_configuration(path: Path) -> Configuration:
     Raises:
         ConfigurationError: It is not there or cannot be used.
     """
-    configuration = _read_if_there(Path(os.path.abspath(path)))
+    configuration = _read_if_there(absolute(path))
     if configuration is not None:
         return configuration
     missing = "no [tool.npulens] in it" if path.exists() else "no such file"
@@ -82,10 +93,15 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def is_selected(rule: Rule, configuration: Configuration) -> bool:
-    """Whether a rule's findings are wanted: the longest word for it decides, of equals `ignore`."""
+    """Whether a rule's findings are wanted: the longest word for it decides, of equals `ignore`.
+
+    Where `select` is silent on them, the rules for what was not checked are wanted too: without
+    them, nobody could tell such a file from one in order.
+    """
     wanted = max((_length(word, rule) for word in configuration.select), default=0)
     unwanted = max((_length(word, rule) for word in configuration.ignore), default=0)
-    return wanted > unwanted or not (configuration.select or unwanted)
+    is_default = not configuration.select or rule.code in _NOT_CHECKED
+    return wanted > unwanted or (is_default and not unwanted)
 
 
 def require_known_rules(words: Sequence[str], place: str, catalogue: Catalogue) -> None:
@@ -204,9 +220,9 @@ def _read_if_there(path: Path) -> Configuration | None:
 
 
 def _parsed(data: bytes, path: Path) -> Any:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
+    else:
         import tomli as tomllib
 
     try:

@@ -6,13 +6,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from npulens.workspace.configuration import absolute
+
 _SUFFIXES = (".py", ".pyi")
-_SKIPPED_FOLDERS = frozenset(
-    """
-    .bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .ruff_cache .svn
-    .tox .venv __pycache__ build dist node_modules site-packages venv
-    """.split()
-)
+_SKIPPED_FOLDERS = {
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+}
 """What a walk does not enter; a user who wants one names it."""
 _VIRTUAL_ENVIRONMENT_MARKER = "pyvenv.cfg"
 
@@ -22,12 +39,12 @@ class Discovery:
     """What was found.
 
     Attributes:
-        files: The files, each once, those of a folder sorted by path.
-        problems: A sentence for each path or folder that cannot be used.
+        files: The files, each once, those of a folder in a fixed order.
+        problems: The paths and folders that cannot be used, and why.
     """
 
     files: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
 
 
 def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discovery:
@@ -44,39 +61,37 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
     found = Discovery()
     seen: set[str] = set()
 
-    def add(file: str) -> None:
-        if (real := os.path.realpath(file)) not in seen:
+    def add(file: str, real: str) -> None:
+        if real not in seen:
             seen.add(real)
             found.files.append(Path(file))
 
     is_excluded = _exclusion(exclude, root)
     for path in paths:
         try:
-            mode = os.stat(path).st_mode
+            # pathlib takes an empty path for the current folder, which an unset variable of a
+            # shell script does not mean.
+            mode = os.stat(path).st_mode  # noqa: PTH116
         except OSError as error:
-            found.problems.append(_problem(path, error))
+            found.problems[path] = str(error.strerror)
             continue
         if stat.S_ISREG(mode):
-            add(path)
+            add(path, os.path.realpath(path))
         elif stat.S_ISDIR(mode):
             is_empty = True
-            for file in _python_files(path, is_excluded, found.problems):
+            for file, real in _python_files(str(Path(path)), is_excluded, found.problems):
                 is_empty = False
-                add(file)
+                add(file, real)
             if is_empty:
                 but = " that is not excluded" if exclude else ""
-                found.problems.append(f"{path}: no Python file{but} in this folder")
+                found.problems[path] = f"no Python file{but} in this folder"
         else:
-            found.problems.append(f'{path}: neither a file nor a folder; "-" reads standard input')
+            found.problems[path] = 'neither a file nor a folder; "-" reads standard input'
     return found
 
 
-def _problem(path: str, error: OSError) -> str:
-    return f"{path or repr(path)}: {error.strerror}"
-
-
 _Exclusion = Callable[[str], bool]
-"""Whether a path, with a slash behind it if it is a folder, is excluded."""
+"""Whether a path, with a slash at its end if it is a folder, is excluded."""
 
 
 def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
@@ -85,41 +100,47 @@ def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines(patterns)
-    prefix = os.path.join(os.path.abspath(root), "")
+    root = absolute(root)
 
     def is_excluded(path: str) -> bool:
-        absolute = os.path.abspath(path)
-        if not absolute.startswith(prefix):
+        try:
+            relative = absolute(Path(path)).relative_to(root).as_posix()
+        except ValueError:
             return False
-        slash = "/" if path.endswith("/") else ""
-        return spec.match_file(absolute[len(prefix) :].replace(os.sep, "/") + slash)
+        return spec.match_file(relative + "/" if path.endswith("/") else relative)
 
     return is_excluded
 
 
-def _python_files(top: str, is_excluded: _Exclusion, problems: list[str]) -> Iterator[str]:
-    real_top = os.path.join(os.path.realpath(top), "")
-    folders = [top]
+def _python_files(
+    top: str, is_excluded: _Exclusion, problems: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Each file below a folder, and its path with all links resolved."""
+    real_top = os.path.realpath(top).rstrip(os.sep)
+    folders = [(top, real_top)]
     while folders:
-        folder = folders.pop()
+        folder, real_folder = folders.pop()
         try:
             with os.scandir(folder) as iterator:
                 entries = sorted(iterator, key=lambda entry: entry.name)
         except OSError as error:
-            problems.append(_problem(folder, error))
+            problems[folder] = str(error.strerror)
             continue
         if folder != top and any(entry.name == _VIRTUAL_ENVIRONMENT_MARKER for entry in entries):
             continue
         subfolders = []
         for entry in entries:
+            real = f"{real_folder}{os.sep}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in _SKIPPED_FOLDERS and not is_excluded(entry.path + "/"):
-                    subfolders.append(entry.path)
-            elif entry.name.endswith(_SUFFIXES) and not is_excluded(entry.path):
-                if entry.is_file(follow_symlinks=False) or _is_file_within(entry, real_top):
-                    yield entry.path
+                    subfolders.append((entry.path, real))
+                continue
+            if not entry.name.endswith(_SUFFIXES) or is_excluded(entry.path):
+                continue
+            if entry.is_file(follow_symlinks=False):
+                yield entry.path, real
+            elif entry.is_symlink():
+                target = os.path.realpath(entry.path)
+                if target.startswith(real_top + os.sep) and Path(target).is_file():
+                    yield entry.path, target
         folders += reversed(subfolders)
-
-
-def _is_file_within(link: "os.DirEntry[str]", real_top: str) -> bool:
-    return os.path.isfile(link.path) and os.path.realpath(link.path).startswith(real_top)

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,6 @@ from npulens.workspace.configuration import Configuration, is_selected
 MAX_FILE_SIZE = 20_000_000
 """In bytes; a larger file is data and no program that a person wrote."""
 
-SYNTAX_ERROR = "NPU001"
-UNREADABLE_SOURCE = "NPU003"
-
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
@@ -32,7 +28,7 @@ class FileReport:
         path: The path as the user names it.
         findings: The wanted findings, in order of their place.
         document: The text they are in, or None where there are none.
-        problem: A sentence on why there was no check, or None.
+        problem: Why there was no check, or None.
         traceback: Of the mistake of npulens that is the problem, or empty.
     """
 
@@ -44,11 +40,7 @@ class FileReport:
 
 
 def selected(findings: Iterable[Finding], configuration: Configuration) -> tuple[Finding, ...]:
-    """The findings that the configuration wants.
-
-    `select` does not drop what says that a file could not be read as a whole, or no one could tell
-    a file without findings from one that was not checked. `ignore` does.
-    """
+    """The findings that the configuration wants."""
     wanted: dict[str, bool] = {}
     kept = []
     for finding in findings:
@@ -76,7 +68,7 @@ class Checker:
                     return self._refused(str(path), _TOO_LARGE)
                 data = file.read()
         except OSError as error:
-            return FileReport(str(path), problem=f"{path}: cannot be read: {error.strerror}")
+            return FileReport(str(path), problem=f"cannot be read: {error.strerror}")
         return self.check_bytes(str(path), data)
 
     def check_bytes(self, path: str, data: bytes) -> FileReport:
@@ -94,20 +86,23 @@ class Checker:
         try:
             findings = analyze(document, self._catalogue, self._configuration.target)
         except Exception as error:  # one file must not end the check of the others
-            problem = f"{path}: {internal_error(error)}"
-            return FileReport(path, problem=problem, traceback=traceback.format_exc())
+            problem, traceback = internal_error(error)
+            return FileReport(path, problem=problem, traceback=traceback)
         findings = selected(findings, self._configuration)
         return FileReport(path, findings, document if findings else None)
 
     def _refused(self, path: str, detail: str) -> FileReport:
-        rule = self._catalogue.rules[UNREADABLE_SOURCE]
+        rule = self._catalogue.rules["NPU003"]
         findings = selected([Finding(rule, Span(0, 0), {"detail": detail})], self._configuration)
         return FileReport(path, findings, Document(path, ""))
 
 
-def internal_error(error: Exception) -> str:
-    """A sentence on a mistake of npulens."""
-    return f"internal error ({type(error).__name__}), please report it"
+def internal_error(error: Exception) -> tuple[str, str]:
+    """What to say of a mistake of npulens, and its traceback."""
+    from traceback import format_exception
+
+    sentence = f"internal error ({type(error).__name__}), please report it"
+    return sentence, "".join(format_exception(error))
 
 
 _TOO_LARGE = f"it is larger than {MAX_FILE_SIZE // 1_000_000} MB"
@@ -129,10 +124,9 @@ def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
         *catalogue.methods,
         *catalogue.environment,
     }
-    shortest = [w for w in words if not any(other in w for other in words if other != w)]
-    # The commonest first; the search for several words one by one is faster than one for a regular
-    # expression of them.
-    return tuple(w.encode() for w in sorted(shortest, key=lambda w: (w not in _WORDS, w)))
+    ordered = [*_WORDS, *sorted(words.difference(_WORDS))]  # the commonest first
+    # One by one they are found sooner than by one regular expression.
+    return tuple(w.encode() for w in ordered if not any(o in w for o in words if o != w))
 
 
 def check_files(
@@ -142,20 +136,19 @@ def check_files(
     jobs: int | None = None,
 ) -> Iterator[FileReport]:
     """Check files, in so many processes; the reports come in the order of the paths."""
-    jobs = min(jobs or _suitable_jobs(len(paths)), len(paths))
+    # A fork is quickest by far, but of a process with threads it may hang.
+    start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    if jobs is None:
+        jobs = 1 if len(paths) < _TOO_FEW_FILES[start] else min(_usable_processors(), _MOST_JOBS)
+    jobs = min(jobs, len(paths))
     if jobs <= 1:
         yield from map(Checker(catalogue, configuration).check_file, paths)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # A fork is quickest, but of a process with threads it may hang.
-    is_safe_to_fork = sys.platform == "linux" and threading.active_count() == 1
     executor = ProcessPoolExecutor(
-        jobs,
-        get_context("fork" if is_safe_to_fork else "spawn"),
-        _start_worker,
-        (catalogue, configuration),
+        jobs, get_context(start), _start_worker, (catalogue, configuration)
     )
     try:
         chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
@@ -165,16 +158,13 @@ def check_files(
 
 
 _FILES_AT_ONCE = 16
-_FEW_FILES = 32
+_TOO_FEW_FILES = {"fork": 32, "spawn": 256}
+"""Fewer are checked sooner than processes are started; measured on two processors."""
 _MOST_JOBS = 4
 
 
-def _suitable_jobs(file_count: int) -> int:
-    """As many processes as pay: below so many files, starting them costs more than they do."""
-    if file_count < _FEW_FILES:
-        return 1
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(usable, _MOST_JOBS)
+def _usable_processors() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 _worker_checker: Checker

@@ -1,0 +1,188 @@
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from npulens.workspace.discovery import Discovery, discover
+
+
+def make(folder: Path, *paths: str) -> None:
+    for path in paths:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+
+
+def found(*paths: str, exclude: Sequence[str] = ()) -> list[str]:
+    return [file.as_posix() for file in discover(paths, exclude, Path()).files]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_folders_are_walked_in_a_fixed_order(here: Path) -> None:
+    make(here, "b.py", "a/z.py", "a/b/c.pyi", "a.py", "B.py", "notes.txt", "x.pyc", "c/y.py")
+    assert found(".") == ["B.py", "a.py", "b.py", "a/z.py", "a/b/c.pyi", "c/y.py"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "files"),
+    [
+        (["src"], ["src/a.py"]),
+        (["src/"], ["src/a.py"]),
+        (["./src"], ["src/a.py"]),
+        (["src/../src"], ["src/../src/a.py"]),
+        (["src/a.py", "src"], ["src/a.py"]),
+        (["src", "."], ["src/a.py"]),
+        (["train", "."], ["train", "src/a.py"]),
+        (["train", "./train"], ["train"]),
+    ],
+)
+def test_each_file_is_found_once_and_as_named(
+    here: Path, paths: list[str], files: list[str]
+) -> None:
+    make(here, "src/a.py", "train")
+    assert found(*paths) == files
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [".git", ".tox", ".venv", "venv", "build", "dist", "node_modules", "site-packages"],
+)
+def test_usual_folders_are_entered_only_when_named(here: Path, folder: str) -> None:
+    make(here, "a.py", f"x/{folder}/b.py")
+    assert found(".") == ["a.py"]
+    assert found(f"x/{folder}") == [f"x/{folder}/b.py"]
+
+
+def test_a_virtual_environment_of_any_name_is_not_entered(here: Path) -> None:
+    make(here, "a.py", "my-env/pyvenv.cfg", "my-env/lib/b.py")
+    assert found(".") == ["a.py"]
+    assert found("my-env") == ["my-env/lib/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [
+        ("gen/", ["a.py", "src/a_pb2.py"]),
+        ("*_pb2.py", ["a.py", "gen/b.py", "src/gen/c.py"]),
+        ("/gen", ["a.py", "src/a_pb2.py", "src/gen/c.py"]),
+        ("/a.py", ["gen/b.py", "src/a_pb2.py", "src/gen/c.py"]),
+        ("src/**/c.py", ["a.py", "gen/b.py", "src/a_pb2.py"]),
+        ("# a comment", ["a.py", "gen/b.py", "src/a_pb2.py", "src/gen/c.py"]),
+    ],
+)
+def test_exclude(here: Path, pattern: str, kept: list[str]) -> None:
+    make(here, "a.py", "gen/b.py", "src/a_pb2.py", "src/gen/c.py")
+    assert found(".", exclude=[pattern]) == kept
+    assert found("gen/b.py", "a.py", exclude=[pattern]) == ["gen/b.py", "a.py"]
+
+
+def test_exclude_is_relative_to_its_root(here: Path) -> None:
+    make(here, "gen/a.py", "sub/gen/b.py")
+    result = discover(["."], ["/gen"], here / "sub")
+    assert result.files == [Path("gen/a.py")]
+    assert discover([str(here)], ["/gen"], here).files == [here / "sub/gen/b.py"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+class TestLinks:
+    def test_to_folders_are_not_followed(self, here: Path, tmp_path: Path) -> None:
+        make(tmp_path, "other/b.py")
+        make(here, "a.py")
+        (here / "loop").symlink_to(here)
+        (here / "other").symlink_to(tmp_path / "other")
+        assert found(".") == ["a.py"]
+
+    def test_a_link_named_is_followed(self, here: Path, tmp_path: Path) -> None:
+        make(tmp_path, "other/b.py")
+        (here / "other").symlink_to(tmp_path / "other")
+        (here / "c.py").symlink_to(tmp_path / "other/b.py")
+        assert found("other") == ["other/b.py"]
+        assert found("c.py") == ["c.py"]
+
+    def test_to_files_outside_are_not_followed(self, here: Path, tmp_path: Path) -> None:
+        make(tmp_path, "b.py", "here-too/c.py")
+        make(here, "a.py")
+        (here / "b.py").symlink_to(tmp_path / "b.py")
+        (here / "c.py").symlink_to("../here-too/c.py")
+        assert found(".") == ["a.py"]
+
+    def test_to_files_inside_are_the_same_file(self, here: Path) -> None:
+        make(here, "a.py", "script")
+        (here / "b.py").symlink_to("a.py")
+        (here / "c.py").symlink_to("script")
+        assert found(".") == ["a.py", "c.py"]
+
+    def test_that_lead_nowhere_are_harmless(self, here: Path) -> None:
+        make(here, "a.py")
+        (here / "b.py").symlink_to("b.py")
+        (here / "c.py").symlink_to("missing.py")
+        assert found(".") == ["a.py"]
+
+    def test_walk_starts_at_a_link(self, here: Path) -> None:
+        make(here, "real/a.py", "real/sub/script")
+        (here / "real/b.py").symlink_to("sub/script")
+        (here / "link").symlink_to("real")
+        assert found("link", "real") == ["link/a.py", "link/b.py"]
+
+
+def problems(*paths: str) -> dict[str, str]:
+    result: Discovery = discover(paths, [], Path())
+    assert result.files == []
+    return result.problems
+
+
+def test_what_cannot_be_used_is_told(here: Path) -> None:
+    make(here, "empty/notes.txt", "skipped/build/a.py")
+    for path in ("missing.py", "missing/folder", ""):
+        assert problems(path) == {path: "No such file or directory"}
+    for path in ("empty", "skipped"):
+        assert problems(path) == {path: "no Python file in this folder"}
+    assert "not excluded" in discover(["empty"], ["x"], Path()).problems["empty"]
+
+
+def test_one_bad_path_does_not_hide_the_others(here: Path) -> None:
+    make(here, "a.py")
+    result = discover(["missing", "a.py"], [], Path())
+    assert result.files == [Path("a.py")]
+    assert list(result.problems) == ["missing"]
+
+
+def test_a_folder_may_look_like_a_file(here: Path) -> None:
+    make(here, "x.py/a.py")
+    assert found(".") == found("x.py") == ["x.py/a.py"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_pipe_is_never_opened(here: Path) -> None:
+    make(here, "a.py")
+    os.mkfifo(here / "b.py")
+    assert found(".") == ["a.py"]
+    assert problems("b.py") == {"b.py": 'neither a file nor a folder; "-" reads standard input'}
+
+
+def test_a_link_loop_named_is_a_problem(here: Path) -> None:
+    (here / "b.py").symlink_to("b.py")
+    assert list(problems("b.py")) == ["b.py"]
+
+
+def test_a_folder_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(here, "a.py", "closed/b.py")
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if path.endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = discover(["."], [], Path())
+    assert result.files == [Path("a.py")]
+    assert result.problems == {"./closed": "Permission denied"}
