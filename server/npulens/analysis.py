@@ -5,8 +5,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from npulens.catalog.model import Edit, Finding, Fix, LocalizedText, MigrationStyle, Target
-from npulens.catalog.model import Applicability
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Finding,
+    Fix,
+    LocalizedText,
+    MigrationStyle,
+    Rule,
+    Target,
+)
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.registry import checks
@@ -24,6 +32,7 @@ from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHIM = re.compile(r"\btransfer_to_npu\b")
+_NPU_PROBE = re.compile(r"\bdef \w*npu\w*available")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )
@@ -53,6 +62,7 @@ class _Piece:
     torch_imports: list[TorchImport]
     imports_torch_npu: bool
     shimmed: bool
+    asks_for_npu: bool
     device_names: frozenset[str]
     methods: frozenset[str]
     findings: list[Finding] | None = None
@@ -102,7 +112,9 @@ def _pieces(text: str, cache: StatementCache | None) -> list[_Piece]:
         if piece is None or piece.parsed is not parsed:
             piece = _piece(parsed)
         elif parsed.text in used:
-            piece = replace(piece, findings=None)  # the same statement twice: each has its own place
+            piece = replace(
+                piece, findings=None
+            )  # the same statement twice: each has its own place
         used.add(parsed.text)
         pieces.append(piece)
     return pieces
@@ -117,6 +129,7 @@ def _piece(parsed: ParsedText) -> _Piece:
         torch_imports(parsed.body, lines) if "import" in parsed.text else [],
         imports_module(parsed.body, "torch_npu"),
         _SHIM.search(parsed.text) is not None and "import" in parsed.text,
+        _NPU_PROBE.search(parsed.text) is not None,
         frozenset(_DEVICE_USE.findall(parsed.text)),
         frozenset(_own_methods(bindings)),
     )
@@ -136,7 +149,7 @@ def _facts(pieces: Sequence[_Piece], target: Target) -> ModuleFacts:
         shimmed=target.style is MigrationStyle.RUNTIME_SHIM or any(p.shimmed for p in pieces),
         device_names=frozenset().union(*(p.device_names for p in pieces)),
         own_methods=frozenset().union(*(p.methods for p in pieces)),
-        imports_torch=any(p.torch_imports for p in pieces),
+        asks_for_npu=any(p.asks_for_npu for p in pieces),
     )
 
 
@@ -156,7 +169,12 @@ def _signature(pieces: Sequence[_Piece]) -> object:
 
 
 def _piece_findings(
-    piece: _Piece, bindings: Sequence[Bindings], index: int, facts: ModuleFacts, catalogue: Catalogue, target: Target
+    piece: _Piece,
+    bindings: Sequence[Bindings],
+    index: int,
+    facts: ModuleFacts,
+    catalogue: Catalogue,
+    target: Target,
 ) -> list[Finding]:
     module = ModuleScope(bindings, index, walrus_lines(piece.parsed.text))
     context = Context(piece.parsed.text, catalogue, target, facts, module)
@@ -217,12 +235,12 @@ def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
 
 
 def _module_import(pieces: Sequence[_Piece]) -> Edit | None:
-    """The edit that imports torch_npu at module level, `None` if it is not needed or has no place."""
+    """The edit that imports torch_npu at module level, `None` if there is no need or no place."""
     if any(piece.imports_torch_npu for piece in pieces):
         return None
     candidates: list[tuple[bool, Edit]] = []
     start = 0
-    for index, piece in enumerate(pieces):
+    for piece in pieces:
         edit = import_edit(piece.torch_imports, "torch_npu", piece.parsed.text)
         if edit is not None:
             plain = any(found.plain for found in piece.torch_imports)
@@ -288,10 +306,7 @@ def _same_line(text: str, span: Span, offset: int) -> bool:
     return span.start <= offset and (line_end < 0 or offset <= line_end)
 
 
-def _unused(rule: object, comment: Suppression, unused: Sequence[str], text: str) -> Finding:
-    from npulens.catalog.model import Rule
-
-    assert isinstance(rule, Rule)
+def _unused(rule: Rule, comment: Suppression, unused: Sequence[str], text: str) -> Finding:
     kept = [code for code, _ in comment.codes if code not in unused]
     title = LocalizedText("Remove the unused suppression", "删除未使用的忽略注释")
     if kept:

@@ -31,7 +31,7 @@ class Severity(str, Enum):
 
 
 class Applicability(str, Enum):
-    """Who may apply a fix: `safe` keeps every result, `unsafe` must be read, `manual` has no edit."""
+    """Who may apply a fix: `safe` keeps results, `unsafe` must be read, `manual` has no edit."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"
@@ -60,11 +60,14 @@ class TorchVersion(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
+_DEFAULT_VERSION = TorchVersion(2, 8)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What the code shall run on, and how it shall look."""
 
-    torch_version: TorchVersion = TorchVersion(2, 8)
+    torch_version: TorchVersion = _DEFAULT_VERSION
     style: MigrationStyle = MigrationStyle.NPU
 
 

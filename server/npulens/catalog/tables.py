@@ -122,7 +122,9 @@ class Catalogue:
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""
-        return self.rules.get(name) or next((r for r in self.rules.values() if r.name == name), None)
+        return self.rules.get(name) or next(
+            (r for r in self.rules.values() if r.name == name), None
+        )
 
 
 def _trigger(symbol: str) -> str:

@@ -3,7 +3,15 @@
 import ast
 from dataclasses import dataclass, field
 
-from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Rule, Severity, Target
+from npulens.catalog.model import (
+    Finding,
+    Fix,
+    LocalizedText,
+    MigrationStyle,
+    Rule,
+    Severity,
+    Target,
+)
 from npulens.catalog.tables import Catalogue
 from npulens.checks.guards import Guards
 from npulens.syntax.scopes import ModuleScope, Qualified, Scope, resolve_name
@@ -22,13 +30,13 @@ class ModuleFacts:
         shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
         device_names: Names that are handed to something that takes a device.
         own_methods: Method names that classes of this module define.
-        imports_torch: `import torch` (or a part of it) stands at module level.
+        asks_for_npu: The module has a function that says whether an NPU is available.
     """
 
     shimmed: bool
     device_names: frozenset[str]
     own_methods: frozenset[str]
-    imports_torch: bool
+    asks_for_npu: bool
 
 
 @dataclass(slots=True)

@@ -9,13 +9,16 @@ import re
 from collections.abc import Callable, Iterable
 
 _NPU = re.compile(r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b")
-_OTHER_DEVICE = re.compile(r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])")
+_OTHER_DEVICE = re.compile(
+    r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
+)
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
+ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -38,6 +41,12 @@ class Guards:
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
         return self._mentions_npu and any(_NPU.search(self._source(node)) for node in nodes)
+
+    def only_elsewhere(self, node: ast.AST) -> bool:
+        """Whether an expression weighs the NPU too, or asks for a ROCm build, which is no NPU."""
+        if isinstance(node, ast.BoolOp) and self._mentions_others:
+            return "version.hip" in self._source(node) or self.mentions_npu(node)
+        return self.mentions_npu(node)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a block that the NPU reaches without having been asked about.

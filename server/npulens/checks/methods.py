@@ -40,15 +40,21 @@ def _method(
         return
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
-    fixes = _npu_fix(node, entry, span, scope, context) + _agnostic_fix(node, entry, span, scope, context, call)
-    context.report(
-        entry.rule, span, node.attr, fixes, replacement=entry.becomes or "", note=entry.note
+    fixes = _npu_fix(node, entry, span, scope, context) + _agnostic_fix(
+        node, entry, span, scope, context, call
     )
+    call_mark = "()" if entry.called else ""
+    replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
+    symbol = f".{node.attr}{call_mark}"
+    context.report(entry.rule, span, symbol, fixes, replacement=replacement, note=entry.note)
 
 
 def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:
     """Whether the receiver is known not to be a tensor or module of PyTorch."""
-    if any(isinstance(value, Local | LocalInstance | Qualified | Literal) for value in resolve(node, scope)):
+    if any(
+        isinstance(value, Local | LocalInstance | Qualified | Literal)
+        for value in resolve(node, scope)
+    ):
         return True  # a method this file defines, or a module's function
     for value in resolve(node.value, scope):
         if isinstance(value, Qualified | Literal | Local):
@@ -75,7 +81,14 @@ def _npu_fix(
     local = local_import("torch", scope, context)
     if local is not None:
         imports, edits = "", edits + local
-    return [Fix(use(f".{entry.becomes}"), applicability, tuple(edits), imports=imports)]
+    return [
+        Fix(
+            use(f".{entry.becomes}" + ("()" if entry.called else "")),
+            applicability,
+            tuple(edits),
+            imports=imports,
+        )
+    ]
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:
@@ -101,15 +114,25 @@ def _agnostic_fix(
             return []
         opening = context.text.find("(", span.end)
         text = f"to({ACCELERATOR}" + (", " if call.keywords else "")
-        edits = (Edit(Span(span.start, opening + 1), text),)
+        edits: tuple[Edit, ...] = (Edit(Span(span.start, opening + 1), text),)
         return [
-            Fix(use(f".to({ACCELERATOR})"), Applicability.UNSAFE, edits, MigrationStyle.DEVICE_AGNOSTIC)
+            Fix(
+                use(f".to({ACCELERATOR})"),
+                Applicability.UNSAFE,
+                edits,
+                MigrationStyle.DEVICE_AGNOSTIC,
+            )
         ]
     if call is None and entry.name == "is_cuda" and dotted_name(node) is not None:
         start = context.span(node).start
         text = f"device.type == {ACCELERATOR}.type)"
         edits = (Edit(Span(start, start), "("), Edit(span, text))
         return [
-            Fix(use(f".device.type == {ACCELERATOR}.type"), Applicability.UNSAFE, edits, MigrationStyle.DEVICE_AGNOSTIC)
+            Fix(
+                use(f".device.type == {ACCELERATOR}.type"),
+                Applicability.UNSAFE,
+                edits,
+                MigrationStyle.DEVICE_AGNOSTIC,
+            )
         ]
     return []

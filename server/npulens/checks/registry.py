@@ -9,7 +9,7 @@ _CHECKS: Checks = {
     ast.Attribute: (symbols.attribute, methods.referenced),
     ast.Import: (symbols.imported,),
     ast.ImportFrom: (symbols.imported,),
-    ast.Call: (symbols.literal_getattr, methods.called, strings.call),
+    ast.Call: (symbols.default_tensor_type, symbols.literal_getattr, methods.called, strings.call),
     ast.Compare: (strings.comparison,),
     ast.Assign: (strings.assignment,),
     ast.AnnAssign: (strings.assignment,),

@@ -3,7 +3,14 @@
 import ast
 import re
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle, TorchVersion
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    LocalizedText,
+    MigrationStyle,
+    TorchVersion,
+)
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
@@ -15,6 +22,8 @@ from npulens.syntax.scopes import (
     Qualified,
     Scope,
     canonical,
+    is_bound,
+    qualified_names,
     resolve_name,
 )
 from npulens.syntax.values import Name, dotted_name, literal_attribute
@@ -36,12 +45,8 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
 def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
     """A name that only `from torch.cuda import *` can have brought."""
     assert isinstance(node, ast.Name)
-    current: Scope | None = scope
-    while current is not None:
-        if current.bound(node.id, None) is not None:
-            return
-        current = current.parent
-    _reference(node, Name(node.id), scope, context)
+    if not is_bound(node.id, scope):
+        _reference(node, Name(node.id), scope, context)
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -50,6 +55,22 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
     name = literal_attribute(node)
     if name is not None:
         _reference(node, name, scope, context)
+
+
+def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
+    assert isinstance(node, ast.Call)
+    if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
+        return
+    for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+        names = qualified_names(argument, scope)
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            names = [argument.value]
+        for name in names:
+            entry = context.catalogue.symbols.get(name)
+            if entry is not None and name.startswith("torch.cuda."):
+                call = 'torch.set_default_device("npu")'
+                context.report(entry.rule, context.span(argument), name, [], replacement=call)
 
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -116,6 +137,8 @@ def _report_reference(
             context.report(rule, context.span(target), symbol, [])
         return
     target = _owner(node, len(qualified.split(".")) - len(entry.symbol.split(".")))
+    if context.span(target) in context.reported:
+        return
     written = dotted_name(target) or name
     fixes: list[Fix] = []
     if _exists(entry, context):
@@ -124,7 +147,9 @@ def _report_reference(
     _report(target, entry, fixes, context)
 
 
-def _report(node: ast.expr | ast.alias, entry: SymbolEntry, fixes: list[Fix], context: Context) -> None:
+def _report(
+    node: ast.expr | ast.alias, entry: SymbolEntry, fixes: list[Fix], context: Context
+) -> None:
     rule, note = entry.rule, entry.note
     if entry.becomes is not None and not _exists(entry, context):
         rule = context.catalogue.rule_named("cuda-api-unsupported") or rule
@@ -169,13 +194,21 @@ def _missing_on_npu(
         found = ".".join(("torch.npu", *rest[:length]))
         if entry.becomes is not None and canonical(entry.becomes).removesuffix("()") == found:
             return False
-        rule = context.catalogue.rule_named("npu-api-missing")
+        missing = "npu-api-missing" if entry.becomes is not None else "cuda-api-unsupported"
+        rule = context.catalogue.rule_named(missing)
         if rule is not None:
             target = _owner(node, len(rest) - length)
             written = dotted_name(target) or name
-            fixes = _npu_fix(target, written, entry, scope, context) if _exists(entry, context) else []
+            fixes = (
+                _npu_fix(target, written, entry, scope, context) if _exists(entry, context) else []
+            )
             context.report(
-                rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=entry.note
+                rule,
+                context.span(target),
+                found,
+                fixes,
+                replacement=entry.becomes or "",
+                note=entry.note,
             )
         return True
     return False
@@ -263,7 +296,11 @@ def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None
 
 
 def _report_import(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, written: str, context: Context
+    node: ast.Import | ast.ImportFrom,
+    alias: ast.alias,
+    entry: SymbolEntry,
+    written: str,
+    context: Context,
 ) -> None:
     if context.facts.shimmed and entry.shimmed:
         return

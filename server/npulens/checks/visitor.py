@@ -1,6 +1,7 @@
 """The one pass: every node once, with its scope, to the checks that want its type."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npulens.checks.context import Context
@@ -12,9 +13,23 @@ Check = Callable[[ast.AST, Scope, Context], None]
 Checks = Mapping[type[ast.AST], Sequence[Check]]
 
 _SKIPPED_FIELDS = frozenset(
-    {"ctx", "op", "ops", "type_comment", "id", "attr", "name", "names", "arg", "kind", "level", "module"}
+    {
+        "ctx",
+        "op",
+        "ops",
+        "type_comment",
+        "id",
+        "attr",
+        "name",
+        "names",
+        "arg",
+        "kind",
+        "level",
+        "module",
+    }
     | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
 )
+_CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda")
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _LOG_METHODS = frozenset(
     {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
@@ -36,11 +51,13 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
     Walks with a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
     sees_names = bool(context.module.stars())
-    pending: list[tuple[ast.AST, Scope]] = [(node, scope) for node in context.guards.statements(body)]
+    pending: list[tuple[ast.AST, Scope]] = [
+        (node, scope) for node in context.guards.statements(body)
+    ]
     while pending:
         node, scope = pending.pop()
         kind = type(node)
-        if kind in _CHOICES and context.guards.mentions_npu(*_alternatives(node)):
+        if kind in _CHOICES and any(map(context.guards.only_elsewhere, _alternatives(node))):
             continue
         for check in checks.get(kind, ()):
             check(node, scope, context)
@@ -77,6 +94,8 @@ def _with_scope(nodes: Iterable[ast.AST | None], scope: Scope) -> Iterator[tuple
 
 def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
+    if context.facts.asks_for_npu and _CUDA_PROBE.search(node.name):
+        return  # this file has the same question for the NPU
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
@@ -144,15 +163,23 @@ def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Call)
-    if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr") and len(node.args) > 1:
-        # `getattr(torch, device_type, torch.cuda)` asks for the device; `torch` alone is no finding.
+    if (
+        isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and len(node.args) > 1
+    ):
+        # `getattr(torch, device_type, torch.cuda)` asks for the device.
         return _with_scope((node.args[0], *node.args[1:2]), scope)
     callee = node.func
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
     arguments: list[ast.AST] = [*node.args, *node.keywords]
     if name in _LOG_METHODS:
         arguments = [a for a in arguments if not isinstance(a, ast.Constant | ast.JoinedStr)]
-    arguments = [a for a in arguments if not (isinstance(a, ast.keyword) and a.arg in ("help", "msg", "reason"))]
+    arguments = [
+        a
+        for a in arguments
+        if not (isinstance(a, ast.keyword) and a.arg in ("help", "msg", "reason"))
+    ]
     return _with_scope((callee, *arguments), scope)
 
 

@@ -81,9 +81,7 @@ def fix_text(
         applicability: `safe` applies safe fixes only, `unsafe` both.
         wanted: Which findings to fix.
     """
-    allowed = (Applicability.SAFE,)
-    if applicability is Applicability.UNSAFE:
-        allowed += (Applicability.UNSAFE,)
+    allowed = {Applicability.SAFE, applicability}
     problems = len(parse_whole(text).problems)
     applied: list[Finding] = []
     for _ in range(MAX_PASSES):

@@ -10,7 +10,9 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
-_ONE_IMPORT = re.compile(r"[ \t]*import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z")
+_ONE_IMPORT = re.compile(
+    r"[ \t]*import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z"
+)
 
 
 class TorchImport(NamedTuple):

@@ -103,7 +103,9 @@ class _Collector:
         self.result = Bindings()
         self.walrus_lines = walrus_lines
 
-    def bind(self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]) -> None:
+    def bind(
+        self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]
+    ) -> None:
         place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
         self.result.names.setdefault(name, []).append(Binding(value, place, block))
 
@@ -179,11 +181,17 @@ class _Collector:
                 self.result.stars.append(node.module or "")
             else:
                 module = "." * node.level + (node.module or "")
-                qualified = f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
+                qualified = (
+                    f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
+                )
                 self.bind(alias.asname or alias.name, Imported(qualified), node, block)
 
     def assign(
-        self, target: ast.expr, value: ast.expr | None, node: ast.stmt | ast.expr, block: tuple[Place, Place]
+        self,
+        target: ast.expr,
+        value: ast.expr | None,
+        node: ast.stmt | ast.expr,
+        block: tuple[Place, Place],
     ) -> None:
         if isinstance(target, ast.Name):
             self.bind(target.id, expression(value), node, block)
@@ -199,7 +207,9 @@ class _Collector:
     def walruses(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
         """Names bound by `:=` in the expressions of one statement, not in nested functions."""
         pending: list[ast.AST] = [
-            child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr | ast.withitem)
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.expr | ast.withitem)
         ]
         if isinstance(node, ast.Match):
             pending += [case.guard for case in node.cases if case.guard is not None]
@@ -227,4 +237,3 @@ def class_definition(node: ast.ClassDef) -> Defined:
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             members.append((statement.target.id, expression(statement.value)))
     return Defined(node.name, True, bases, tuple(members))
-

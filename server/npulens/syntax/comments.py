@@ -38,5 +38,7 @@ def suppressions(text: str) -> Iterator[Suppression]:
             )
             stripped = match.group().rstrip()
             yield Suppression(
-                Span(match.start(), match.start() + len(stripped)), codes, match.group("file") is not None
+                Span(match.start(), match.start() + len(stripped)),
+                codes,
+                match.group("file") is not None,
             )

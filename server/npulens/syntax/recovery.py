@@ -70,7 +70,9 @@ class _Reader:
 
     def _parse(self, start: int, end: int) -> list[ast.stmt] | SyntaxProblem:
         text = "".join(self.lines[start:end])
-        indented = next((w for line in self.lines[start:end] if (w := _indentation(line)) is not None), 0)
+        indented = next(
+            (w for line in self.lines[start:end] if (w := _indentation(line)) is not None), 0
+        )
         parsed = parse("if 1:\n" + text if indented else text)
         shift = start - 1 if indented else start
         if isinstance(parsed, SyntaxProblem):
@@ -85,9 +87,7 @@ class _Reader:
                 ast.increment_lineno(statement, shift)
         return body
 
-    def _statements(
-        self, start: int, end: int, doubt_quotes: bool = True
-    ) -> list[tuple[int, int]]:
+    def _statements(self, start: int, end: int, doubt_quotes: bool = True) -> list[tuple[int, int]]:
         """Line ranges of the statements of a block, guessed by indentation.
 
         Inside brackets a line that is not indented deeper than its statement starts a new one:
@@ -112,11 +112,14 @@ class _Reader:
                     state = LexicalState()
             state.read(line)
             if index == end - 1 and state.quote and starts and doubt_quotes:
-                # An unfinished triple quote: the statement that opened it is broken on its own line.
+                # An unfinished triple quote: only the line that opened it is broken.
                 opened = self._opening_line(starts[-1], end)
                 if opened + 1 < end:
                     ends = [*starts[1:], opened + 1]
-                    return [*zip(starts, ends, strict=True), *self._statements(opened + 1, end, False)]
+                    return [
+                        *zip(starts, ends, strict=True),
+                        *self._statements(opened + 1, end, False),
+                    ]
         if not starts:
             return [(start, end)]
         return list(zip(starts, [*starts[1:], end], strict=True))
@@ -140,8 +143,12 @@ class _Reader:
             return []
         skeleton = list(self.lines[start:end])
         for first, last in bodies:
-            indent = skeleton[first - start][: len(skeleton[first - start]) - len(skeleton[first - start].lstrip())]
-            skeleton[first - start : last - start] = [f"{indent}pass\n"] + ["\n"] * (last - first - 1)
+            indent = skeleton[first - start][
+                : len(skeleton[first - start]) - len(skeleton[first - start].lstrip())
+            ]
+            skeleton[first - start : last - start] = [f"{indent}pass\n"] + ["\n"] * (
+                last - first - 1
+            )
         shell = _Reader(skeleton)._parse(0, len(skeleton))
         before = len(self.problems)
         recovered = {first + 1: self.block(first, last, depth + 1) for first, last in bodies}

@@ -34,7 +34,10 @@ _MAX_STEPS = 64
 """How many names are looked up to answer one question; names may be bound to each other."""
 _MAX_VALUES = 8
 
-_SAME_MODULE = {"torch_npu.npu": "torch.npu", "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel"}
+_SAME_MODULE = {
+    "torch_npu.npu": "torch.npu",
+    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
+}
 
 
 class _Budget:
@@ -91,15 +94,22 @@ Value = Qualified | Instance | Member | Literal | Local | LocalInstance | Anythi
 ANYTHING = Anything()
 
 
+class Held(NamedTuple):
+    """A binding, and the scope in which its value is to be read."""
+
+    binding: Binding
+    scope: Scope
+
+
 class Scope:
     """A place where names are looked up: a module, a class, a function or a comprehension."""
 
     parent: Scope | None = None
     walrus_lines: Sequence[int] = ()
-    """Lines on which `:=` occurs in the text the scope is in; looking for it in a tree is costly."""
+    """Lines of the text on which `:=` occurs; looking for it in a tree is costly."""
 
-    def bound(self, name: str, place: Place | None) -> list[Binding] | None:
-        """The bindings a name may have at a place (`None`: at any later time) in this very scope."""
+    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+        """The bindings a name may have in this very scope at a place (`None`: at any later time)."""
         raise NotImplementedError
 
     def function_parent(self) -> Scope | None:
@@ -110,20 +120,23 @@ class Scope:
 class ModuleScope(Scope):
     """The module: bindings of all its pieces, seen from one piece."""
 
-    def __init__(self, pieces: Sequence[Bindings], current: int, walrus_lines: Sequence[int] = ()) -> None:
+    def __init__(
+        self, pieces: Sequence[Bindings], current: int, walrus_lines: Sequence[int] = ()
+    ) -> None:
         self.pieces = pieces
         self.current = current
         self.walrus_lines = walrus_lines
 
-    def bound(self, name: str, place: Place | None) -> list[Binding] | None:
-        found: list[Binding] = []
+    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+        found: list[Held] = []
         last = len(self.pieces) - 1 if place is None else self.current
         for index in range(last, -1, -1):
             bindings = self.pieces[index].names.get(name)
             if not bindings:
                 continue
             live = _live(bindings, place if index == self.current else None)
-            found += live
+            scope = self if index == self.current else ModuleScope(self.pieces, index)
+            found += [Held(binding, scope) for binding in live]
             if live and _is_certain(live, bindings):
                 break
         if not found and place is not None:
@@ -138,7 +151,9 @@ class ModuleScope(Scope):
 class FunctionScope(Scope):
     """A function or lambda; its own names are collected when first asked for."""
 
-    def __init__(self, node: Function | ast.Lambda, parent: Scope, owner: ClassScope | None = None) -> None:
+    def __init__(
+        self, node: Function | ast.Lambda, parent: Scope, owner: ClassScope | None = None
+    ) -> None:
         self.node = node
         self.parent = parent
         self.walrus_lines = parent.walrus_lines
@@ -156,9 +171,11 @@ class FunctionScope(Scope):
                         self._names[name] = self._names.get(name, []) + found
         return self._names
 
-    def bound(self, name: str, place: Place | None) -> list[Binding] | None:
+    def bound(self, name: str, place: Place | None) -> list[Held] | None:
         bindings = self.names.get(name)
-        return _live(bindings, place) or bindings if bindings else None
+        if not bindings:
+            return None
+        return [Held(binding, self) for binding in _live(bindings, place) or bindings]
 
     @property
     def receiver(self) -> str | None:
@@ -190,11 +207,11 @@ class ClassScope(Scope):
                         self._members.setdefault(attribute, []).append(value)
         return self._members
 
-    def bound(self, name: str, place: Place | None) -> list[Binding] | None:
+    def bound(self, name: str, place: Place | None) -> list[Held] | None:
         if self._names is None:
             self._names = bindings_of(self.node.body, self.walrus_lines).names
-        bindings = self._names.get(name)
-        return (_live(bindings, place) or None) if bindings else None
+        bindings = self._names.get(name, [])
+        return [Held(binding, self) for binding in _live(bindings, place)] or None
 
     def function_parent(self) -> Scope | None:
         return self.parent
@@ -206,10 +223,10 @@ class ComprehensionScope(Scope):
     def __init__(self, targets: Iterable[str], parent: Scope) -> None:
         self.parent = parent
         self.walrus_lines = parent.walrus_lines
-        self.names = dict.fromkeys(targets, [Binding(UNKNOWN, (0, 0))])
+        self.names = frozenset(targets)
 
-    def bound(self, name: str, place: Place | None) -> list[Binding] | None:
-        return self.names.get(name)
+    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+        return [Held(Binding(UNKNOWN, (0, 0)), self)] if name in self.names else None
 
     def function_parent(self) -> Scope | None:
         return self
@@ -249,7 +266,11 @@ def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
 def qualified_names(node: ast.expr, scope: Scope) -> list[str]:
     """The full names of the library objects an expression may be."""
     name = dotted_name(node)
-    values = resolve(node, scope) if name is None else resolve_name(name, scope, (node.lineno, node.col_offset))
+    values = (
+        resolve(node, scope)
+        if name is None
+        else resolve_name(name, scope, (node.lineno, node.col_offset))
+    )
     return [value.name for value in values if isinstance(value, Qualified)]
 
 
@@ -300,27 +321,32 @@ def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> li
     owner = _receiver_class(name, scope)
     if owner is not None:
         return _member(owner, name, scope, budget)
-    found, holder, at = _lookup(name.root, scope, place)
+    found = _lookup(name.root, scope, place)
     if found is None:
         return _starred(name, scope)
-    values: list[Value] = []
-    for binding in found:
-        for value in _meaning(binding.value, holder, at if at is None else binding.place, budget):
-            values.append(_attribute(value, name.path, holder, budget))
-    return values[:_MAX_VALUES]
+    return [
+        _attribute(value, name.path, holder, budget)
+        for binding, holder in found
+        for value in _meaning(binding.value, holder, binding.place, budget)
+    ][:_MAX_VALUES]
 
 
-def _lookup(name: str, scope: Scope, place: Place | None) -> tuple[list[Binding] | None, Scope, Place | None]:
-    """The bindings of a name, the scope that holds them, and the place as that scope sees it."""
+def _lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
+    """What a name is bound to in the innermost scope that binds it, `None` if none does."""
     current: Scope | None = scope
     while current is not None:
         found = current.bound(name, place)
         if found is not None:
-            return found, current, place
+            return found
         if isinstance(current, FunctionScope):
             place = None
         current = current.parent
-    return None, scope, place
+    return None
+
+
+def is_bound(name: str, scope: Scope) -> bool:
+    """Whether any scope around binds a name."""
+    return _lookup(name, scope, None) is not None
 
 
 def module_of(scope: Scope) -> ModuleScope:
@@ -334,7 +360,10 @@ def module_of(scope: Scope) -> ModuleScope:
 
 def _starred(name: Name, scope: Scope) -> list[Value]:
     """A name nobody binds may come from any `from module import *`."""
-    return [Qualified(canonical(".".join((module, name.root, *name.path)))) for module in module_of(scope).stars()]
+    return [
+        Qualified(canonical(".".join((module, name.root, *name.path))))
+        for module in module_of(scope).stars()
+    ]
 
 
 def _attribute(value: Value, path: tuple[str, ...], scope: Scope, budget: _Budget) -> Value:
@@ -368,15 +397,16 @@ def _receiver_class(name: Name, scope: Scope) -> ClassScope | None:
 def _member(owner: ClassScope, name: Name, scope: Scope, budget: _Budget) -> list[Value]:
     """What `self.attribute` may be: assigned in the class body or, by any method, to `self`."""
     attribute, path = name.path[0], name.path[1:]
-    values: list[Value] = []
-    for member in owner.members.get(attribute, ()):
-        for value in _meaning(member, module_of(scope), None, budget):
-            values.append(_attribute(value, path, scope, budget))
+    values = [
+        _attribute(value, path, scope, budget)
+        for member in owner.members.get(attribute, ())
+        for value in _meaning(member, module_of(scope), None, budget)
+    ]
     return values[:_MAX_VALUES] or [ANYTHING]
 
 
 def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
-    """What a method assigns to attributes of its first parameter, where that needs no local name."""
+    """What a method assigns to attributes of its first parameter without using a local name."""
     parameters = parameter_bindings(method.args)
     receiver = next(iter(parameters), None)
     local = set(parameters)

@@ -1,0 +1,284 @@
+"""Words of the CUDA world inside strings: recognising them, reporting them, replacing them."""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle, Rule
+from npulens.catalog.tables import Meaning, ParameterEntry
+from npulens.checks.context import Context
+from npulens.checks.methods import ACCELERATOR
+from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
+from npulens.checks.titles import use
+from npulens.syntax.scopes import Instance, Literal, Qualified, Scope, resolve, resolve_name
+from npulens.syntax.values import Name
+from npulens.text.spans import Span
+
+_OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
+_STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold", "removeprefix"})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the CUDA world and how it is recognised.
+
+    Attributes:
+        old: The word, `new`: what it becomes.
+        identifier: Names that hold such a value.
+        literal: Whole strings that are the word, or start with it and a part filled in later.
+        open_end: Strings that the word starts and something else completes.
+        composed: Beginnings of strings put together from several parts.
+        anywhere: Strings that are unmistakable wherever they stand.
+        rule: Name of the rule; `comparison_rule`: of the one for comparisons.
+    """
+
+    old: str
+    new: str
+    identifier: re.Pattern[str]
+    literal: re.Pattern[str]
+    open_end: re.Pattern[str]
+    composed: re.Pattern[str]
+    rule: str
+    comparison_rule: str
+    anywhere: re.Pattern[str] | None = None
+
+
+WORDS = {
+    Meaning.DEVICE: Word(
+        old="cuda",
+        new="npu",
+        identifier=re.compile(r"device|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
+        literal=re.compile(r"cuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
+        open_end=re.compile(r"cuda:?\Z"),
+        composed=re.compile(r"cuda(?::|\Z)"),
+        rule="cuda-device-string",
+        comparison_rule="cuda-device-comparison",
+        anywhere=re.compile(r"cuda:(?:\d+|%[sdi]|\{\w*\})\Z"),
+    ),
+    Meaning.BACKEND: Word(
+        old="nccl",
+        new="hccl",
+        identifier=re.compile(r"backend", re.IGNORECASE),
+        literal=re.compile(r"nccl\Z|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
+        open_end=re.compile(r"(?!)"),
+        composed=re.compile(r"nccl\Z"),
+        rule="nccl-backend",
+        comparison_rule="nccl-backend",
+    ),
+}
+
+
+def holds(node: ast.expr, word: Word, scope: Scope) -> bool:
+    """Whether an expression holds a device (or a backend), by its name or by what made it."""
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        return holds(node.value, word, scope)
+    name = last_identifier(node)
+    if name and word.identifier.search(name):
+        return True
+    if isinstance(node, ast.Call):
+        callee = node.func
+        if isinstance(callee, ast.Attribute) and callee.attr in _STRING_METHODS:
+            return holds(callee.value, word, scope)
+        called = last_identifier(callee)
+        if called in ("str", "getattr") and node.args:
+            return any(holds(argument, word, scope) for argument in node.args[:1])
+        return bool(called and word.identifier.search(called))
+    if isinstance(node, ast.Subscript):
+        return holds(node.value, word, scope)
+    if isinstance(node, ast.Name | ast.Attribute) and word.old == "cuda":
+        return Instance("torch.device") in resolve(node, scope)
+    return False
+
+
+def last_identifier(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node.slice.value if isinstance(node.slice.value, str) else None
+    return None
+
+
+def literals(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    """The strings that an expression may become and that are, or start with, the word."""
+    reader = _LITERALS.get(type(node))
+    if reader is not None:
+        yield from reader(node, word)
+
+
+def _constant(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    if _matches(word.literal, node):
+        yield node
+
+
+def _joined(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    assert isinstance(node, ast.JoinedStr)
+    pattern = word.literal if len(node.values) == 1 else word.open_end
+    if node.values and _matches(pattern, node.values[0]):
+        yield node
+
+
+def _binary(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    assert isinstance(node, ast.BinOp)
+    if isinstance(node.op, ast.Mod):
+        yield from literals(node.left, word)
+    elif _matches(word.open_end, node.left):
+        yield node.left
+
+
+def _alternatives(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    assert isinstance(node, ast.IfExp | ast.BoolOp)
+    for value in node.values if isinstance(node, ast.BoolOp) else (node.body, node.orelse):
+        yield from literals(value, word)
+
+
+def _call(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    """`"cuda:{}".format(rank)`, and the default of a dataclass field."""
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        yield from literals(node.func.value, word)
+    elif last_identifier(node.func) in ("field", "Field"):
+        for keyword in node.keywords:
+            if keyword.arg == "default":
+                yield from literals(keyword.value, word)
+
+
+def _elements(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    """A list of devices, unless the one of the NPU is among them."""
+    assert isinstance(node, ast.List | ast.Tuple | ast.Set)
+    if not any(isinstance(e, ast.Constant) and e.value == word.new for e in node.elts):
+        for element in node.elts:
+            yield from literals(element, word)
+
+
+_LITERALS: dict[type[ast.expr], Callable[[ast.expr, Word], Iterator[ast.expr]]] = {
+    ast.Constant: _constant,
+    ast.JoinedStr: _joined,
+    ast.BinOp: _binary,
+    ast.IfExp: _alternatives,
+    ast.BoolOp: _alternatives,
+    ast.Call: _call,
+    ast.List: _elements,
+    ast.Tuple: _elements,
+    ast.Set: _elements,
+}
+
+
+def _matches(pattern: re.Pattern[str], node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and pattern.match(node.value) is not None
+    )
+
+
+def report_composed(
+    node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
+) -> None:
+    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
+    if not isinstance(node, ast.JoinedStr | ast.BinOp | ast.Call) or context.facts.shimmed:
+        return
+    if any(literals(node, word)) or context.guards.mentions_npu(node):
+        return
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    if any(word.identifier.search(name) for name in names):
+        return  # what it is made of is a finding of its own
+    rule = context.catalogue.rule_named(rule_name)
+    for value in resolve(node, scope):
+        if isinstance(value, Literal) and rule is not None and word.composed.match(value.text):
+            replacement = value.text.replace(word.old, word.new, 1)
+            context.report(rule, context.span(node), value.text, [], replacement=replacement)
+            return
+
+
+def report_compared(nodes: Iterable[ast.expr], word: Word, scope: Scope, context: Context) -> None:
+    rule = context.catalogue.rule_named(word.comparison_rule)
+    for node in nodes:
+        for literal in literals(node, word):
+            if rule is not None:
+                _report(literal, word, rule, Applicability.UNSAFE, None, scope, context)
+
+
+def report_all(
+    literals: Iterable[ast.expr],
+    word: Word,
+    parameter: ParameterEntry | None,
+    scope: Scope,
+    context: Context,
+) -> None:
+    if parameter is None and context.facts.shimmed:
+        return
+    rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
+    for literal in literals:
+        if rule is not None and not context.guards.mentions_npu(literal):
+            note = parameter.note if parameter is not None else None
+            _report(literal, word, rule, Applicability.SAFE, note, scope, context)
+
+
+def _report(
+    node: ast.expr,
+    word: Word,
+    rule: Rule,
+    applicability: Applicability,
+    note: LocalizedText | None,
+    scope: Scope,
+    context: Context,
+) -> None:
+    span = context.span(node)
+    if span in context.reported:
+        return
+    source = context.text[slice(*span)]
+    opening = _OPENING.match(source)
+    fixes: list[Fix] = []
+    replacement = source
+    if opening is not None:
+        edits, replacement = _replaced_words(source, span, word)
+        if edits:
+            imports = "torch_npu"
+            local = local_import("torch", scope, context)
+            if local is not None:
+                imports, edits = "", edits + local
+            fixes.append(Fix(use(replacement), applicability, tuple(edits), imports=imports))
+            if word.old == "cuda":
+                fixes += _agnostic_fix(node, source, span, opening, scope, context)
+    context.report(rule, span, source, fixes, replacement=replacement, note=note)
+
+
+def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], str]:
+    """The edits inside one literal, and the literal they make."""
+    words = {word.old: word.new}
+    if word.old == "nccl":
+        words["cuda"] = "npu"
+    pattern = re.compile(r"(?<![A-Za-z])(?:" + "|".join(words) + r")(?![A-Za-z])")
+    end = source.find("{") if word.old == "cuda" and "{" in source else len(source)
+    matches = [match for match in pattern.finditer(source, 0, end) if match.start() > 0]
+    edits = [
+        Edit(Span(span.start + m.start(), span.start + m.end()), words[m.group()]) for m in matches
+    ]
+    text = source
+    for match in reversed(matches):
+        text = text[: match.start()] + words[match.group()] + text[match.end() :]
+    return edits, text
+
+
+def _agnostic_fix(
+    node: ast.expr, source: str, span: Span, opening: re.Match[str], scope: Scope, context: Context
+) -> list[Fix]:
+    """Ask PyTorch for the device type; `torch` must be known where the string stands."""
+    if context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    if resolve_name(Name("torch"), scope, (node.lineno, node.col_offset)) != [Qualified("torch")]:
+        return []
+    expression = f"{ACCELERATOR}.type"
+    if isinstance(node, ast.JoinedStr) and source.startswith("cuda:{", opening.end()):
+        start = span.start + opening.end()
+        text, edit = f"{{{expression}}}", Span(start, start + len("cuda"))
+    elif isinstance(node, ast.Constant) and node.value == "cuda":
+        text, edit = expression, span
+    else:
+        return []
+    return [
+        Fix(use(text), Applicability.UNSAFE, (Edit(edit, text),), MigrationStyle.DEVICE_AGNOSTIC)
+    ]
