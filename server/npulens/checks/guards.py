@@ -12,6 +12,8 @@ _NPU = re.compile(r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
 )
+_NPU_HINTS = ("npu", "NPU", "Npu", "hccl", "scend", "ASCEND", "accelerator")
+_OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "neuron")
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
@@ -35,8 +37,9 @@ class Guards:
 
     def __init__(self, text: str, source: Source) -> None:
         self._source = source
-        self._mentions_npu = _NPU.search(text) is not None
-        self._mentions_others = _OTHER_DEVICE.search(text) is not None
+        # Plain searches first: these expressions are slow on long texts.
+        self._mentions_npu = any(word in text for word in _NPU_HINTS)
+        self._mentions_others = any(word in text for word in _OTHER_HINTS)
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""

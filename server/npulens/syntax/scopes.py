@@ -109,7 +109,7 @@ class Scope:
     """Lines of the text on which `:=` occurs; looking for it in a tree is costly."""
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:
-        """The bindings a name may have in this very scope at a place (`None`: at any later time)."""
+        """What a name may be bound to in this very scope at a place (`None`: later)."""
         raise NotImplementedError
 
     def function_parent(self) -> Scope | None:

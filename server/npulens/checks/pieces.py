@@ -1,0 +1,148 @@
+"""A module in pieces: what each top-level statement tells the others, and what it needs of them."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from npulens.catalog.model import Finding, MigrationStyle, Target
+from npulens.checks.context import ModuleFacts
+from npulens.fixes.imports import TorchImport, imports_module, torch_imports
+from npulens.syntax.bindings import Bindings, bindings_of, walrus_lines
+from npulens.syntax.statements import ParsedText
+from npulens.syntax.values import Defined
+from npulens.text.lines import LineMap
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NPU_PROBE = re.compile(r"\bdef \w*npu\w*available")
+_DEVICE_USE = re.compile(
+    r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
+)
+
+
+@dataclass(slots=True)
+class Piece:
+    """One top-level statement, or a whole file.
+
+    Attributes:
+        parsed: Its text and tree.
+        bindings: The names it binds at module level.
+        mentions: For each of these names the words of its value.
+        triggers: The trigger words of the catalogue that stand in the text.
+        torch_imports: Its imports of torch.
+        imports_torch_npu: It imports torch_npu.
+        shimmed: It imports `transfer_to_npu`.
+        asks_for_npu: It defines a function that says whether an NPU is available.
+        device_names: Names handed to something that takes a device; `None` until asked for.
+        methods: Names of the methods of its classes.
+        findings: What was found in it, in offsets from its start, in one state of the module;
+            `None` until that is computed.
+    """
+
+    parsed: ParsedText
+    bindings: Bindings
+    mentions: dict[str, frozenset[str]]
+    triggers: frozenset[str]
+    torch_imports: list[TorchImport]
+    imports_torch_npu: bool
+    shimmed: bool
+    asks_for_npu: bool
+    methods: frozenset[str]
+    device_names: frozenset[str] | None = None
+    findings: list[Finding] | None = None
+
+
+def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
+    """Read off one piece what its tree and text tell."""
+    text = parsed.text
+    has_import = "import" in text
+    bindings = bindings_of(parsed.body, walrus_lines(text))
+    return Piece(
+        parsed,
+        bindings,
+        {name: frozenset(_words(b.value for b in found)) for name, found in bindings.names.items()},
+        triggers.intersection(_WORD.findall(text)),
+        torch_imports(parsed.body, LineMap(text)) if has_import and "torch" in text else [],
+        has_import and "torch_npu" in text and imports_module(parsed.body, "torch_npu"),
+        has_import and "transfer_to_npu" in text,
+        "npu" in text and _NPU_PROBE.search(text) is not None,
+        frozenset(_own_methods(bindings)),
+    )
+
+
+def _words(values: Iterable[object]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield from _WORD.findall(value)
+        elif isinstance(value, tuple):
+            yield from _words(value)
+
+
+def _own_methods(bindings: Bindings) -> Iterator[str]:
+    for found in bindings.names.values():
+        for binding in found:
+            if isinstance(binding.value, Defined) and binding.value.is_class:
+                yield from (
+                    name for name, value in binding.value.members if isinstance(value, Defined)
+                )
+
+
+def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[str]) -> ModuleFacts:
+    """What the pieces of a module tell each other, apart from the values of names."""
+    return ModuleFacts(
+        shimmed=target.style is MigrationStyle.RUNTIME_SHIM or any(p.shimmed for p in pieces),
+        device_names=_device_names(pieces),
+        own_methods=frozenset().union(*(p.methods for p in pieces)),
+        asks_for_npu=any(p.asks_for_npu for p in pieces),
+        aliases=_aliases(pieces, triggers),
+    )
+
+
+def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
+    """Names handed to something that takes a device; of use only where "cuda" is written."""
+    if not any("cuda" in piece.triggers for piece in pieces):
+        return frozenset()
+    for piece in pieces:
+        if piece.device_names is None:
+            piece.device_names = frozenset(_DEVICE_USE.findall(piece.parsed.text))
+    return frozenset().union(*(piece.device_names or () for piece in pieces))
+
+
+def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str]:
+    """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
+    mentions = [pair for piece in pieces for pair in piece.mentions.items() if pair[1]]
+    known, before = set(triggers), 0
+    while before != len(known):
+        before = len(known)
+        known.update(name for name, words in mentions if not words.isdisjoint(known))
+    return frozenset(known - triggers)
+
+
+def module_signature(pieces: Sequence[Piece]) -> object:
+    """The names of a module with their values: while it stays equal, so do findings."""
+    names: dict[str, list[tuple[object, ...]]] = {}
+    stars: list[str] = []
+    for index, piece in enumerate(pieces):
+        stars += piece.bindings.stars
+        for name, found in piece.bindings.names.items():
+            names.setdefault(name, []).append((index, *(b.value for b in found)))
+    return (
+        stars,
+        # Where a name is bound only once, the place of the statement does not matter.
+        {name: found if len(found) > 1 else found[0][1:] for name, found in names.items()},
+    )
+
+
+def worth_visiting(piece: Piece, aliases: frozenset[str], lines: LineMap) -> Iterator[ast.stmt]:
+    """The statements of a piece whose text holds a word that a rule could be about."""
+    text, starts = piece.parsed.text, lines.starts
+    words = [*piece.triggers, *(alias for alias in aliases if alias in text)]
+    if not words:
+        return
+    for node in piece.parsed.body:
+        decorators = getattr(node, "decorator_list", None)
+        first = decorators[0].lineno if decorators else node.lineno
+        last = node.end_lineno or node.lineno
+        statement = text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
+        if any(word in statement for word in words):
+            yield node

@@ -1,0 +1,107 @@
+"""The examples of every shipped rule: what breaks it, what its fix makes of that, what is fine."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from npulens.analysis import analyze
+from npulens.catalog.loader import load_catalogue
+from npulens.catalog.model import Applicability, Example, Finding, Rule, Target
+from npulens.fixes.apply import fix_text
+from npulens.text.document import Document
+
+CATALOGUE = load_catalogue()
+
+NOT_FROM_A_TEXT = {
+    "unreadable-source": "a text was read already; the workspace reports files that cannot be",
+}
+
+DEPENDS_ON_PYTHON = {
+    "newer-syntax": (sys.version_info >= (3, 12), "this Python knows the syntax of the example"),
+}
+
+BREAKS_NOTHING = {("newer-syntax", 0): "no check reports NPU004 yet; the text gives NPU001"}
+FIXED_OTHERWISE = {
+    ("cuda-api", 1): "each name of one import that moves to one module gets a statement of its own"
+}
+
+
+def findings_of(text: str) -> tuple[Finding, ...]:
+    return analyze(Document("example.py", text), CATALOGUE, Target())
+
+
+def fixed(text: str) -> str:
+    result = fix_text(text, findings_of, Applicability.UNSAFE)
+    assert not result.refused
+    return result.text
+
+
+def codes(text: str) -> list[str]:
+    return [finding.rule.code for finding in findings_of(text)]
+
+
+def rules() -> Iterator[Rule]:
+    yield from (rule for rule in CATALOGUE.rules.values() if rule.name not in NOT_FROM_A_TEXT)
+
+
+def examples(bugs: Mapping[tuple[str, int], str]) -> list[Any]:
+    """Every example of every rule, with what is known of it."""
+    found = []
+    for rule in rules():
+        for index, example in enumerate(rule.examples):
+            marks = []
+            applies, reason = DEPENDS_ON_PYTHON.get(rule.name, (False, ""))
+            if applies:
+                marks.append(pytest.mark.skip(reason=reason))
+            elif (rule.name, index) in bugs:
+                marks.append(pytest.mark.xfail(strict=True, reason=bugs[rule.name, index]))
+            name = f"{rule.code}-{rule.name}-{index}"
+            found.append(pytest.param(rule, example, id=name, marks=marks))
+    return found
+
+
+VALID = [
+    pytest.param(rule, code, id=f"{rule.code}-{rule.name}-{index}")
+    for rule in rules()
+    for index, code in enumerate(rule.valid)
+]
+
+
+@pytest.mark.parametrize(("rule", "example"), examples(BREAKS_NOTHING))
+def test_the_example_breaks_the_rule(rule: Rule, example: Example) -> None:
+    assert rule.code in codes(example.before)
+
+
+@pytest.mark.parametrize(("rule", "example"), examples(FIXED_OTHERWISE))
+def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) -> None:
+    if example.after is None:
+        own = [finding for finding in findings_of(example.before) if finding.rule is rule]
+        assert [finding.fixes for finding in own] == [()] * len(own)
+        assert fixed(example.before) == example.before
+    else:
+        assert fixed(example.before) == example.after
+        assert rule.code not in codes(example.after)
+
+
+@pytest.mark.parametrize(("rule", "example"), examples({}))
+def test_fixing_twice_changes_nothing(rule: Rule, example: Example) -> None:
+    once = fixed(example.before)
+    assert fixed(once) == once
+    if example.after is not None:
+        assert fixed(example.after) == example.after
+
+
+@pytest.mark.parametrize(("rule", "code"), VALID)
+def test_valid_code_does_not_break_the_rule(rule: Rule, code: str) -> None:
+    assert rule.code not in codes(code)
+
+
+def test_only_rules_about_files_have_no_example_to_run() -> None:
+    assert {rule.name for rule in CATALOGUE.rules.values()} >= NOT_FROM_A_TEXT.keys()
+    assert not any(
+        entry.rule.name in NOT_FROM_A_TEXT
+        for table in (CATALOGUE.symbols, CATALOGUE.methods, CATALOGUE.environment)
+        for entry in table.values()
+    )
