@@ -95,7 +95,7 @@ def import_problems(text: str) -> list[str]:
     """What is wrong with the way the code imports torch_npu."""
     problems = []
     imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    places = [index for index, node in enumerate(imports) if _modules(node) == ["torch_npu"]]
+    places = [index for index, node in enumerate(imports) if _is_plain(node, "torch_npu")]
     if len(places) > 1:
         problems.append("import torch_npu stands there twice")
     for place in places:
@@ -114,6 +114,10 @@ def import_problems(text: str) -> list[str]:
     if not loaded and _PLUGIN_NAME.search(text):
         problems.append("torch_npu is not imported")
     return problems
+
+
+def _is_plain(node: ast.stmt, module: str) -> bool:
+    return isinstance(node, ast.Import) and [a.name for a in node.names if not a.asname] == [module]
 
 
 def _modules(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -243,6 +243,12 @@ def codes_at(code: Marked, target: Target) -> list[tuple[str, str]]:
     ]
 
 
+def remaining_codes(text: str, target: Target) -> set[str]:
+    """The rules still broken, but for the neighbours that were there before."""
+    found = ((f.rule.code, text[f.span.start : f.span.end]) for f in findings(text, target))
+    return {code for code, place in found if place not in ("this", "that")}
+
+
 @parametrized("found", CASES)
 def test_a_name_is_found_where_it_stands(case: Case) -> None:
     assert codes_at(case.code, TARGET) == [(rule_of(case.symbol), case.code.place)]
@@ -253,7 +259,7 @@ def test_the_fix_leads_to_the_counterpart(case: Case) -> None:
     text = fixed(case.code.text, TARGET)
     assert name_of_found(text) == counterpart(case.symbol)
     assert import_problems(text) == []
-    assert rule_of(case.symbol) not in {f.rule.code for f in findings(text, TARGET)}
+    assert rule_of(case.symbol) not in remaining_codes(text, TARGET)
     assert fixed(text, TARGET) == text
 
 

@@ -14,7 +14,6 @@ from npulens.checks.words import (
     Word,
     holds,
     last_identifier,
-    literals,
     report_all,
     report_compared,
     report_composed,
@@ -48,7 +47,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     for keyword in node.keywords:
         for word in WORDS.values():
             if keyword.arg is not None and word.identifier.search(keyword.arg):
-                report_all(literals(keyword.value, word), word, None, scope, context)
+                report_all(keyword.value, word, None, scope, context)
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
@@ -82,7 +81,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
             for part, value in _paired(target, node.value):
                 name = last_identifier(part)
                 if name and _is_named_so(name, word, context) and not _is_device_list(value):
-                    report_all(literals(value, word), word, None, scope, context)
+                    report_all(value, word, None, scope, context)
 
 
 def _is_named_so(name: str, word: Word, context: Context) -> bool:
@@ -105,7 +104,7 @@ def conditional(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.IfExp)
     if _AVAILABILITY.search(context.source(node.test)):
         word = WORDS[Meaning.DEVICE]
-        report_all(literals(node, word), word, None, scope, context)
+        report_all(node, word, None, scope, context)
 
 
 def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -121,7 +120,7 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
             continue
         for word in WORDS.values():
             if _is_named_so(parameter.arg, word, context):
-                report_all(literals(default, word), word, None, scope, context)
+                report_all(default, word, None, scope, context)
 
 
 def returned(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -132,7 +131,7 @@ def returned(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for word in WORDS.values():
         if word.identifier.search(function.name):
-            report_all(literals(node.value, word), word, None, scope, context)
+            report_all(node.value, word, None, scope, context)
 
 
 def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -142,7 +141,7 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in WORDS.values():
                 if word.identifier.search(key.value):
-                    report_all(literals(value, word), word, None, scope, context)
+                    report_all(value, word, None, scope, context)
 
 
 def case(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -167,7 +166,7 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     word = WORDS[Meaning.DEVICE]
     if word.anywhere is not None and word.anywhere.match(value):
-        report_all([node], word, None, scope, context)
+        report_all(node, word, None, scope, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
         entry = context.catalogue.symbols[value]
         if not (context.facts.shimmed and entry.shimmed):
@@ -192,7 +191,7 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.JoinedStr)
     word = WORDS[Meaning.DEVICE]
     if len(node.values) == 2:
-        report_all(literals(node, word), word, None, scope, context)
+        report_all(node, word, None, scope, context)
 
 
 def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -208,7 +207,7 @@ def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
             continue
         word = WORDS[parameter.meaning]
         for argument in _arguments(node, parameter):
-            report_all(literals(argument, word), word, parameter, scope, context)
+            report_all(argument, word, parameter, scope, context)
             report_composed(argument, word, parameter.rule.name, scope, context)
 
 
@@ -231,7 +230,7 @@ def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
             for parameter, argument in zip(value.definition.parameters, node.args, strict=False):
                 for word in WORDS.values():
                     if word.identifier.search(parameter):
-                        report_all(literals(argument, word), word, None, scope, context)
+                        report_all(argument, word, None, scope, context)
 
 
 def _may_be_word(node: ast.expr) -> bool:
@@ -250,7 +249,7 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
         values: list[ast.expr] = list(node.args[1:])
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
-            report_all(literals(value, word), word, None, scope, context)
+            report_all(value, word, None, scope, context)
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -202,18 +202,19 @@ def report_compared(nodes: Iterable[ast.expr], word: Word, scope: Scope, context
 
 
 def report_all(
-    literals: Iterable[ast.expr],
+    node: ast.expr,
     word: Word,
     parameter: ParameterEntry | None,
     scope: Scope,
     context: Context,
 ) -> None:
-    if parameter is None and context.facts.shimmed:
+    """Every string of an expression that is the word, unless the expression weighs the NPU too."""
+    if (parameter is None and context.facts.shimmed) or context.guards.mentions_npu(node):
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
-    for literal in literals:
-        if rule is not None and not context.guards.mentions_npu(literal):
-            note = parameter.note if parameter is not None else None
+    note = parameter.note if parameter is not None else None
+    for literal in literals(node, word):
+        if rule is not None:
             _report(literal, word, rule, Applicability.SAFE, note, scope, context)
 
 

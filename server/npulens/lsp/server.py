@@ -1,6 +1,7 @@
 """The server: which message goes where."""
 
 import contextlib
+import gc
 import logging
 import sys
 from typing import NoReturn
@@ -92,8 +93,21 @@ def serve_stdio() -> NoReturn:
 
     The exit code is 0 if the client asked for a shutdown first, else 1.
     """
+    _tune_interpreter()
     server = create_server()
     protocol_output = sys.stdout.buffer
     with contextlib.redirect_stdout(sys.stderr):  # a stray print must not break the protocol
         server.start_io(sys.stdin.buffer, protocol_output)
     sys.exit(0 if server.session.was_shut_down else 1)
+
+
+def _tune_interpreter() -> None:
+    """Trade memory for steady answers; `tests/benchmarks/typing_latency.py` shows what it brings.
+
+    Syntax trees are many objects and few cycles. At the usual thresholds every other analysis of a
+    long file pays for a walk over all of them, three times the analysis itself.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    # So that messages are read while the analysis thread computes: each needs several turns.
+    sys.setswitchinterval(0.001)
