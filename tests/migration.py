@@ -94,7 +94,9 @@ def one_spelling(name: str) -> str:
 def import_problems(text: str) -> list[str]:
     """What is wrong with the way the code imports torch_npu."""
     problems = []
-    imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [
+        node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     places = [index for index, node in enumerate(imports) if _is_plain(node, "torch_npu")]
     if len(places) > 1:
         problems.append("import torch_npu stands there twice")

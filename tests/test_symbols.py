@@ -118,6 +118,9 @@ def counterpart(symbol: str) -> str | None:
     return one_spelling(fact.counterpart)
 
 
+KNOWN_BUGS: list[tuple[str, str, str]] = []
+"""Test, pattern of its cases, what is wrong. A case that starts to pass fails until it is removed."""
+
 # Names.
 
 MODULES = {
@@ -170,8 +173,9 @@ def spellings(symbol: str) -> Iterator[tuple[str, str]]:
     short = symbol.removeprefix("torch.")
     yield "full", f"import torch\n\nfound = «{symbol}»\n"
     yield "torch-as", f"import torch as th\n\nfound = «th.{short}»\n"
-    yield "in-method", (
-        f"import torch\n\n\nclass User:\n    def use(self):\n        found = «{symbol}»\n"
+    yield (
+        "in-method",
+        (f"import torch\n\n\nclass User:\n    def use(self):\n        found = «{symbol}»\n"),
     )
     yield "module-assigned", f"import torch\n\ndev = {module}\nfound = «dev.{path}»\n"
     if parent:
@@ -191,8 +195,9 @@ def spellings(symbol: str) -> Iterator[tuple[str, str]]:
     else:
         yield "from", f"from {module} import «{path}»\n\nfound = {path}\n"
         yield "from-as", f"from {module} import «{path} as mine»\n\nfound = mine\n"
-        yield "from-among-others", (
-            f"from {module} import (\n    this,\n    «{path}»,\n    that,\n)\n\nfound = {path}\n"
+        yield (
+            "from-among-others",
+            (f"from {module} import (\n    this,\n    «{path}»,\n    that,\n)\n\nfound = {path}\n"),
         )
 
 
@@ -216,9 +221,6 @@ UNDECIDABLE = {
 
 def fix_is_due(case: Case) -> bool:
     return counterpart(case.symbol) is not None and (case.symbol, case.spelling) not in UNDECIDABLE
-
-
-KNOWN_BUGS: list[tuple[str, str, str]] = []
 
 
 def parametrized(test: str, cases: list[Case]) -> Any:
@@ -271,5 +273,560 @@ def test_what_has_no_counterpart_has_no_fix_and_stays_a_finding(case: Case) -> N
     assert any(leaf in text[f.span.start : f.span.end] for f in findings(text, TARGET))
 
 
+# Members of classes, reached through an instance.
+
+INSTANCES = {
+    "variable": "import torch\n\ngraph = torch.cuda.CUDAGraph()\nfound = «graph.{}»\n",
+    "torch-as": "import torch as th\n\ngraph = th.cuda.CUDAGraph()\nfound = «graph.{}»\n",
+    "from": "from torch.cuda import CUDAGraph\n\ngraph = CUDAGraph()\nfound = «graph.{}»\n",
+    "module-as": "import torch.cuda as c\n\ngraph = c.CUDAGraph()\nfound = «graph.{}»()\n",
+    "attribute": (
+        "import torch\n\n\nclass Runner:\n    def __init__(self):\n"
+        "        self.graph = torch.cuda.CUDAGraph()\n\n"
+        "    def run(self):\n        found = «self.graph.{}»\n"
+    ),
+}
+MEMBERS = [symbol for symbol in NAMES if symbol.startswith("torch.cuda.CUDAGraph.")]
+UNSUPPORTED_MEMBERS = [
+    Case(symbol, spelling, marked(code.format(symbol.rpartition(".")[2])))
+    for symbol in MEMBERS
+    if FACTS[symbol].status == "unsupported"
+    for spelling, code in INSTANCES.items()
+]
+SUPPORTED_MEMBERS = [
+    Case(symbol, "variable", marked(INSTANCES["variable"].format(symbol.rpartition(".")[2])))
+    for symbol in MEMBERS
+    if FACTS[symbol].status != "unsupported"
+]
+
+
+@parametrized("found", UNSUPPORTED_MEMBERS)
+def test_an_unsupported_member_of_an_instance_is_found(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == [("NPU103", case.code.place)]
+    assert [finding.fixes for finding in findings_at(case.code, TARGET)] == [()]
+
+
+@parametrized("member-kept", UNSUPPORTED_MEMBERS)
+def test_an_unsupported_member_stays_a_finding_when_the_class_is_fixed(case: Case) -> None:
+    text = fixed(case.code.text, TARGET)
+    assert "NPUGraph" in text
+    assert any(case.code.place in text[f.span.start : f.span.end] for f in findings(text, TARGET))
+
+
+@parametrized("found", SUPPORTED_MEMBERS)
+def test_a_member_that_the_npu_has_is_no_finding_once_its_class_is(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == []
+    assert [f.rule.code for f in findings(case.code.text, TARGET)] == ["NPU102"]
+
+
+# Methods and properties.
+
+HEADERS = {
+    "full": "import torch\n",
+    "torch-as": "import torch as th\n",
+    "from": "from torch import nn, ones\n",
+}
+METHOD_USES = {
+    "torch.Tensor.cuda": {
+        "parameter": "x.«cuda»()",
+        "result": "torch.ones(2).«cuda»(non_blocking=True)",
+        "device-given": "x.«cuda»(rank)",
+        "in-chain": "x.detach().«cuda»().float()",
+    },
+    "torch.nn.Module.cuda": {
+        "parameter": "model.«cuda»()",
+        "result": "torch.nn.Linear(2, 2).«cuda»()",
+        "attribute": "rank.network.«cuda»()",
+    },
+    "torch.UntypedStorage.cuda": {"result": "x.untyped_storage().«cuda»()"},
+    "torch.Tensor.is_cuda": {
+        "parameter": "x.«is_cuda»",
+        "result": "torch.ones(2).«is_cuda»",
+        "negated": "not x.«is_cuda»",
+    },
+    "torch.storage.TypedStorage.is_cuda": {"result": "x.storage().«is_cuda»"},
+    "torch.UntypedStorage.is_cuda": {"result": "x.untyped_storage().«is_cuda»"},
+    "torch.Tensor.__cuda_array_interface__": {"parameter": "x.«__cuda_array_interface__»"},
+}
+METHOD_RULES = {"cuda": "NPU105", "is_cuda": "NPU106", "__cuda_array_interface__": "NPU103"}
+
+
+def in_function(header: str, expression: str) -> Marked:
+    """Code around an expression that speaks of torch in the way of the header."""
+    if header == HEADERS["torch-as"]:
+        expression = re.sub(r"\btorch\.", "th.", expression)
+    elif header.startswith("from"):
+        expression = expression.replace("torch.", "")
+    arguments = "x, model, rank, ranks, path, data"
+    return marked(f"{header}\n\ndef use({arguments}):\n    return {expression}\n")
+
+
+METHOD_CASES = [
+    Case(symbol, f"{spelling}-{use}", in_function(header, expression))
+    for symbol, uses in METHOD_USES.items()
+    for use, expression in uses.items()
+    for spelling, header in HEADERS.items()
+]
+
+
+@parametrized("found", METHOD_CASES)
+def test_a_method_is_found_by_its_name(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == [(METHOD_RULES[case.code.place], case.code.place)]
+
+
+@parametrized("method-fixed", METHOD_CASES)
+def test_the_fix_of_a_method_is_its_counterpart(case: Case) -> None:
+    becomes = counterpart(case.symbol)
+    text = fixed(case.code.text, TARGET)
+    if becomes is None:
+        assert [finding.fixes for finding in findings_at(case.code, TARGET)] == [()]
+        assert text == case.code.text
+    else:
+        assert text == with_plugin(case.code.with_place(becomes.rpartition(".")[2]))
+        assert findings(text, TARGET) == ()
+
+
+@pytest.mark.parametrize("symbol", METHOD_USES)
+def test_a_method_named_through_its_class_is_found(symbol: str) -> None:
+    code = marked(f"import torch\n\nfound = list(map({symbol[:-1]}«{symbol[-1]}», data))\n")
+    assert [code for code, _ in codes_at(code, TARGET)] == [METHOD_RULES[symbol.rpartition(".")[2]]]
+
+
+def with_plugin(text: str) -> str:
+    """The text with torch_npu imported behind its first line, which imports torch."""
+    return text.replace("\n", "\nimport torch_npu\n", 1)
+
+
+# Strings that name a device or a backend.
+
+
+class Call(NamedTuple):
+    callable: str
+    arguments: dict[str, str]
+    indexed: bool = False
+    """Whether `cuda:1` is an answer too."""
+    rule: str = "NPU110"
+
+
+BY_POSITION_AND_NAME = {"position": "{}", "keyword": "device={}"}
+CALLS = {
+    'torch.device("cuda")': Call("device", {"position": "{}", "keyword": "type={}"}, True),
+    'torch.Stream(device="cuda")': Call("Stream", BY_POSITION_AND_NAME, True),
+    'torch.Event(device="cuda")': Call("Event", BY_POSITION_AND_NAME, True),
+    'torch.Generator(device="cuda")': Call("Generator", BY_POSITION_AND_NAME, True),
+    'torch.load(map_location="cuda")': Call(
+        "load", {"position": "path, {}", "keyword": "path, map_location={}"}, True
+    ),
+    'torch.get_device_module("cuda")': Call("get_device_module", BY_POSITION_AND_NAME),
+    'torch.random.fork_rng(device_type="cuda")': Call(
+        "random.fork_rng", {"keyword": "device_type={}"}
+    ),
+    'torch.utils.data.DataLoader(pin_memory_device="cuda")': Call(
+        "utils.data.DataLoader", {"keyword": "data, pin_memory=True, pin_memory_device={}"}, True
+    ),
+    'torch.autocast("cuda")': Call(
+        "autocast", {"position": "{}", "keyword": "device_type={}"}, rule="NPU302"
+    ),
+    'torch.amp.autocast("cuda")': Call(
+        "amp.autocast", {"position": "{}", "keyword": "device_type={}"}, rule="NPU302"
+    ),
+    'torch.amp.custom_fwd(device_type="cuda")': Call(
+        "amp.custom_fwd", {"keyword": "device_type={}"}, rule="NPU302"
+    ),
+    'torch.amp.custom_bwd(device_type="cuda")': Call(
+        "amp.custom_bwd", {"keyword": "device_type={}"}, rule="NPU302"
+    ),
+    'torch.is_autocast_enabled("cuda")': Call(
+        "is_autocast_enabled", {"position": "{}"}, rule="NPU302"
+    ),
+    'torch.distributed.init_process_group(backend="nccl")': Call(
+        "distributed.init_process_group",
+        {"position": "{}", "keyword": "backend={}", "keyword-later": "rank=rank, backend={}"},
+        rule="NPU201",
+    ),
+    'torch.distributed.new_group(backend="nccl")': Call(
+        "distributed.new_group",
+        {"position": "ranks, None, {}", "keyword": "ranks, backend={}"},
+        rule="NPU201",
+    ),
+}
+NEW_WORDS = {"cuda": "npu", "nccl": "hccl"}
+ANOTHER_WAY = {
+    'torch.is_autocast_enabled("cuda")': "the same question, with the device type as its argument"
+}
+
+
+def literals(word: str, indexed: bool) -> dict[str, str]:
+    found = {"plain": f'"{word}"', "single-quoted": f"'{word}'"}
+    if indexed:
+        found |= {"indexed": f'"{word}:1"', "f-string": f'f"{word}:{{rank}}"'}
+    return found
+
+
+def call_spellings(name: str) -> dict[str, tuple[str, str]]:
+    """Header, and what the callable is called below it."""
+    module, _, leaf = f"torch.{name}".rpartition(".")
+    found = {
+        "full": ("import torch\n", f"torch.{name}"),
+        "torch-as": ("import torch as th\n", f"th.{name}"),
+        "from": (f"from {module} import {leaf}\n", leaf),
+        "module-assigned": (f"import torch\n\ndev = {module}\n", f"dev.{leaf}"),
+    }
+    if module != "torch":
+        found["module-imported"] = (f"import {module}\n", f"torch.{name}")
+        found["module-as"] = (f"import {module} as m\n", f"m.{leaf}")
+    return found
+
+
+def call_cases() -> Iterator[Case]:
+    for symbol, call in CALLS.items():
+        old = "nccl" if "nccl" in symbol else "cuda"
+        for spelling, (header, callee) in call_spellings(call.callable).items():
+            for how, arguments in call.arguments.items():
+                for kind, literal in literals(old, call.indexed).items():
+                    given = arguments.format(f"«{literal}»")
+                    code = in_function(header, f"{callee}({given})")
+                    yield Case(symbol, f"{spelling}-{how}-{kind}", code)
+
+
+CALL_CASES = list(call_cases())
+
+
+def with_new_words(text: str) -> str:
+    return re.sub("|".join(NEW_WORDS), lambda match: NEW_WORDS[match.group()], text)
+
+
+def expected_text(code: Marked) -> str:
+    return with_plugin(code.with_place(with_new_words(code.place)))
+
+
+@pytest.mark.parametrize("symbol", CALLS)
+def test_the_facts_name_the_same_words(symbol: str) -> None:
+    new = FACTS[symbol].counterpart
+    assert new == with_new_words(symbol) or new in with_new_words(symbol) or symbol in ANOTHER_WAY
+
+
+@parametrized("found", CALL_CASES)
+def test_a_word_given_to_a_call_is_found(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == [(CALLS[case.symbol].rule, case.code.place)]
+
+
+@parametrized("call-fixed", CALL_CASES)
+def test_the_fix_of_a_word_is_the_other_word(case: Case) -> None:
+    text = fixed(case.code.text, TARGET)
+    assert text == expected_text(case.code)
+    assert findings(text, TARGET) == ()
+
+
+WORDS = {
+    "torch.Tensor.to": (
+        "NPU110",
+        {
+            "position": "x.to({})",
+            "keyword": "x.to(device={})",
+            "with-type": "x.to({}, torch.float16, non_blocking=True)",
+            "in-chain": "torch.ones(2).to({}).sum()",
+        },
+    ),
+    "torch.nn.Module.to": (
+        "NPU110",
+        {"position": "torch.nn.Linear(2, 2).to({})", "keyword": "model.to(device={})"},
+    ),
+    "torch.nn.Module.to_empty": ("NPU110", {"keyword": "model.to_empty(device={})"}),
+    "torch.Tensor.pin_memory": (
+        "NPU110",
+        {"position": "x.pin_memory({})", "keyword": "x.pin_memory(device={})"},
+    ),
+    "torch.Tensor.is_pinned": (
+        "NPU110",
+        {"position": "x.is_pinned({})", "keyword": "x.is_pinned(device={})"},
+    ),
+    '"cuda"': (
+        "NPU110",
+        {
+            "factory": "torch.zeros(2, device={})",
+            "chosen": "torch.ones(2, device={} if rank else 'cpu')",
+            "dictionary": "dict(path, device={})",
+            "entry": 'path | {{"device": {}}}',
+            "keyword-of-anything": "path(device={})",
+            "default": "(lambda device={}: device)",
+        },
+    ),
+    "torch.Tensor.device": (
+        "NPU111",
+        {
+            "equal": "x.device.type == {}",
+            "unequal": "x.device.type != {}",
+            "turned": "{} == x.device.type",
+            "start": "str(x.device).startswith({})",
+        },
+    ),
+    'torch.distributed.get_backend()=="nccl"': (
+        "NPU201",
+        {
+            "equal": "torch.distributed.get_backend() == {}",
+            "unequal": "torch.distributed.get_backend(path) != {}",
+            "turned": "{} == torch.distributed.get_backend()",
+            "member": "torch.distributed.get_backend() in ({}, 'gloo')",
+        },
+    ),
+}
+
+
+def word_cases() -> Iterator[Case]:
+    for symbol, (rule, uses) in WORDS.items():
+        word = "nccl" if rule == "NPU201" else "cuda"
+        for how, expression in uses.items():
+            for kind, literal in literals(word, rule == "NPU110").items():
+                for spelling in ("full", "torch-as"):
+                    code = in_function(HEADERS[spelling], expression.format(f"«{literal}»"))
+                    yield Case(symbol, f"{spelling}-{how}-{kind}", code)
+
+
+WORD_CASES = list(word_cases())
+
+
+@parametrized("found", WORD_CASES)
+def test_a_word_is_found_where_a_device_or_a_backend_is_meant(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == [(WORDS[case.symbol][0], case.code.place)]
+
+
+@parametrized("word-fixed", WORD_CASES)
+def test_the_fix_of_a_word_there_is_the_other_word(case: Case) -> None:
+    text = fixed(case.code.text, TARGET)
+    assert text == expected_text(case.code)
+    assert findings(text, TARGET) == ()
+
+
+DEFAULT_TYPE = "torch.set_default_tensor_type(torch.cuda.FloatTensor)"
+DEFAULT_TYPES = [
+    Case(DEFAULT_TYPE, spelling, marked(code))
+    for spelling, code in {
+        "full": "import torch\n\ntorch.set_default_tensor_type(«torch.cuda.FloatTensor»)\n",
+        "keyword": "import torch\n\ntorch.set_default_tensor_type(t=«torch.cuda.HalfTensor»)\n",
+        "torch-as": "import torch as th\n\nth.set_default_tensor_type(«th.cuda.FloatTensor»)\n",
+        "from": (
+            "import torch\nfrom torch import set_default_tensor_type\n\n"
+            "set_default_tensor_type(«torch.cuda.FloatTensor»)\n"
+        ),
+        "string": "import torch\n\ntorch.set_default_tensor_type(«'torch.cuda.FloatTensor'»)\n",
+    }.items()
+]
+
+
+@parametrized("found", DEFAULT_TYPES)
+def test_a_default_tensor_type_is_found_and_changed_by_hand(case: Case) -> None:
+    """It takes no type of the NPU; two calls do together what it did."""
+    assert codes_at(case.code, TARGET) == [("NPU107", case.code.place)]
+    assert "torch.set_default_device" in findings_at(case.code, TARGET)[0].message("en")
+    assert fixed(case.code.text, TARGET) == case.code.text
+
+
+# Environment variables.
+
+ENVIRONMENT_USES = {
+    "set": "import os\n\nos.environ[«{}»] = '1'\n",
+    "read": "import os\n\nfound = os.getenv(«{}»)\n",
+    "asked": "import os\n\nfound = «{}» in os.environ\n",
+    "from": "from os import environ\n\nfound = environ.get(«{}», '0')\n",
+    "module-as": "import os as system\n\nsystem.environ.setdefault(«{}», '0')\n",
+    "deleted": "import os\n\ndel os.environ[«{}»]\n",
+    "handed-on": "import subprocess\n\nsubprocess.run(['ls'], env={{«{}»: '0'}})\n",
+}
+ENVIRONMENT = [
+    Case(symbol, use, marked(code.format(f'"{symbol.removeprefix("env:")}"')))
+    for symbol in FACTS
+    if symbol.startswith("env:") and symbol not in NO_FINDING
+    for use, code in ENVIRONMENT_USES.items()
+]
+
+
+@parametrized("found", ENVIRONMENT)
+def test_a_variable_is_found(case: Case) -> None:
+    assert codes_at(case.code, TARGET) == [("NPU901", case.code.place)]
+
+
+@parametrized("variable-fixed", ENVIRONMENT)
+def test_the_fix_of_a_variable_is_its_counterpart(case: Case) -> None:
+    becomes = counterpart(case.symbol)
+    text = fixed(case.code.text, TARGET)
+    if becomes is None:
+        assert [finding.fixes for finding in findings_at(case.code, TARGET)] == [()]
+        assert text == case.code.text
+    else:
+        assert text == case.code.with_place(f'"{becomes}"')
+        assert findings(text, TARGET) == ()
+
+
+# What is right as it is.
+
+AS_IT_IS = {
+    "torch.Tensor.record_stream": "x.record_stream(stream)",
+    "torch.Tensor.device": "y = torch.zeros(2, device=x.device)",
+    "env:CUDA_DEVICE_MAX_CONNECTIONS": "os.environ['CUDA_DEVICE_MAX_CONNECTIONS'] = '1'",
+}
+
+
+@pytest.mark.parametrize("symbol", NO_FINDING)
+@pytest.mark.parametrize("target", [TARGET, AGNOSTIC, SHIM], ids=lambda target: target.style.value)
+def test_what_has_the_same_name_is_no_finding(symbol: str, target: Target) -> None:
+    assert findings(f"import os\n\nimport torch\n\n{AS_IT_IS[symbol]}\n", target) == ()
+
+
 def test_every_fact_is_tested_or_needs_no_finding() -> None:
-    pass
+    tested = {*NAMES, *METHOD_USES, *CALLS, *WORDS, DEFAULT_TYPE, *(c.symbol for c in ENVIRONMENT)}
+    assert len(FACTS) == len(AT_RUN_TIME) == 365
+    assert tested | NO_FINDING.keys() == FACTS.keys() == AT_RUN_TIME.keys()
+    assert NO_FINDING.keys() == AS_IT_IS.keys()
+    assert BY_HAND.keys() | ANOTHER_WAY.keys() <= tested
+
+
+# Device-agnostic style.
+
+ACCELERATOR = {
+    # torch.accelerator as PyTorch 2.6 brought it.
+    "torch.cuda.current_device": "torch.accelerator.current_device_index",
+    "torch.cuda.current_stream": "torch.accelerator.current_stream",
+    "torch.cuda.device_count": "torch.accelerator.device_count",
+    "torch.cuda.is_available": "torch.accelerator.is_available",
+    "torch.cuda.set_device": "torch.accelerator.set_device_index",
+    "torch.cuda.set_stream": "torch.accelerator.set_stream",
+    "torch.cuda.synchronize": "torch.accelerator.synchronize",
+}
+NO_PLUGIN_NEEDED = ("full", "torch-as", "in-method", "module-imported")
+
+
+@parametrized("agnostic", [case for case in CASES if case.symbol in ACCELERATOR])
+def test_agnostic_style_asks_the_accelerator(case: Case) -> None:
+    text = fixed(case.code.text, AGNOSTIC)
+    assert name_of_found(text) == ACCELERATOR[case.symbol]
+    assert rule_of(case.symbol) not in remaining_codes(text, AGNOSTIC)
+    assert fixed(text, AGNOSTIC) == text
+    if case.spelling in NO_PLUGIN_NEEDED:
+        assert "npu" not in text
+
+
+@parametrized(
+    "agnostic-without",
+    [
+        case
+        for case in CASES
+        if case.spelling in ("full", "module-as", "from")
+        and fix_is_due(case)
+        and case.symbol not in ACCELERATOR
+    ],
+)
+def test_agnostic_style_names_the_npu_where_the_accelerator_has_nothing(case: Case) -> None:
+    assert fixed(case.code.text, AGNOSTIC) == fixed(case.code.text, TARGET)
+
+
+@parametrized(
+    "no-accelerator",
+    [case for case in CASES if case.symbol in ACCELERATOR and case.spelling == "full"],
+)
+def test_before_the_accelerator_agnostic_style_names_the_npu(case: Case) -> None:
+    old = Target(TorchVersion(2, 5), MigrationStyle.DEVICE_AGNOSTIC)
+    assert name_of_found(fixed(case.code.text, old)) == counterpart(case.symbol)
+
+
+CURRENT = "torch.accelerator.current_accelerator()"
+AGNOSTIC_TEXTS = {
+    "x.cuda()": f"x.to({CURRENT})",
+    "x.cuda(non_blocking=True)": f"x.to({CURRENT}, non_blocking=True)",
+    "x.is_cuda": f"(x.device.type == {CURRENT}.type)",
+    'torch.zeros(2, device="cuda")': f"torch.zeros(2, device={CURRENT}.type)",
+    'torch.Generator(device="cuda")': f"torch.Generator(device={CURRENT}.type)",
+    'x.to(f"cuda:{rank}")': f'x.to(f"{{{CURRENT}.type}}:{{rank}}")',
+    'x.device.type == "cuda"': f"x.device.type == {CURRENT}.type",
+}
+
+
+@pytest.mark.parametrize("before", AGNOSTIC_TEXTS)
+def test_agnostic_style_asks_for_the_device(before: str) -> None:
+    code = "import torch\n\n\ndef use(x, rank):\n    return {}\n"
+    text = fixed(code.format(before), AGNOSTIC)
+    assert text == code.format(AGNOSTIC_TEXTS[before])
+    assert findings(text, AGNOSTIC) == ()
+
+
+# Migration at run time.
+
+SHIM_IMPORT = "from torch_npu.contrib import transfer_to_npu\n"
+ONE_OF_EACH = [
+    *(case for case in CASES if case.spelling in ("full", "module-as", "from")),
+    *(case for case in METHOD_CASES if case.spelling.startswith("full-")),
+    *(case for case in CALL_CASES if re.match("(full|from)-.*-plain", case.spelling)),
+    *(
+        case
+        for case in WORD_CASES
+        if case.spelling.startswith("full-")
+        and case.symbol not in ('"cuda"', "torch.Tensor.device")
+    ),
+    *DEFAULT_TYPES[:1],
+    *(case for case in ENVIRONMENT if case.spelling == "set"),
+]
+
+
+@parametrized("shim", ONE_OF_EACH)
+def test_the_shim_silences_what_it_patches_and_nothing_else(case: Case) -> None:
+    first_line, _, rest = case.code.text.partition("\n")
+    in_file = f"{first_line}\n{SHIM_IMPORT}{rest}"
+    moved = Marked(in_file, case.code.start + len(SHIM_IMPORT), case.code.end + len(SHIM_IMPORT))
+    if case.code.start < len(first_line):  # the place is the import itself
+        in_file = f"import torch\n{SHIM_IMPORT}{case.code.text}"
+        distance = len(in_file) - len(case.code.text)
+        moved = Marked(in_file, case.code.start + distance, case.code.end + distance)
+    expected = codes_at(case.code, TARGET)
+    assert expected
+    if AT_RUN_TIME[case.symbol].patched:
+        expected = []
+    assert codes_at(case.code, SHIM) == expected
+    assert codes_at(moved, TARGET) == expected
+
+
+SILENT = ("torch.ones(2, device={})", "x.to({})", "dict(device={})", "torch.load(path, {})")
+LOUD = {
+    "torch.device({})": "NPU110",
+    "x.device.type == {}": "NPU111",
+    "str(x.device).startswith({})": "NPU111",
+}
+
+
+@pytest.mark.parametrize("use", [*SILENT, *LOUD])
+def test_the_shim_and_the_word_cuda(use: str) -> None:
+    code = in_function(HEADERS["full"], use.format('«"cuda"»'))
+    expected = [(LOUD[use], '"cuda"')] if use in LOUD else []
+    assert codes_at(code, SHIM) == expected
+
+
+# Versions of torch_npu.
+
+YOUNG = [
+    case
+    for case in CASES
+    if AT_RUN_TIME[case.symbol].since and case.spelling in ("full", "module-as", "from")
+]
+
+
+@parametrized("young", YOUNG)
+def test_a_name_that_the_target_lacks_is_unsupported(case: Case) -> None:
+    since = TorchVersion(*map(int, AT_RUN_TIME[case.symbol].since.split(".")))
+    older = Target(TorchVersion(since.major, since.minor - 1))
+    (finding,) = findings_at(case.code, older)
+    assert codes_at(case.code, older) == [("NPU103", case.code.place)]
+    assert finding.fixes == ()
+    assert str(since) in finding.message("en")
+    assert str(since) in finding.message("zh")
+    for version in (since, TorchVersion(2, 8)):
+        (finding,) = findings_at(case.code, Target(version))
+        assert finding.rule.code == "NPU101"
+        assert finding.fixes
+
+
+@parametrized("young-kept", YOUNG)
+def test_what_the_target_lacks_stays_a_finding_when_the_rest_is_fixed(case: Case) -> None:
+    since = TorchVersion(*map(int, AT_RUN_TIME[case.symbol].since.split(".")))
+    older = Target(TorchVersion(since.major, since.minor - 1))
+    text = fixed(case.code.text, older)
+    leaf = case.symbol.rpartition(".")[2]
+    assert any(leaf in text[f.span.start : f.span.end] for f in findings(text, older))

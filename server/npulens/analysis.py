@@ -10,11 +10,12 @@ from npulens.checks.pieces import Piece, module_facts, module_signature, piece_o
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
-from npulens.fixes.imports import import_edit
+from npulens.fixes.imports import import_edit, leading_imports_end
 from npulens.syntax.bindings import Bindings, walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleScope
 from npulens.syntax.statements import parse_statements, parse_whole
+from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -61,10 +62,10 @@ def analyze(
     for index, piece in enumerate(pieces):
         if piece.findings is None:
             piece.findings = _findings(piece, bindings, index, facts, catalogue, target)
-        findings += (_bound(finding.shifted(start), insertion) for finding in piece.findings)
+        findings += (_bound(f.shifted(start), insertion, pieces) for f in piece.findings)
         start += len(piece.parsed.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return tuple(without_suppressed(document.text, findings, catalogue))
+    return tuple(without_suppressed(document.text, _told_once(findings), catalogue))
 
 
 def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> list[Piece]:
@@ -98,12 +99,32 @@ def _findings(
     context = Context(piece.parsed.text, catalogue, target, facts, module)
     body = list(worth_visiting(piece, facts.aliases, context.lines))
     visit(body, module, checks(bool(module.stars())), context)
-    rule = catalogue.rule_named("syntax-error")
-    if rule is not None:
-        for problem in piece.parsed.problems:
-            span = _problem_span(problem, context.lines)
-            context.findings.append(Finding(rule, span, {"detail": problem.detail}))
+    for problem in piece.parsed.problems:
+        context.findings.append(_syntax_finding(problem, context.lines, catalogue))
     return context.findings
+
+
+def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue) -> Finding:
+    span = _problem_span(problem, lines)
+    start = lines.starts[min(problem.line, len(lines.starts)) - 1]
+    version = newer_syntax(lines.text[start:].split("\n", 1)[0])
+    if version is None:
+        return Finding(catalogue.rules["NPU001"], span, {"detail": problem.detail})
+    detail = f"Python {version[0]}.{version[1]}"
+    return Finding(catalogue.rules["NPU004"], span, {"detail": detail})
+
+
+def _told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Newer syntax is reported at its first place only."""
+    told: set[str] = set()
+    kept: list[Finding] = []
+    for finding in findings:
+        if finding.rule.code == "NPU004":
+            if finding.arguments["detail"] in told:
+                continue
+            told.add(finding.arguments["detail"])
+        kept.append(finding)
+    return kept
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
@@ -137,14 +158,29 @@ def _module_import(pieces: Sequence[Piece]) -> Edit | None:
     return plain_ones[0] if plain_ones else candidates[0][1] if candidates else None
 
 
-def _bound(finding: Finding, insertion: Edit | None) -> Finding:
+def _import_at_top(pieces: Sequence[Piece]) -> Edit:
+    """Import torch_npu behind the docstring and imports that a module starts with."""
+    place = start = 0
+    for piece in pieces:
+        end, is_all = leading_imports_end(piece.parsed.body, LineMap(piece.parsed.text))
+        place = start + end if end else place
+        start += len(piece.parsed.text)
+        if not is_all:
+            break
+    return Edit(Span(place, place), "import torch_npu\n")
+
+
+def _bound(finding: Finding, insertion: Edit | None, pieces: Sequence[Piece]) -> Finding:
     """The finding with the edits its fixes need elsewhere in the document."""
     if not any(fix.imports for fix in finding.fixes):
         return finding
-    return replace(finding, fixes=tuple(_with_import(fix, insertion) for fix in finding.fixes))
+    fixes = tuple(_with_import(fix, insertion, pieces) for fix in finding.fixes)
+    return replace(finding, fixes=fixes)
 
 
-def _with_import(fix: Fix, insertion: Edit | None) -> Fix:
+def _with_import(fix: Fix, insertion: Edit | None, pieces: Sequence[Piece]) -> Fix:
     if not fix.imports:
         return fix
+    if insertion is None and fix.names_import and not any(p.imports_torch_npu for p in pieces):
+        insertion = _import_at_top(pieces)
     return replace(fix, edits=(*fix.edits, *((insertion,) if insertion else ())), imports="")

@@ -124,7 +124,8 @@ class Fix:
         isolation: Of all fixes of one document with the same non-empty value only one is applied
             in a pass, because the first may make the others needless.
         imports: A module the result needs at module level ("torch_npu"), or empty; the edit for
-            it is added when the fix is bound to a document.
+            it is added when the fix is bound to a document that imports torch.
+        names_import: The result even names that module, so the import is added in any case.
     """
 
     title: LocalizedText
@@ -133,6 +134,7 @@ class Fix:
     style: MigrationStyle = MigrationStyle.NPU
     isolation: str = ""
     imports: str = ""
+    names_import: bool = False
 
     def shifted(self, distance: int) -> "Fix":
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))

@@ -54,6 +54,8 @@ class Context:
     guards: Guards = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     reported: set[Span] = field(default_factory=set)
+    alias_names: dict[ast.expr, str] = field(default_factory=dict)
+    """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)

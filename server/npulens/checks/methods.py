@@ -7,7 +7,16 @@ from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
 from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
-from npulens.syntax.scopes import Literal, Local, LocalInstance, Member, Qualified, Scope, resolve
+from npulens.syntax.scopes import (
+    Literal,
+    Local,
+    LocalInstance,
+    Member,
+    Qualified,
+    Scope,
+    qualified_names,
+    resolve,
+)
 from npulens.syntax.values import dotted_name
 from npulens.text.spans import Span
 
@@ -27,8 +36,26 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     """`tensor.is_cuda`."""
     assert isinstance(node, ast.Attribute)
     entry = context.catalogue.methods.get(node.attr)
-    if entry is not None and not entry.called and isinstance(node.ctx, ast.Load):
+    if entry is None or not isinstance(node.ctx, ast.Load):
+        return
+    if not entry.called:
         _method(node, entry, scope, context, None)
+    elif any(owner in qualified_names(node.value, scope) for owner in entry.owners):
+        _unbound(node, entry, context)
+
+
+def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
+    """`map(torch.Tensor.cuda, tensors)`."""
+    if entry.becomes is None or (context.facts.shimmed and entry.shimmed):
+        return
+    end = context.span(node).end
+    span = Span(end - len(node.attr), end)
+    edits = (Edit(span, entry.becomes),)
+    fix = Fix(use(f".{entry.becomes}"), entry.fix, edits, imports="torch_npu")
+    replacement = f".{entry.becomes}"
+    context.report(
+        entry.rule, span, f".{node.attr}", [fix], replacement=replacement, note=entry.note
+    )
 
 
 def _method(

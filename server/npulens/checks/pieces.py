@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, MigrationStyle, Target
 from npulens.checks.context import ModuleFacts
 from npulens.fixes.imports import TorchImport, imports_module, torch_imports
-from npulens.syntax.bindings import Bindings, bindings_of, walrus_lines
+from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
 from npulens.text.lines import LineMap
@@ -57,6 +57,9 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     text = parsed.text
     has_import = "import" in text
     bindings = bindings_of(parsed.body, walrus_lines(text))
+    if "global " in text:
+        for name, found in global_bindings(parsed.body).items():
+            bindings.names[name] = [*found, *bindings.names.get(name, ())]
     return Piece(
         parsed,
         bindings,

@@ -84,6 +84,15 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
                     report_all(value, word, None, scope, context)
 
 
+def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`for device in ("cuda", "cpu")`."""
+    assert isinstance(node, ast.For)
+    name = last_identifier(node.target)
+    for word in WORDS.values():
+        if name and _is_named_so(name, word, context) and not _is_device_list(node.iter):
+            report_all(node.iter, word, None, scope, context)
+
+
 def _is_named_so(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is, or is handed to something that takes a device."""
     if word.identifier.search(name):
@@ -155,7 +164,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 for part in ast.walk(arm.pattern)
                 if isinstance(part, ast.MatchValue)
             ]
-            report_compared(values, word, scope, context)
+            report_compared(values, word, scope, context, in_pattern=True)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -175,6 +184,8 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
     span = context.span(node)
+    if span in context.reported:
+        return
     at = context.text.find(entry.symbol, *span)
     fixes: list[Fix] = []
     if entry.becomes is not None and at >= 0:
@@ -226,7 +237,7 @@ def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
     if not any(_may_be_word(argument) for argument in node.args):
         return
     for value in resolve(node.func, scope):
-        if isinstance(value, Local) and not value.definition.is_class:
+        if isinstance(value, Local):
             for parameter, argument in zip(value.definition.parameters, node.args, strict=False):
                 for word in WORDS.values():
                     if word.identifier.search(parameter):
@@ -242,7 +253,8 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name not in _ACCESSORS:
         return
-    keys = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
+    keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
         if not any(word.identifier.search(key) and not word.literal.match(key) for key in keys):
             continue
@@ -258,6 +270,7 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.e
         and isinstance(value, ast.Tuple | ast.List)
         and len(target.elts) == len(value.elts)
     ):
-        yield from zip(target.elts, value.elts, strict=True)
+        for part, part_value in zip(target.elts, value.elts, strict=True):
+            yield from _paired(part, part_value)
     else:
         yield target, value

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 
 from npulens.catalog.model import (
     Applicability,
@@ -26,7 +27,7 @@ from npulens.syntax.scopes import (
     qualified_names,
     resolve_name,
 )
-from npulens.syntax.values import Name, dotted_name, literal_attribute
+from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 from npulens.text.spans import Span
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)
@@ -38,8 +39,40 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.cuda.synchronize`, `c.synchronize`, `self.backend.synchronize`."""
     assert isinstance(node, ast.Attribute)
     name = dotted_name(node)
-    if name is not None:
+    if name is None:
+        _imported_module(node, scope, context)
+    elif isinstance(node.ctx, ast.Load) or _is_module(name.root, node, scope):
         _reference(node, name, scope, context)
+
+
+def _is_module(root: str, node: ast.expr, scope: Scope) -> bool:
+    """Whether a name is a module, so that storing to an attribute changes the module itself."""
+    values = resolve_name(Name(root), scope, (node.lineno, node.col_offset))
+    return any(isinstance(value, Qualified) for value in values)
+
+
+def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> None:
+    """`importlib.import_module("torch").cuda.synchronize()`."""
+    path: list[str] = []
+    inner: ast.expr = node
+    while isinstance(inner, ast.Attribute):
+        path.insert(0, inner.attr)
+        inner = inner.value
+    value = expression(inner) if isinstance(inner, ast.Call) else None
+    if isinstance(value, Imported):
+        qualified = canonical(".".join((value.qualified, *path)))
+        entry = _longest_entry(qualified, context)
+        if entry is not None and not (context.facts.shimmed and entry.shimmed):
+            _report(_owner(node, _levels(qualified, entry)), entry, [], context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dev = torch.cuda`: fixing the value mends every use of the name."""
+    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    name = dotted_name(target)
+    if name is not None and node.value is not None:
+        context.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
 def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -93,14 +126,16 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> None:
     values = resolve_name(name, scope, (node.lineno, node.col_offset))
+    certain = len(values) == 1
     for value in values:
         if isinstance(value, Qualified):
             if _missing_on_npu(node, name, value.name, scope, context):
                 return
             entry = _longest_entry(value.name, context)
             if entry is not None:
-                _report_reference(node, name, value.name, entry, scope, context)
-                return
+                if certain or not _is_alias(name, value.name):
+                    _report_reference(node, name, value.name, entry, scope, context)
+                return  # of an alias that may be something else the definition is reported
         elif isinstance(value, Member):
             entry = context.catalogue.symbols.get(value.name)
             if entry is not None and entry.becomes is None:
@@ -136,7 +171,7 @@ def _report_reference(
         if rule is not None and not context.facts.shimmed:
             context.report(rule, context.span(target), symbol, [])
         return
-    target = _owner(node, len(qualified.split(".")) - len(entry.symbol.split(".")))
+    target = _owner(node, _levels(qualified, entry))
     if context.span(target) in context.reported:
         return
     written = dotted_name(target) or name
@@ -145,6 +180,11 @@ def _report_reference(
         fixes += _npu_fix(target, written, entry, scope, context)
     fixes += _agnostic_fix(target, written, entry, scope, context)
     _report(target, entry, fixes, context)
+
+
+def _levels(qualified: str, entry: SymbolEntry) -> int:
+    """How many attributes a reference goes beyond the symbol of an entry."""
+    return qualified.count(".") - entry.symbol.count(".")
 
 
 def _report(
@@ -232,13 +272,24 @@ def _npu_fix(
         if local is not None:
             imports = ""
             edits += local
-    alias = f"alias:{written.root}" if _is_alias(written, entry) else ""
-    return [Fix(use(text), entry.fix, tuple(edits), isolation=alias, imports=imports)]
+    alias = context.alias_names.get(node) or _alias(written, entry.symbol)
+    isolation = f"alias:{alias}" if alias else ""
+    fix = Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=imports)
+    return [replace(fix, names_import=True) if imports else fix]
 
 
-def _is_alias(written: Name, entry: SymbolEntry) -> bool:
-    """Whether a part of the symbol is hidden in a shorter name, such as `c` for `torch.cuda`."""
-    return len(written.path) + 1 < len(entry.symbol.split("."))
+def _is_alias(written: Name, symbol: str) -> bool:
+    """Whether a part of the symbol is hidden in a name, such as `c` for `torch.cuda`."""
+    return _alias(written, symbol) != ""
+
+
+def _alias(written: Name, symbol: str) -> str:
+    """What stands for the first part of a symbol, empty if that is just the module torch."""
+    names, parts = [written.root, *written.path], symbol.split(".")
+    while names and len(parts) > 1 and names[-1] == parts[-1]:
+        names.pop()
+        parts.pop()
+    return ".".join(names) if len(parts) > 1 else ""
 
 
 def _spelled(

@@ -174,7 +174,7 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
     arguments: list[ast.AST] = [*node.args, *node.keywords]
     if name in _LOG_METHODS:
-        arguments = [a for a in arguments if not isinstance(a, ast.Constant | ast.JoinedStr)]
+        arguments = _code_in_texts(arguments)
     arguments = [
         a
         for a in arguments
@@ -183,21 +183,35 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     return _with_scope((callee, *arguments), scope)
 
 
+def _code_in_texts(nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    """Expressions handed to people: plain strings are left out, the code in f-strings is not."""
+    code: list[ast.AST] = []
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            code += [part for part in node.values if isinstance(part, ast.FormattedValue)]
+        elif not isinstance(node, ast.Constant):
+            code.append(node)
+    return code
+
+
 def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Expr)
-    return () if isinstance(node.value, ast.Constant | ast.JoinedStr) else ((node.value, scope),)
+    return _with_scope(_code_in_texts([node.value]), scope)
 
 
 def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
     """The text of an error is for people."""
     assert isinstance(node, ast.Raise)
-    error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    return _with_scope((error, node.cause), scope)
+    error: list[ast.AST] = [] if node.exc is None else [node.exc]
+    if isinstance(node.exc, ast.Call):
+        error = [node.exc.func, *_code_in_texts([*node.exc.args, *node.exc.keywords])]
+    return _with_scope((*error, node.cause), scope)
 
 
 def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Assert)
-    return ((node.test, scope),)
+    text = [] if node.msg is None else _code_in_texts([node.msg])
+    return _with_scope((node.test, *text), scope)
 
 
 def _all_children(node: ast.AST, scope: Scope) -> Children:

@@ -19,6 +19,10 @@ _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold", "removeprefix"})
 
 
+_DECLARATIONS = frozenset({"field", "Field", "Choice", "Option", "Argument"})
+"""Of dataclasses, pydantic, click and typer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of the CUDA world and how it is recognised.
@@ -49,8 +53,8 @@ WORDS = {
         old="cuda",
         new="npu",
         identifier=re.compile(r"device|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
-        literal=re.compile(r"cuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
-        open_end=re.compile(r"cuda:?\Z"),
+        literal=re.compile(r"\Acuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
+        open_end=re.compile(r"\Acuda:?\Z"),
         composed=re.compile(r"cuda(?::|\Z)"),
         rule="cuda-device-string",
         comparison_rule="cuda-device-comparison",
@@ -60,7 +64,7 @@ WORDS = {
         old="nccl",
         new="hccl",
         identifier=re.compile(r"backend", re.IGNORECASE),
-        literal=re.compile(r"nccl\Z|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
+        literal=re.compile(r"\Anccl\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"nccl\Z"),
         rule="nccl-backend",
@@ -82,7 +86,10 @@ def holds(node: ast.expr, word: Word, scope: Scope) -> bool:
             return holds(callee.value, word, scope)
         called = last_identifier(callee)
         if called in ("str", "getattr") and node.args:
-            return any(holds(argument, word, scope) for argument in node.args[:1])
+            return any(
+                holds(argument, word, scope) or _matches(word.identifier, argument)
+                for argument in node.args[:2]
+            )
         return bool(called and word.identifier.search(called))
     if isinstance(node, ast.Subscript):
         return holds(node.value, word, scope)
@@ -124,6 +131,8 @@ def _binary(node: ast.expr, word: Word) -> Iterator[ast.expr]:
     assert isinstance(node, ast.BinOp)
     if isinstance(node.op, ast.Mod):
         yield from literals(node.left, word)
+    elif isinstance(node.left, ast.BinOp):
+        yield from _binary(node.left, word)
     elif _matches(word.open_end, node.left):
         yield node.left
 
@@ -135,14 +144,19 @@ def _alternatives(node: ast.expr, word: Word) -> Iterator[ast.expr]:
 
 
 def _call(node: ast.expr, word: Word) -> Iterator[ast.expr]:
-    """`"cuda:{}".format(rank)`, and the default of a dataclass field."""
+    """`"cuda:{}".format(rank)`, and what declares a default or the choices of an option."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         yield from literals(node.func.value, word)
-    elif last_identifier(node.func) in ("field", "Field"):
-        for keyword in node.keywords:
-            if keyword.arg == "default":
-                yield from literals(keyword.value, word)
+    elif last_identifier(node.func) in _DECLARATIONS:
+        defaults = [k.value for k in node.keywords if k.arg in ("default", "default_factory")]
+        for value in [*node.args[:1], *defaults]:
+            yield from literals(value, word)
+
+
+def _lambda(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+    assert isinstance(node, ast.Lambda)
+    yield from literals(node.body, word)
 
 
 def _elements(node: ast.expr, word: Word) -> Iterator[ast.expr]:
@@ -160,6 +174,7 @@ _LITERALS: dict[type[ast.expr], Callable[[ast.expr, Word], Iterator[ast.expr]]] 
     ast.IfExp: _alternatives,
     ast.BoolOp: _alternatives,
     ast.Call: _call,
+    ast.Lambda: _lambda,
     ast.List: _elements,
     ast.Tuple: _elements,
     ast.Set: _elements,
@@ -170,7 +185,7 @@ def _matches(pattern: re.Pattern[str], node: ast.expr) -> bool:
     return (
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and pattern.match(node.value) is not None
+        and pattern.search(node.value) is not None
     )
 
 
@@ -193,12 +208,22 @@ def report_composed(
             return
 
 
-def report_compared(nodes: Iterable[ast.expr], word: Word, scope: Scope, context: Context) -> None:
+def report_compared(
+    nodes: Iterable[ast.expr],
+    word: Word,
+    scope: Scope,
+    context: Context,
+    *,
+    in_pattern: bool = False,
+) -> None:
+    """The word in a comparison; a pattern of `match` takes no call in its place."""
     rule = context.catalogue.rule_named(word.comparison_rule)
+    if rule is None:
+        return
+    finding = _Finding(word, rule, Applicability.UNSAFE, takes_expressions=not in_pattern)
     for node in nodes:
-        for literal in literals(node, word):
-            if rule is not None:
-                _report(literal, word, rule, Applicability.UNSAFE, None, scope, context)
+        for literal in [node] if _matches(word.open_end, node) else literals(node, word):
+            _report(literal, finding, scope, context)
 
 
 def report_all(
@@ -212,21 +237,29 @@ def report_all(
     if (parameter is None and context.facts.shimmed) or context.guards.mentions_npu(node):
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
+    if rule is None:
+        return
     note = parameter.note if parameter is not None else None
     for literal in literals(node, word):
-        if rule is not None:
-            _report(literal, word, rule, Applicability.SAFE, note, scope, context)
+        _report(literal, _Finding(word, rule, Applicability.SAFE, note), scope, context)
 
 
-def _report(
-    node: ast.expr,
-    word: Word,
-    rule: Rule,
-    applicability: Applicability,
-    note: LocalizedText | None,
-    scope: Scope,
-    context: Context,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What is to be said of a literal.
+
+    Attributes:
+        takes_expressions: A call may stand in its place.
+    """
+
+    word: Word
+    rule: Rule
+    applicability: Applicability
+    note: LocalizedText | None = None
+    takes_expressions: bool = True
+
+
+def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -> None:
     span = context.span(node)
     if span in context.reported:
         return
@@ -235,16 +268,20 @@ def _report(
     fixes: list[Fix] = []
     replacement = source
     if opening is not None:
-        edits, replacement = _replaced_words(source, span, word)
+        edits, replacement = _replaced_words(source, span, finding.word)
         if edits:
-            imports = "torch_npu"
             local = local_import("torch", scope, context)
-            if local is not None:
-                imports, edits = "", edits + local
-            fixes.append(Fix(use(replacement), applicability, tuple(edits), imports=imports))
-            if word.old == "cuda":
-                fixes += _agnostic_fix(node, source, span, opening, scope, context)
-    context.report(rule, span, source, fixes, replacement=replacement, note=note)
+            fixes.append(
+                Fix(
+                    use(replacement),
+                    finding.applicability,
+                    (*edits, *(local or ())),
+                    imports="torch_npu" if local is None else "",
+                )
+            )
+        if edits and finding.word.old == "cuda" and finding.takes_expressions:
+            fixes += _agnostic_fix(node, source, span, opening, scope, context)
+    context.report(finding.rule, span, source, fixes, replacement=replacement, note=finding.note)
 
 
 def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], str]:

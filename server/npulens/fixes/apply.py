@@ -17,12 +17,13 @@ class FixedText:
     Attributes:
         text: The text with fixes applied.
         applied: The findings whose fixes were applied, with their places in the text of their pass.
-        refused: A fix would have left code that does not parse; the text is the last good one.
+        refused: Findings whose fixes would have left code that does not parse; none of them is
+            applied.
     """
 
     text: str
     applied: tuple[Finding, ...]
-    refused: bool
+    refused: tuple[Finding, ...]
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -84,15 +85,35 @@ def fix_text(
     allowed = {Applicability.SAFE, applicability}
     problems = len(parse_whole(text).problems)
     applied: list[Finding] = []
+    refused: list[Finding] = []
     for _ in range(MAX_PASSES):
+        findings = [f for f in analyze(text) if f.fixes and not _is_among(f, refused)]
         chosen = compatible_findings(
-            analyze(text), lambda f: f.fixes[0].applicability in allowed and wanted(f)
+            findings, lambda f: f.fixes[0].applicability in allowed and wanted(f)
         )
-        changed = apply_edits(text, (edit for f in chosen for edit in f.fixes[0].edits))
+        changed = _applied(text, chosen)
         if changed == text:
             break
         if len(parse_whole(changed).problems) > problems:
-            return FixedText(text, tuple(applied), refused=True)
+            broken = [
+                f for f in chosen if len(parse_whole(_applied(text, [f])).problems) > problems
+            ]
+            refused += broken or chosen
+            continue
         applied += chosen
         text = changed
-    return FixedText(text, tuple(applied), refused=False)
+    return FixedText(text, tuple(applied), tuple(refused))
+
+
+def _applied(text: str, findings: Iterable[Finding]) -> str:
+    return apply_edits(text, (edit for finding in findings for edit in finding.fixes[0].edits))
+
+
+def _is_among(finding: Finding, refused: Sequence[Finding]) -> bool:
+    """Whether a fix was refused before; later passes may have moved it."""
+    return any(
+        finding.rule is other.rule
+        and finding.arguments == other.arguments
+        and len(finding.fixes[0].edits) == len(other.fixes[0].edits)
+        for other in refused
+    )

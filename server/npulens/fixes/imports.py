@@ -10,6 +10,7 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
+_MORE_ON_LINE = re.compile(r"[ \t]*;[ \t]*(?=[^\s#])")
 _ONE_IMPORT = re.compile(
     r"[ \t]*import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z"
 )
@@ -19,13 +20,13 @@ class TorchImport(NamedTuple):
     """A statement that imports torch, at a place where code runs.
 
     Attributes:
-        after: Offset behind the line (or lines) it stands on.
-        indentation: White space before it.
+        after: Offset behind the line (or lines) it stands on, or behind its semicolon.
+        indentation: White space before it; `None` if more statements follow on its line.
         plain: It is `import torch...` and not `from torch... import`.
     """
 
     after: int
-    indentation: str
+    indentation: str | None
     plain: bool
 
 
@@ -51,11 +52,27 @@ def import_edit(imports: Sequence[TorchImport], module: str, text: str) -> Edit 
     if not imports:
         return None
     place = next((found for found in imports if found.plain), imports[0])
+    if place.indentation is None:
+        return Edit(Span(place.after, place.after), f"import {module}; ")
     newline = "\r\n" if "\r\n" in text else "\n"
     line = f"{place.indentation}import {module}"
     ends_line = place.after == 0 or text[place.after - 1] in "\r\n"
     new_text = line + newline if ends_line else newline + line
     return Edit(Span(place.after, place.after), new_text)
+
+
+def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, bool]:
+    """Where the docstring and the imports at the start of a text end, and whether that is all."""
+    end = 0
+    for node in body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not (is_docstring or isinstance(node, ast.Import | ast.ImportFrom)):
+            return end, False
+        stop = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        if _MORE_ON_LINE.match(lines.text, stop):
+            return end, False
+        end = _line_end(lines.text, stop)
+    return end, True
 
 
 def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -78,12 +95,16 @@ def _names_root(node: ast.Import | ast.ImportFrom, module: str) -> bool:
 
 def _torch_import(node: ast.Import | ast.ImportFrom, lines: LineMap) -> TorchImport:
     text = lines.text
+    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    more = _MORE_ON_LINE.match(text, end)
+    if more is not None:
+        return TorchImport(more.end(), None, isinstance(node, ast.Import))
     start = lines.offset(node.lineno, node.col_offset)
     line_start = lines.starts[node.lineno - 1]
     indentation = text[line_start:start]
     if indentation.strip():
         indentation = ""  # behind a semicolon
-    after = _line_end(text, lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0))
+    after = _line_end(text, end)
     plain = isinstance(node, ast.Import)
     while plain and after < len(text):
         next_end = _line_end(text, after)

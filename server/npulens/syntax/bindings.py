@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from npulens.syntax.values import (
     UNKNOWN,
+    Called,
     Defined,
     Either,
     Expression,
@@ -19,6 +20,7 @@ Place = tuple[int, int]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _WHOLE = ((0, 0), (1 << 60, 0))
+_NEVER = ((1 << 60, 0), (1 << 60, 0))
 
 
 class Binding(NamedTuple):
@@ -80,11 +82,28 @@ def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     pairs += [(other, None) for other in (arguments.vararg, arguments.kwarg) if other is not None]
     return {
-        parameter.arg: [
-            Binding(UNKNOWN if default is None else Either((UNKNOWN, expression(default))), (0, 0))
-        ]
+        parameter.arg: [Binding(_parameter_value(parameter, default), (0, 0))]
         for parameter, default in pairs
     }
+
+
+def _parameter_value(parameter: ast.arg, default: ast.expr | None) -> Expression:
+    """An instance of the class the annotation names, or the default."""
+    annotated = annotated_value(parameter.annotation)
+    return annotated if default is None else Either((annotated, expression(default)))
+
+
+def annotated_value(annotation: ast.expr | None) -> Expression:
+    """What a name annotated with a class holds: `Box`, `Optional[Box]`, `Box | None`."""
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
+        return annotated_value(annotation.slice) if annotation.value.id == "Optional" else UNKNOWN
+    if isinstance(annotation, ast.BinOp):
+        none = isinstance(annotation.right, ast.Constant) and annotation.right.value is None
+        return annotated_value(annotation.left) if none else UNKNOWN
+    if isinstance(annotation, ast.Name | ast.Attribute):
+        name = dotted_name(annotation)
+        return UNKNOWN if name is None else Called(name)
+    return UNKNOWN
 
 
 def target_names(target: ast.expr) -> list[str]:
@@ -161,12 +180,17 @@ class _Collector:
                 for part in ast.walk(case.pattern):
                     bound = getattr(part, "name", None) or getattr(part, "rest", None)
                     if isinstance(bound, str):
-                        self.bind(bound, UNKNOWN, case.body[0], block)
+                        place = (case.pattern.lineno, case.pattern.col_offset)
+                        self.result.names.setdefault(bound, []).append(Binding(UNKNOWN, place))
                 self.conditional(case.body)
             return
         for handler in getattr(node, "handlers", ()):
             if handler.name:
-                self.bind(handler.name, UNKNOWN, handler.body[0], block)
+                last = handler.body[-1]
+                start = (handler.lineno, handler.col_offset)
+                end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
+                binding = Binding(UNKNOWN, start, (start, end))
+                self.result.names.setdefault(handler.name, []).append(binding)
             self.conditional(handler.body)
         for field in ("body", "orelse"):
             self.conditional(getattr(node, field, []))
@@ -236,4 +260,22 @@ def class_definition(node: ast.ClassDef) -> Defined:
             ]
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             members.append((statement.target.id, expression(statement.value)))
-    return Defined(node.name, True, bases, tuple(members))
+    parameters: tuple[str, ...] = ()
+    for statement in node.body:
+        if isinstance(statement, Function) and statement.name == "__init__":
+            positional = [*statement.args.posonlyargs, *statement.args.args]
+            parameters = tuple(parameter.arg for parameter in positional[1:])
+    return Defined(node.name, True, bases, tuple(members), parameters)
+
+
+def global_bindings(body: Iterable[ast.stmt]) -> dict[str, list[Binding]]:
+    """Names of the module that functions bind under `global`, at a time that is not known."""
+    found: dict[str, list[Binding]] = {}
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, Function):
+                inner = bindings_of(node.body, ())
+                for name in inner.outer & inner.names.keys():
+                    values = (b._replace(block=_NEVER) for b in inner.names[name])
+                    found.setdefault(name, []).extend(values)
+    return found

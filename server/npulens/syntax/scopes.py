@@ -11,6 +11,7 @@ from npulens.syntax.bindings import (
     Bindings,
     Function,
     Place,
+    annotated_value,
     bindings_of,
     class_definition,
     parameter_bindings,
@@ -25,6 +26,7 @@ from npulens.syntax.values import (
     Imported,
     Joined,
     Name,
+    Nothing,
     Text,
     dotted_name,
     expression,
@@ -290,7 +292,7 @@ def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budg
         return options[:_MAX_VALUES]
     if isinstance(value, Defined):
         return [Local(value)]
-    return [ANYTHING]
+    return [] if isinstance(value, Nothing) else [ANYTHING]
 
 
 def _result(callee: Value) -> Value:
@@ -397,12 +399,24 @@ def _receiver_class(name: Name, scope: Scope) -> ClassScope | None:
 def _member(owner: ClassScope, name: Name, scope: Scope, budget: _Budget) -> list[Value]:
     """What `self.attribute` may be: assigned in the class body or, by any method, to `self`."""
     attribute, path = name.path[0], name.path[1:]
+    members = owner.members.get(attribute) or _inherited(owner, attribute, budget)
     values = [
         _attribute(value, path, scope, budget)
-        for member in owner.members.get(attribute, ())
+        for member in members
         for value in _meaning(member, module_of(scope), None, budget)
     ]
     return values[:_MAX_VALUES] or [ANYTHING]
+
+
+def _inherited(owner: ClassScope, attribute: str, budget: _Budget) -> list[Expression]:
+    """A class-level name of a base class that this file defines."""
+    for base in class_definition(owner.node).bases:
+        for value in _named(base, owner, (owner.node.lineno, owner.node.col_offset), budget):
+            if isinstance(value, Local):
+                found = [v for name, v in value.definition.members if name == attribute]
+                if found:
+                    return found
+    return []
 
 
 def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
@@ -427,10 +441,17 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
                     and target.value.id == receiver
                 ):
                     found.append((target.attr, node.value))
-    return [
-        (attribute, UNKNOWN if _roots(value) & local else expression(value))
-        for attribute, value in found
-    ]
+    annotated = {
+        argument.arg: annotated_value(argument.annotation)
+        for argument in [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
+    }
+    members: list[tuple[str, Expression]] = []
+    for attribute, value in found:
+        if isinstance(value, ast.Name) and value.id in annotated:
+            members.append((attribute, annotated[value.id]))
+        else:
+            members.append((attribute, UNKNOWN if _roots(value) & local else expression(value)))
+    return members
 
 
 def _roots(value: ast.expr) -> set[str]:

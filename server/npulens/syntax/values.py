@@ -60,11 +60,15 @@ class Defined(NamedTuple):
     parameters: tuple[str, ...] = ()
 
 
+class Nothing(NamedTuple):
+    """`None`: what stands in for a module that could not be imported."""
+
+
 class Unknown(NamedTuple):
     """Anything else."""
 
 
-Expression = Name | Imported | Called | Text | Joined | Either | Defined | Unknown
+Expression = Name | Imported | Called | Text | Joined | Either | Defined | Nothing | Unknown
 UNKNOWN = Unknown()
 
 
@@ -93,7 +97,9 @@ def _name(node: ast.expr, depth: int) -> Expression:
 
 def _constant(node: ast.expr, depth: int) -> Expression:
     assert isinstance(node, ast.Constant)
-    return Text(node.value) if isinstance(node.value, str) else UNKNOWN
+    if isinstance(node.value, str):
+        return Text(node.value)
+    return Nothing() if node.value is None else UNKNOWN
 
 
 def _joined_string(node: ast.expr, depth: int) -> Expression:
@@ -142,7 +148,7 @@ def _call(node: ast.expr, depth: int) -> Expression:
     name = dotted_name(callee)
     if name is None:
         return UNKNOWN
-    if name.path[-1:] == ("import_module",) or name == Name("__import__"):
+    if (name.root, *name.path)[-1] in ("import_module", "__import__"):
         module = node.args[0] if node.args else None
         if isinstance(module, ast.Constant) and isinstance(module.value, str):
             return Imported(module.value)
