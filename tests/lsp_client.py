@@ -27,13 +27,13 @@ class LspClient:
     """
 
     def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
-        package_folder = str(Path(npulens.__file__).parents[1])
+        paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "npulens", "server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": package_folder},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
         self.published: list[Message] = []
         self.logged: list[Message] = []

@@ -1,4 +1,4 @@
-"""What the tests of the rules share: marked code, and a reading of names that owes the engine nothing."""
+"""What the tests of the rules share: marked code, and a reading of names apart from the engine."""
 
 import ast
 import re
@@ -58,9 +58,9 @@ def fixed(text: str, target: Target) -> str:
 
 
 def name_of_found(text: str) -> str:
-    """The full name of what the code assigns to `found`, or of the attribute that it sets last."""
+    """The full name of what the code assigns to `found`, hands to `use` or sets."""
     names: dict[str, str] = {}
-    kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+    kinds = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
     nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
     for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
         if isinstance(node, ast.Import):
@@ -70,6 +70,9 @@ def name_of_found(text: str) -> str:
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Expr):
+            assert isinstance(node.value, ast.Call)
+            names["found"] = _full_name(node.value.args[0], names)
         elif isinstance(node.targets[0], ast.Name):
             names[node.targets[0].id] = _full_name(node.value, names)
         else:
@@ -103,7 +106,7 @@ def import_problems(text: str) -> list[str]:
     for place in places:
         before = [module for node in imports[:place] for module in _modules(node)]
         behind = [module for node in imports[place + 1 :][:1] for module in _modules(node)]
-        if not before or before[-1].partition(".")[0] != "torch":
+        if not before or before[-1].partition(".")[0] not in ("torch", "torch_npu"):
             problems.append("import torch_npu does not stand behind an import of torch")
         if isinstance(imports[place - 1], ast.Import) and behind and behind[0] == "torch":
             problems.append("import torch_npu stands before import torch")

@@ -151,7 +151,7 @@ STRINGS = [
     'd = ⟦NPU110:f"cuda:{rank}"⟧',
     'd = ⟦NPU110:f"cuda:{args.local_rank}"⟧',
     "run(⟦NPU110:f'cuda:{rank % n}'⟧)",
-    'd = ⟦NPU110:"cuda:%d" % rank⟧',
+    'd = ⟦NPU110:"cuda:%d"⟧ % rank',
     'x.to(⟦NPU110:"cuda:%d"⟧ % rank)',
     'x.to(⟦NPU110:"cuda:%s"⟧ % (rank,))',
     'x.to(⟦NPU110:"cuda:{}"⟧.format(rank))',
@@ -226,3 +226,269 @@ def test_device_strings_are_found(snippet: str) -> None:
 def test_device_strings_become_npu(snippet: str) -> None:
     source, _ = unmarked(with_torch(snippet))
     assert fixed(source) == f"import torch\nimport torch_npu\n{in_npu_style(snippet)}\n"
+
+
+@pytest.mark.parametrize("snippet", STRINGS)
+def test_every_fix_on_offer_leaves_python(snippet: str) -> None:
+    source, _ = unmarked(with_torch(snippet))
+    for _, _, result in each_fix(source):
+        ast.parse(result)
+
+
+# What device-agnostic style makes of a line: the type of the accelerator where a string is meant.
+AGNOSTIC_STRINGS = [
+    ('x.to("cuda")', f"x.to({TYPE})"),
+    ('d = torch.device("cuda")', f"d = torch.device({TYPE})"),
+    ("x = torch.zeros(3, device='cuda')", f"x = torch.zeros(3, device={TYPE})"),
+    ('x.to(f"cuda:{rank}")', f'x.to(f"{{{TYPE}}}:{{rank}}")'),
+    ('if x.device.type == "cuda": pass', f"if x.device.type == {TYPE}: pass"),
+    ('if d in ("cpu", "cuda"): pass', None),
+    ('device = "cuda"', f"device = {TYPE}"),
+    (
+        'd = "cuda" if torch.cuda.is_available() else "cpu"',
+        f'd = {TYPE} if torch.accelerator.is_available() else "cpu"',
+    ),
+    ("x.cuda()", f"x.to({DEVICE})"),
+    ("x.cuda(non_blocking=True)", f"x.to({DEVICE}, non_blocking=True)"),
+    ("model = net.cuda().eval()", f"model = net.to({DEVICE}).eval()"),
+    ("if x.is_cuda: pass", f"if (x.device.type == {TYPE}): pass"),
+    ("y = not x.is_cuda", f"y = not (x.device.type == {TYPE})"),
+    ("torch.cuda.synchronize()", "torch.accelerator.synchronize()"),
+    ("n = torch.cuda.device_count()", "n = torch.accelerator.device_count()"),
+    ("torch.cuda.set_device(0)", "torch.accelerator.set_device_index(0)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [case for case in AGNOSTIC_STRINGS if case[1]])
+def test_device_agnostic_style_asks_for_the_accelerator(before: str, after: str) -> None:
+    assert fixed(f"import torch\n{before}\n", AGNOSTIC) == f"import torch\n{after}\n"
+
+
+def test_device_agnostic_style_leaves_a_match_statement_that_parses() -> None:
+    source = 'import torch\nmatch device.type:\n    case "cuda":\n        x.to("cuda")\n'
+    assert f"x.to({TYPE})" in fixed(source, AGNOSTIC)
+
+
+def test_the_accelerator_needs_torch_2_6() -> None:
+    source = 'import torch\nx.to("cuda")\nx.cuda()\ntorch.cuda.synchronize()\n'
+    for finding in findings(source, AGNOSTIC, (2, 5)):
+        assert [fix.style for fix in finding.fixes] == [NPU]
+
+
+def test_device_agnostic_style_needs_a_name_for_torch() -> None:
+    (finding,) = findings('from torch import nn\nx.to("cuda")\n', AGNOSTIC)
+    assert [fix.style for fix in finding.fixes] == [NPU]
+
+
+def test_device_agnostic_style_uses_the_name_torch_has() -> None:
+    assert fixed("import torch as t\nt.cuda.synchronize()\n", AGNOSTIC) == (
+        "import torch as t\nt.accelerator.synchronize()\n"
+    )
+
+
+# Methods and properties: code before and behind `import torch`, then what they become.
+METHODS = [
+    ("x.⟦NPU105:cuda⟧()", "x.npu()"),
+    ("x.⟦NPU105:cuda⟧(0)", "x.npu(0)"),
+    ("x.⟦NPU105:cuda⟧(device)", "x.npu(device)"),
+    ("x.⟦NPU105:cuda⟧(device=0)", "x.npu(device=0)"),
+    ("x.⟦NPU105:cuda⟧(non_blocking=True)", "x.npu(non_blocking=True)"),
+    ("x.⟦NPU105:cuda⟧(*a, **k)", "x.npu(*a, **k)"),
+    ("x.⟦NPU105:cuda⟧(⟦NPU110:'cuda:0'⟧)", "x.npu('npu:0')"),
+    ("x.⟦NPU105:cuda⟧  (  )", "x.npu  (  )"),
+    ("x . ⟦NPU105:cuda⟧ ()", "x . npu ()"),
+    ("x.⟦NPU105:cuda⟧(\n    0,  # first\n)", "x.npu(\n    0,  # first\n)"),
+    ("(x\n    .⟦NPU105:cuda⟧()\n    .half())", "(x\n    .npu()\n    .half())"),
+    ("x.\\\n⟦NPU105:cuda⟧()", "x.\\\nnpu()"),
+    ("x.⟦NPU105:cuda⟧().⟦NPU105:cuda⟧()", "x.npu().npu()"),
+    ("self.net.⟦NPU105:cuda⟧()", "self.net.npu()"),
+    ("self.nets[0].⟦NPU105:cuda⟧()", "self.nets[0].npu()"),
+    ("build()(x).⟦NPU105:cuda⟧()", "build()(x).npu()"),
+    ("(a + b).⟦NPU105:cuda⟧()", "(a + b).npu()"),
+    ("(yield).⟦NPU105:cuda⟧()", "(yield).npu()"),
+    ("torch.zeros(3).⟦NPU105:cuda⟧()", "torch.zeros(3).npu()"),
+    ("x = [t.⟦NPU105:cuda⟧() for t in xs]", "x = [t.npu() for t in xs]"),
+    ("x = map(lambda t: t.⟦NPU105:cuda⟧(), xs)", "x = map(lambda t: t.npu(), xs)"),
+    ("a, b = a.⟦NPU105:cuda⟧(), b.⟦NPU105:cuda⟧()", "a, b = a.npu(), b.npu()"),
+    ("f(x.⟦NPU105:cuda⟧(), key=y.⟦NPU105:cuda⟧())", "f(x.npu(), key=y.npu())"),
+    ("if x.⟦NPU106:is_cuda⟧: pass", "if x.is_npu: pass"),
+    ("assert all(t.⟦NPU106:is_cuda⟧ for t in ts)", "assert all(t.is_npu for t in ts)"),
+    ("y = f(x).⟦NPU106:is_cuda⟧", "y = f(x).is_npu"),
+    ("y = x.grad.data.⟦NPU106:is_cuda⟧ and not z", "y = x.grad.data.is_npu and not z"),
+    ("print(x.⟦NPU106:is_cuda⟧)", "print(x.is_npu)"),
+    ("print('is', x.⟦NPU106:is_cuda⟧)", "print('is', x.is_npu)"),
+    ("logger.info('moved', x.⟦NPU105:cuda⟧())", "logger.info('moved', x.npu())"),
+    ("y = f'{x.⟦NPU105:cuda⟧().sum()}'", "y = f'{x.npu().sum()}'"),
+    ("print(f'{x.⟦NPU105:cuda⟧().sum()}')", "print(f'{x.npu().sum()}')"),
+    ("raise E(f'{x.⟦NPU106:is_cuda⟧}')", "raise E(f'{x.is_npu}')"),
+    ("assert ok, f'{x.⟦NPU106:is_cuda⟧}'", "assert ok, f'{x.is_npu}'"),
+    ("x.⟦NPU103:__cuda_array_interface__⟧", "x.__cuda_array_interface__"),
+    ("move = x.⟦NPU105:cuda⟧\nmove()", "move = x.npu\nmove()"),
+    ("map(torch.Tensor.⟦NPU105:cuda⟧, xs)", "map(torch.Tensor.npu, xs)"),
+    ("torch.Tensor.⟦NPU105:cuda⟧(x)", "torch.Tensor.npu(x)"),
+    ("hasattr(x, 'is_cuda')", "hasattr(x, 'is_cuda')"),
+    ("x.cuda = True", "x.cuda = True"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), METHODS)
+def test_methods_and_properties(before: str, after: str) -> None:
+    source = check(with_torch(before))
+    moved = "import torch_npu\n" if "npu" in after else ""
+    assert fixed(source) == f"import torch\n{moved}{after}\n"
+
+
+# Tensor types. There is no NPU type to make the default.
+TYPES = [
+    ("x.type(⟦NPU107:torch.cuda.FloatTensor⟧)", "x.type(torch.npu.FloatTensor)"),
+    ("x.type(⟦NPU107:'torch.cuda.FloatTensor'⟧)", "x.type('torch.npu.FloatTensor')"),
+    ("x = ⟦NPU107:torch.cuda.HalfTensor⟧(3)", "x = torch.npu.HalfTensor(3)"),
+    ("isinstance(x, ⟦NPU107:torch.cuda.LongTensor⟧)", "isinstance(x, torch.npu.LongTensor)"),
+    (
+        "T = ⟦NPU107:torch.cuda.FloatTensor⟧ if use_gpu else torch.FloatTensor",
+        "T = torch.npu.FloatTensor if use_gpu else torch.FloatTensor",
+    ),
+    ("def f(x: ⟦NPU107:torch.cuda.FloatTensor⟧): ...", "def f(x: torch.npu.FloatTensor): ..."),
+    (
+        "torch.set_default_tensor_type(⟦NPU107:torch.cuda.FloatTensor⟧)",
+        "torch.set_default_tensor_type(torch.cuda.FloatTensor)",
+    ),
+    (
+        "torch.set_default_tensor_type(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
+        "torch.set_default_tensor_type('torch.cuda.FloatTensor')",
+    ),
+    (
+        "torch.set_default_tensor_type(t=⟦NPU107:torch.cuda.FloatTensor⟧)",
+        "torch.set_default_tensor_type(t=torch.cuda.FloatTensor)",
+    ),
+    ("torch.set_default_tensor_type(torch.FloatTensor)",) * 2,
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TYPES)
+def test_tensor_types(before: str, after: str) -> None:
+    source = check(with_torch(before))
+    moved = "import torch_npu\n" if "npu" in after else ""
+    assert fixed(source) == f"import torch\n{moved}{after}\n"
+
+
+def test_the_default_tensor_type_becomes_a_default_device_in_words() -> None:
+    (finding,) = findings("import torch\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\n")
+    assert 'torch.set_default_device("npu")' in finding.message("en")
+
+
+# A device is known by its constant: the constant is changed where it serves as a device alone, and
+# the use is reported, without a fix, where the constant is only a part.
+CONSTANTS = [
+    'NAME = ⟦NPU110:"cuda"⟧\nx.to(NAME)',
+    'class C:\n    NAME = ⟦NPU110:"cuda"⟧\nx.to(C.NAME)',
+    'def f(name=⟦NPU110:"cuda"⟧):\n    x.to(name)',
+    'PREFIX = "cuda"\nx.to(⟦NPU110:f"{PREFIX}:{i}"⟧)',
+    'PREFIX = "cuda"\nx.to(⟦NPU110:PREFIX + ":0"⟧)',
+    'PREFIX = "cuda"\nx.to(⟦NPU110:"%s:%d" % (PREFIX, 3)⟧)',
+    'PREFIX = "cuda"\nx.to(⟦NPU110:"{}:{}".format(PREFIX, 3)⟧)',
+    'class C:\n    P = "cuda"\nx.to(⟦NPU110:f"{C.P}:{i}"⟧)',
+    'class C:\n    P = "cuda"\n    def f(self):\n        x.to(⟦NPU110:self.P + ":0"⟧)',
+    'def f(p="cuda"):\n    x.to(⟦NPU110:"%s:%d" % (p, 3)⟧)',
+    'x.to(⟦NPU110:f"{\'cuda\'}:{i}"⟧)',
+    'x.to(⟦NPU110:"%s:%d" % ("cuda", 1)⟧)',
+    'PREFIX = "cpu"\nx.to(f"{PREFIX}:{i}")',
+    'PREFIX = "npu"\nx.to(f"{PREFIX}:{i}")',
+    'x.to(f"{prefix}:{i}")',
+    'x.to("{}:{}".format(kind, i))',
+    'PREFIX = "cuda"\nlog(f"{PREFIX}:{i}")',
+]
+
+
+@pytest.mark.parametrize("snippet", CONSTANTS)
+def test_constants_are_folded(snippet: str) -> None:
+    check(with_torch(snippet))
+
+
+# Exact places whatever stands before them.
+PLACES = [
+    's = "漢字"; x.⟦NPU105:cuda⟧()',
+    's = "😀😀"; x.to(⟦NPU110:"cuda"⟧)',
+    "模型.⟦NPU105:cuda⟧()",
+    '模型.to(⟦NPU110:"cuda"⟧); ñandú.⟦NPU105:cuda⟧()',
+    "if y:\n\tx.⟦NPU105:cuda⟧()",
+    "if y:\n\t\tx.to(\t⟦NPU110:'cuda'⟧)",
+    's = f"é漢😀{⟦NPU101:torch.cuda.device_count⟧()}"',
+    's = f"""\n漢 {⟦NPU101:torch.cuda.device_count⟧()} 漢 {x.⟦NPU105:cuda⟧()}\n"""',
+    's = ("漢" f"{⟦NPU101:torch.cuda.device_count⟧()}"\n   f"{x.⟦NPU105:cuda⟧()}")',
+    's = f"{y!r:>{⟦NPU101:torch.cuda.device_count⟧()}}"',
+    's = f"{{}}{⟦NPU101:torch.cuda.device_count⟧()}{{"',
+    's = f"{ ⟦NPU101:torch.cuda.device_count⟧() = }"',
+    's = rf"\\d{⟦NPU101:torch.cuda.device_count⟧()}"',
+    's = f"\\N{EM DASH}{⟦NPU101:torch.cuda.device_count⟧()}"',
+    "s = f\"{x.to(⟦NPU110:'cuda'⟧)}\"",
+    "s = f\"{a}{f'{⟦NPU101:torch.cuda.device_count⟧()}'}\"",
+    's = "a\\\nb"; x.⟦NPU105:cuda⟧()',
+    "s = 'x'  # 漢字 cuda\ny.⟦NPU105:cuda⟧()",
+    "\x0cx.⟦NPU105:cuda⟧()",
+    's = "a\u2028b"; x.⟦NPU105:cuda⟧()\ny.⟦NPU105:cuda⟧()',
+    's = "a\x0bb\x85c"; x.⟦NPU105:cuda⟧()\ny.⟦NPU105:cuda⟧()',
+    "⟦NPU101:torch . cuda . synchronize⟧ ( )",
+    "(⟦NPU101:torch\n  .cuda\n  .synchronize⟧())",
+    "⟦NPU101:torch.cuda.\\\n  synchronize⟧()",
+]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("snippet", PLACES)
+def test_places_are_exact(snippet: str, newline: str) -> None:
+    source = check(with_torch(snippet).replace("\n", newline))
+    repaired = fixed(source)
+    assert "cuda" not in repaired.replace("漢字 cuda", "")
+    assert ("\r\n" in repaired) is (newline == "\r\n")
+    assert repaired.isascii() == source.isascii()
+
+
+def test_a_byte_order_mark_moves_nothing() -> None:
+    source = decode_source(b"\xef\xbb\xbfimport torch\r\nx.cuda()\r\n")
+    assert [(m.start, m.end) for m in marks(source.text)] == [(16, 20)]
+    assert fixed(source.text) == "import torch\r\nimport torch_npu\r\nx.npu()\r\n"
+
+
+def test_an_old_encoding_moves_nothing() -> None:
+    text = "# -*- coding: gbk -*-\nimport torch\ns = '模型'; x.cuda()\n"
+    source = decode_source(text.encode("gbk"))
+    assert marks(source.text) == marks(text)
+    assert fixed(source.text) == text.replace("x.cuda", "x.npu").replace(
+        "import torch\n", "import torch\nimport torch_npu\n"
+    )
+
+
+def test_formatting_outside_the_edits_stays() -> None:
+    source = code("""
+        import   torch   # the library
+
+
+        def   f( x ,y= {  'device' :"cuda"} ) :  # odd
+            # "cuda" is only a word here
+            return(   x .cuda( )   +y   )   ;
+
+        """)
+    assert fixed(source) == source.replace("library\n", "library\nimport torch_npu\n").replace(
+        ':"cuda"', ':"npu"'
+    ).replace(".cuda(", ".npu(")
+
+
+def test_only_safe_fixes_when_asked() -> None:
+    source = 'import torch\nif x.device.type == "cuda":\n    x = x.cuda()\n'
+    assert fixed(source, applicability=Applicability.SAFE) == (
+        'import torch\nimport torch_npu\nif x.device.type == "cuda":\n    x = x.npu()\n'
+    )
+
+
+def test_findings_come_in_order_and_once() -> None:
+    source = 'import torch\nx.to("cuda").cuda(torch.device("cuda:0")).to("cuda")\n' * 3
+    found = findings(source)
+    assert [f.span for f in found] == sorted({f.span for f in found})
+
+
+def test_what_it_says_names_the_word_and_its_counterpart() -> None:
+    (finding,) = findings('import torch\nx.to("cuda:0")\n')
+    assert '"cuda:0"' in finding.message("en")
+    assert '"npu:0"' in finding.message("en")
+    assert '"npu:0"' in finding.message("zh")

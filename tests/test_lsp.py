@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_client import LspClient, Message, Position, replacing
+from lsp_client import LspClient, Message, Position, range_of, replacing
 from npulens.lsp.slots import IsSuperseded, LatestWins
 
 UNITS = {
@@ -377,8 +377,9 @@ def test_nonsense_does_not_end_the_server(fresh: LspClient, uri: str) -> None:
     for params in ({}, {"textDocument": {"uri": uri}}, [1], 7, None, {"textDocument": None}):
         for method in ("didOpen", "didChange", "didSave", "didClose", "nothing"):
             fresh.notify(f"textDocument/{method}", params if method != "didClose" else {"x": 1})
-    for params in ({}, [1], None, {"textDocument": {"uri": uri}, "range": 3, "context": {}}):
-        answer = fresh.response(fresh.start_request("textDocument/codeAction", params))
+    nonsense: list[object] = [{}, [1], None, {"textDocument": {"uri": uri}, "range": 3}]
+    for given in nonsense:
+        answer = fresh.response(fresh.start_request("textDocument/codeAction", given))
         assert answer["error"]["code"] in (-32602, -32603)
     unknown = fresh.response(fresh.start_request("textDocument/unknown", {"a": 1}))
     assert unknown["error"]["code"] == -32601
@@ -395,25 +396,28 @@ def test_nonsense_does_not_end_the_server(fresh: LspClient, uri: str) -> None:
     assert fresh.shut_down() == 0
 
 
-def test_each_request_has_one_answer(fresh: LspClient, uri: str) -> None:
-    fresh.initialize()
-    fresh.open(uri, BASE * 300)
-    params = {
-        "textDocument": {"uri": uri},
-        "range": replacing((0, 0), (0, 0), "")["range"],
-        "context": {"diagnostics": []},
-    }
-    cancelled = fresh.start_request("textDocument/codeAction", params)
-    fresh.notify("$/cancelRequest", {"id": cancelled})
-    outdated = fresh.start_request("textDocument/codeAction", params)
-    fresh.change(uri, 2, replacing((0, 0), (0, 0), "\n"))
-    current = fresh.start_request("textDocument/codeAction", params)
-    assert fresh.response(cancelled)["error"]["code"] == -32800
-    assert fresh.response(outdated)["result"] in (None, [])
-    assert fresh.response(current)["result"] == []
-    assert fresh.request("shutdown", None) is None
-    late = fresh.response(fresh.start_request("textDocument/codeAction", params))
-    assert late["error"]["code"] == -32600
+def test_each_request_has_one_answer(uri: str) -> None:
+    with LspClient(server_with("time.sleep(0.3)")) as client:
+        client.initialize()
+        client.open(uri, BASE)
+        params = {
+            "textDocument": {"uri": uri},
+            "range": range_of((0, 0), (0, 0)),
+            "context": {"diagnostics": []},
+        }
+        cancelled = client.start_request("textDocument/codeAction", params)
+        client.notify("$/cancelRequest", {"id": cancelled})
+        outdated = client.start_request("textDocument/codeAction", params)
+        client.change(uri, 2, replacing((0, 0), (0, 0), "\n"))
+        current = client.start_request("textDocument/codeAction", params)
+        assert client.response(cancelled)["error"]["code"] == -32800
+        assert client.response(outdated)["result"] is None
+        assert not client.published
+        assert client.response(current)["result"] == []
+        assert [sent["version"] for sent in client.published] == [2]
+        assert client.request("shutdown", None) is None
+        late = client.response(client.start_request("textDocument/codeAction", params))
+        assert late["error"]["code"] == -32600
 
 
 def test_exit_codes() -> None:
@@ -438,15 +442,24 @@ def test_the_server_ends_with_its_client() -> None:
             assert client.process.wait(10) == (0 if shut_down else 1)
 
 
+def server_with(statement: str) -> list[str]:
+    """The command of a server that runs a statement before each analysis of `document`."""
+    program = f"""
+import time
+import npulens.lsp.engine as engine
+analyze = engine.analyze
+def other(document, *given):
+    {statement}
+    return analyze(document, *given)
+engine.analyze = other
+from npulens.lsp.server import serve_stdio
+serve_stdio()
+"""
+    return [sys.executable, "-c", program]
+
+
 def test_a_print_does_not_reach_the_client(uri: str) -> None:
-    program = (
-        "import npulens.lsp.engine as engine\n"
-        "analyze = engine.analyze\n"
-        "engine.analyze = lambda *given: print('stray') or analyze(*given)\n"
-        "from npulens.lsp.server import serve_stdio\n"
-        "serve_stdio()\n"
-    )
-    with LspClient([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as client:
+    with LspClient(server_with("print('stray')"), stderr=subprocess.DEVNULL) as client:
         client.initialize()
         client.open(uri, BASE)
         assert codes(client.diagnostics(uri, 1)) == ["NPU101"]
@@ -454,24 +467,14 @@ def test_a_print_does_not_reach_the_client(uri: str) -> None:
 
 
 def test_a_failing_analysis_is_logged(uri: str) -> None:
-    program = (
-        "import npulens.lsp.engine as engine\n"
-        "analyze = engine.analyze\n"
-        "def sometimes(document, *given):\n"
-        "    if 'boom' in document.text: raise RecursionError('boom')\n"
-        "    return analyze(document, *given)\n"
-        "engine.analyze = sometimes\n"
-        "from npulens.lsp.server import serve_stdio\n"
-        "serve_stdio()\n"
-    )
-    with LspClient([sys.executable, "-c", program]) as client:
+    statement = "if 'boom' in document.text: raise RecursionError('boom')"
+    with LspClient(server_with(statement)) as client:
         client.initialize()
         client.open(uri, "boom\n" + BASE)
         assert client.code_actions(uri, (0, 0), (9, 0)) is None
         client.wait(lambda: bool(client.logged))
-        assert (
-            uri in client.logged[0]["message"] and "RecursionError" in client.logged[0]["message"]
-        )
+        (entry,) = client.logged
+        assert uri in entry["message"] and "RecursionError" in entry["message"]
         client.change(uri, 2, replacing((0, 0), (1, 0), ""))
         assert codes(client.diagnostics(uri, 2)) == ["NPU101"]
 

@@ -115,10 +115,15 @@ class Catalogue:
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
+    counterparts: Mapping[str, str] = field(init=False)
+    """From names under `torch.npu` back to those under `torch.cuda`."""
+
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words.update(_trigger(symbol) for symbol in self.symbols)
         object.__setattr__(self, "triggers", frozenset(words))
+        back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
+        object.__setattr__(self, "counterparts", back)
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""

@@ -137,7 +137,7 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
                     _report_reference(node, name, value.name, entry, scope, context)
                 return  # of an alias that may be something else the definition is reported
         elif isinstance(value, Member):
-            entry = context.catalogue.symbols.get(value.name)
+            entry = context.catalogue.symbols.get(_cuda_member(value.name, context))
             if entry is not None and entry.becomes is None:
                 _report_reference(node, name, value.name, entry, scope, context)
                 return
@@ -226,32 +226,42 @@ def _missing_on_npu(
     """`torch.npu.CUDAGraph`: somebody replaced the word cuda, but the name differs there."""
     if not qualified.startswith("torch.npu."):
         return False
-    rest = qualified.split(".")[2:]
-    for length in range(len(rest), 0, -1):
-        entry = context.catalogue.symbols.get(".".join(("torch.cuda", *rest[:length])))
-        if entry is None:
-            continue
-        found = ".".join(("torch.npu", *rest[:length]))
-        if entry.becomes is not None and canonical(entry.becomes).removesuffix("()") == found:
-            return False
-        missing = "npu-api-missing" if entry.becomes is not None else "cuda-api-unsupported"
-        rule = context.catalogue.rule_named(missing)
-        if rule is not None:
-            target = _owner(node, len(rest) - length)
-            written = dotted_name(target) or name
-            fixes = (
-                _npu_fix(target, written, entry, scope, context) if _exists(entry, context) else []
-            )
-            context.report(
-                rule,
-                context.span(target),
-                found,
-                fixes,
-                replacement=entry.becomes or "",
-                note=entry.note,
-            )
-        return True
-    return False
+    entry = _longest_entry(_cuda_name(qualified, context), context)
+    if entry is None or entry.symbol == "torch.cuda":
+        return False
+    levels = _cuda_name(qualified, context).count(".") - entry.symbol.count(".")
+    found = qualified.rsplit(".", levels)[0] if levels else qualified
+    if entry.becomes is not None and canonical(entry.becomes).removesuffix("()") == found:
+        return False
+    missing = "npu-api-missing" if entry.becomes is not None else "cuda-api-unsupported"
+    rule = context.catalogue.rule_named(missing)
+    target = _owner(node, levels)
+    if rule is not None and context.span(target) not in context.reported:
+        written = dotted_name(target) or name
+        fixes = _npu_fix(target, written, entry, scope, context) if _exists(entry, context) else []
+        context.report(
+            rule,
+            context.span(target),
+            found,
+            fixes,
+            replacement=entry.becomes or "",
+            note=entry.note,
+        )
+    return True
+
+
+def _cuda_member(name: str, context: Context) -> str:
+    """The name under which the tables know a member of an object, ported or not."""
+    return _cuda_name(name, context) if name.startswith("torch.npu.") else name
+
+
+def _cuda_name(qualified: str, context: Context) -> str:
+    """The CUDA name of something under `torch.npu`: that of its class, or letter by letter."""
+    owner, _, member = qualified.rpartition(".")
+    cuda_owner = context.catalogue.counterparts.get(owner)
+    if cuda_owner is not None:
+        return f"{cuda_owner}.{member}"
+    return "torch.cuda" + qualified.removeprefix("torch.npu")
 
 
 def _npu_fix(
@@ -272,7 +282,7 @@ def _npu_fix(
         if local is not None:
             imports = ""
             edits += local
-    alias = context.alias_names.get(node) or _alias(written, entry.symbol)
+    alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
     isolation = f"alias:{alias}" if alias else ""
     fix = Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=imports)
     return [replace(fix, names_import=True) if imports else fix]
@@ -286,7 +296,7 @@ def _is_alias(written: Name, symbol: str) -> bool:
 def _alias(written: Name, symbol: str) -> str:
     """What stands for the first part of a symbol, empty if that is just the module torch."""
     names, parts = [written.root, *written.path], symbol.split(".")
-    while names and len(parts) > 1 and names[-1] == parts[-1]:
+    while len(names) > 1 and len(parts) > 1 and names[-1] == parts[-1]:
         names.pop()
         parts.pop()
     return ".".join(names) if len(parts) > 1 else ""
@@ -295,12 +305,19 @@ def _alias(written: Name, symbol: str) -> str:
 def _spelled(
     becomes: str, written: Name, node: ast.expr, scope: Scope, context: Context
 ) -> str | None:
-    """How a full name can be written where a node stands."""
+    """How a full name can be written where a node stands, with the names already used there."""
+    place = (node.lineno, node.col_offset)
+    for length in range(len(written.path), -1, -1):
+        names = (written.root, *written.path[:length])
+        values = resolve_name(Name(names[0], names[1:]), scope, place)
+        if len(values) == 1 and isinstance(values[0], Qualified):
+            owner = values[0].name
+            if canonical(becomes).startswith(owner + "."):
+                return ".".join(names) + canonical(becomes)[len(owner) :]
     if becomes.startswith("torch_npu."):
         return becomes
-    root = _torch_root(written, node, scope, context)
-    if root is not None:
-        return root + becomes.removeprefix("torch")
+    if context.torch_name(scope, node) is not None:
+        return becomes
     if becomes.startswith("torch.npu"):
         return "torch_npu" + becomes.removeprefix("torch")
     return None

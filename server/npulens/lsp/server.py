@@ -102,12 +102,12 @@ def serve_stdio() -> NoReturn:
 
 
 def _tune_interpreter() -> None:
-    """Trade memory for steady answers; `tests/benchmarks/typing_latency.py` shows what it brings.
+    """Make the time of an answer steadier; `tests/benchmarks/typing_latency.py` measures it.
 
-    Syntax trees are many objects and few cycles. At the usual thresholds every other analysis of a
-    long file pays for a walk over all of them, three times the analysis itself.
+    At the usual thresholds, a key now and then has to wait for a walk over the syntax trees of all
+    open documents, which takes longer than its analysis; there is little to collect in them.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-    # So that messages are read while the analysis thread computes: each needs several turns.
+    # Reading a message takes several turns; while an analysis runs, each would wait 5 ms for one.
     sys.setswitchinterval(0.001)
