@@ -333,8 +333,11 @@ PORTED = [
     "x.to(torch.accelerator.current_accelerator().type)",
     "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else 'cpu'",
     "device = torch.accelerator.current_accelerator().type if new else 'cuda'",
-    "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
-    "else:\n    torch.cuda.synchronize()",
+    bug(
+        "hasattr(torch, 'accelerator') is a test for the accelerator",
+        "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
+        "else:\n    torch.cuda.synchronize()",
+    ),
     "mod = getattr(torch, device_type, torch.cuda)",
     "try:\n    import torch_npu\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",
     "try:\n    import torch_npu\nexcept ImportError:\n    x.cuda()",

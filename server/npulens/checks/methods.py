@@ -48,6 +48,8 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
     if entry.becomes is None or (context.facts.shimmed and entry.shimmed):
         return
+    if node.attr in context.facts.own_methods:
+        return  # a class here overrides it and names what it overrides
     end = context.span(node).end
     span = Span(end - len(node.attr), end)
     edits = (Edit(span, entry.becomes),)

@@ -1,0 +1,122 @@
+"""Suppression comments."""
+
+import ast
+
+import pytest
+from helpers import bug, check, findings, fixed, unmarked
+
+SUPPRESSED = [
+    "x.cuda()  # npulens: ignore",
+    "x.cuda()  # npulens: ignore[NPU105]",
+    "x.cuda()  # npulens: ignore[cuda-method]",
+    "x.cuda()  # npulens: ignore [NPU105]",
+    "x.cuda()  #npulens:ignore[NPU105]",
+    "x.cuda()  # npulens: ignore[ NPU105 ]",
+    "x.cuda()  # npulens: ignore[NPU105] because",
+    "x.cuda()  # noqa # npulens: ignore[NPU105]",
+    "x.cuda()  # npulens: ignore[NPU105]  # noqa",
+    "x.cuda(); y.cuda()  # npulens: ignore[NPU105]",
+    'x.to("cuda").cuda()  # npulens: ignore[NPU105, NPU110]',
+    'x.to("cuda").cuda()  # npulens: ignore[cuda-method,cuda-device-string]',
+    'x.to("cuda").cuda()  # npulens: ignore',
+    "y = f'{x.cuda()}'  # npulens: ignore[NPU105]",
+    'y = "漢😀"; x.cuda()  # npulens: ignore[NPU105]',
+    # a finding over several lines: on its first or its last line
+    "(torch  # npulens: ignore[NPU101]\n .cuda\n .synchronize())",
+    "(torch\n .cuda\n .synchronize())  # npulens: ignore[NPU101]",
+    'x.to(\n    "cuda",  # npulens: ignore[NPU110]\n)',
+    # whole files
+    '# npulens: ignore-file\nx.cuda()\ny.to("cuda")',
+    '# npulens: ignore-file[NPU105, NPU110]\nx.cuda()\ny.to("cuda")',
+    "x.cuda()\n# npulens: ignore-file",
+    "def f():\n    # npulens: ignore-file\n    x.cuda()",
+]
+
+# Marked as always; NPU002 is an unused suppression.
+NOT_SUPPRESSED = [
+    "x.⟦NPU105:cuda⟧()  ⟦NPU002:# npulens: ignore[NPU101]⟧",
+    "x.⟦NPU105:cuda⟧()  ⟦NPU002:# npulens: ignore[NPU999]⟧",
+    "x.⟦NPU105:cuda⟧()  # type: ignore",
+    "x.⟦NPU105:cuda⟧()  # noqa",
+    "x.⟦NPU105:cuda⟧()  # see npulens ignore",
+    bug("more letters behind the word", "x.⟦NPU105:cuda⟧()  # npulens: ignored"),
+    bug("more letters behind the word", "x.⟦NPU105:cuda⟧()  # npulens: ignore-files"),
+    bug("a bracket is missing", "x.⟦NPU105:cuda⟧()  # npulens: ignore[NPU110"),
+    'x.to(⟦NPU110:"cuda"⟧).cuda()  # npulens: ignore[NPU105]',
+    "⟦NPU002:# npulens: ignore⟧\nx.⟦NPU105:cuda⟧()",
+    "x.⟦NPU105:cuda⟧()\n⟦NPU002:# npulens: ignore⟧",
+    'x.to(  ⟦NPU002:# npulens: ignore[NPU110]⟧\n    ⟦NPU110:"cuda"⟧,\n)',
+    # in strings
+    'y = "# npulens: ignore"; x.⟦NPU105:cuda⟧()',
+    "y = '# npulens: ignore'; x.⟦NPU105:cuda⟧()",
+    'y = """\n# npulens: ignore-file\n"""\nx.⟦NPU105:cuda⟧()',
+    "y = r'\\'; # npulens: ignore'; x.⟦NPU105:cuda⟧()",
+    'y = f"{z} # npulens: ignore"; x.⟦NPU105:cuda⟧()',
+    '"""\n# npulens: ignore-file\n"""\nx.⟦NPU105:cuda⟧()',
+    # unused
+    "x = 3  ⟦NPU002:# npulens: ignore⟧",
+    "x = 3  ⟦NPU002:# npulens: ignore[NPU105]⟧",
+    "x.cuda()  ⟦NPU002:# npulens: ignore[NPU105, NPU110]⟧",
+    "⟦NPU002:# npulens: ignore-file⟧\nx = 3",
+    "⟦NPU002:# npulens: ignore-file[NPU110]⟧\nx.⟦NPU105:cuda⟧()",
+    "x.cuda()  # npulens: ignore[NPU105]\ny = 3  ⟦NPU002:# npulens: ignore[NPU105]⟧",
+]
+
+
+@pytest.mark.parametrize("snippet", SUPPRESSED)
+def test_suppressed(snippet: str) -> None:
+    check(f"import torch\n{snippet}\n")
+    check(f"import torch\n{snippet}")
+    check(f"import torch\n{snippet}\n".replace("\n", "\r\n"))
+
+
+@pytest.mark.parametrize("snippet", NOT_SUPPRESSED)
+def test_not_suppressed(snippet: str) -> None:
+    check(f"import torch\n{snippet}\n")
+    check(f"import torch\n{snippet}\n".replace("\n", "\r\n"))
+
+
+# What the fix of an unused suppression leaves.
+UNUSED = [
+    ("x = 3  # npulens: ignore", "x = 3"),
+    ("x = 3  # npulens: ignore[NPU105]", "x = 3"),
+    ("x = 3  # keep # npulens: ignore[NPU105]", "x = 3  # keep"),
+    ("x = 3  # npulens: ignore[NPU105] # keep", "x = 3 # keep"),
+    bug("a comment becomes code", "x = 3  # npulens: ignore[NPU105] for y", "x = 3  # for y"),
+    bug("a comment becomes code", "x = 3  # npulens: ignore, for y", "x = 3  # , for y"),
+    (
+        "x.cuda()  # npulens: ignore[NPU105, NPU110]",
+        "x.cuda()  # npulens: ignore[NPU105]",
+    ),
+    (
+        "x.cuda()  # npulens: ignore[NPU110, cuda-method, NPU111] why",
+        "x.cuda()  # npulens: ignore[cuda-method] why",
+    ),
+    ("if x:\n    # npulens: ignore\n    y = 3", "if x:\n\n    y = 3"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), UNUSED)
+def test_unused_suppressions_are_removed(before: str, after: str) -> None:
+    result = fixed(before + "\n")
+    assert result == after + "\n"
+    assert not [f for f in findings(result) if f.rule.code == "NPU002"]
+
+
+def test_unused_suppressions_name_what_is_unused() -> None:
+    (finding,) = findings("x.cuda()  # npulens: ignore[NPU110, NPU105, NPU111]\n")
+    assert "NPU110, NPU111" in finding.message("en")
+    assert "NPU105" not in finding.message("en")
+
+
+def test_a_suppressed_finding_is_not_fixed() -> None:
+    source = "import torch\nx.cuda()  # npulens: ignore[NPU105]\ny.cuda()\n"
+    assert fixed(source) == source.replace("y.cuda", "y.npu").replace(
+        "torch\n", "torch\nimport torch_npu\n", 1
+    )
+
+
+def test_snippets_are_python() -> None:
+    for case in SUPPRESSED + NOT_SUPPRESSED:
+        snippet = case if isinstance(case, str) else case.values[0]
+        ast.parse(unmarked(snippet)[0])
