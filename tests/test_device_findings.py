@@ -3,8 +3,8 @@
 import ast
 
 import pytest
-from helpers import AGNOSTIC, NPU, bug, check, code, each_fix, findings, fixed, marks, unmarked
 
+from helpers import AGNOSTIC, NPU, bug, check, code, each_fix, findings, fixed, marks, unmarked
 from npulens.catalog.model import Applicability
 from npulens.text.decoding import decode_source
 
@@ -173,8 +173,8 @@ STRINGS = [
     # map_location
     'torch.load(p, map_location=⟦NPU110:"cuda"⟧)',
     'torch.load(p, map_location=⟦NPU110:f"cuda:{rank}"⟧)',
-    'torch.load(p, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧(0))',
-    'torch.load(p, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧())',
+    "torch.load(p, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧(0))",
+    "torch.load(p, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧())",
     'torch.load(p, map_location=torch.device(⟦NPU110:"cuda"⟧))',
     'torch.load(p, map_location={⟦NPU110:"cuda:1"⟧: ⟦NPU110:"cuda:0"⟧})',
     'torch.load(p, map_location={⟦NPU110:"cuda:%d"⟧ % 0: ⟦NPU110:"cuda:%d"⟧ % rank})',
@@ -190,7 +190,7 @@ STRINGS = [
     'd = ⟦NPU110:"cuda"⟧ if ⟦NPU101:torch.cuda.is_available⟧() else "mps" if mps() else "cpu"',
     'def get_device():\n    return ⟦NPU110:"cuda"⟧',
     'def pick_device(n):\n    return ⟦NPU110:f"cuda:{n}"⟧',
-    'def get_device():\n    if ⟦NPU101:torch.cuda.is_available⟧():\n'
+    "def get_device():\n    if ⟦NPU101:torch.cuda.is_available⟧():\n"
     '        return ⟦NPU110:"cuda"⟧\n    return "cpu"',
     'class A:\n    @property\n    def device(self):\n        return ⟦NPU110:"cuda"⟧',
     'def default_device() -> str:\n    return ⟦NPU110:"cuda"⟧ if n else "cpu"',
@@ -304,8 +304,8 @@ METHODS = [
     ("self.net.⟦NPU105:cuda⟧()", "self.net.npu()"),
     ("self.nets[0].⟦NPU105:cuda⟧()", "self.nets[0].npu()"),
     ("build()(x).⟦NPU105:cuda⟧()", "build()(x).npu()"),
-    bug("a sum is taken for a string", "(a + b).⟦NPU105:cuda⟧()", "(a + b).npu()"),
-    bug("a sum is taken for a string", "z = a + b\nz.⟦NPU105:cuda⟧()", "z = a + b\nz.npu()"),
+    ("(a + b).⟦NPU105:cuda⟧()", "(a + b).npu()"),
+    ("z = a + b\nz.⟦NPU105:cuda⟧()", "z = a + b\nz.npu()"),
     ("z = a * b\nz.⟦NPU105:cuda⟧()", "z = a * b\nz.npu()"),
     ("z = 'a' + b\nz.cuda()", "z = 'a' + b\nz.cuda()"),
     ("(yield).⟦NPU105:cuda⟧()", "(yield).npu()"),
@@ -393,7 +393,7 @@ CONSTANTS = [
     'class C:\n    P = "cuda"\nx.to(⟦NPU110:f"{C.P}:{i}"⟧)',
     'class C:\n    P = "cuda"\n    def f(self):\n        x.to(⟦NPU110:self.P + ":0"⟧)',
     'def f(p="cuda"):\n    x.to(⟦NPU110:"%s:%d" % (p, 3)⟧)',
-    'x.to(⟦NPU110:f"{\'cuda\'}:{i}"⟧)',
+    "x.to(⟦NPU110:f\"{'cuda'}:{i}\"⟧)",
     'x.to(⟦NPU110:"%s:%d" % ("cuda", 1)⟧)',
     'PREFIX = "cpu"\nx.to(f"{PREFIX}:{i}")',
     'PREFIX = "npu"\nx.to(f"{PREFIX}:{i}")',

@@ -3,7 +3,8 @@
 import ast
 
 import pytest
-from helpers import bug, code, fixed
+
+from helpers import code, fixed
 
 USE = "x.cuda()"
 DONE = "x.npu()"
@@ -75,8 +76,7 @@ HEADS = [
         "import typing as t\n\nif t.TYPE_CHECKING:\n    from torch import Tensor\n"
         "from torch import nn\nimport torch_npu",
     ),
-    bug(
-        "between try and except",
+    (
         "try: import torch\nexcept ImportError: torch = None",
         "try: import torch; import torch_npu\nexcept ImportError: torch = None",
     ),
@@ -95,7 +95,10 @@ HEADS = [
         "import torch\n\ndef f():\n    import torch_npu",
         "import torch\nimport torch_npu\n\ndef f():\n    import torch_npu",
     ),
-    ('import torch\ns = "import torch_npu"', 'import torch\nimport torch_npu\ns = "import torch_npu"'),
+    (
+        'import torch\ns = "import torch_npu"',
+        'import torch\nimport torch_npu\ns = "import torch_npu"',
+    ),
     ("import torch\n# import torch_npu", "import torch\nimport torch_npu\n# import torch_npu"),
     # not needed, or no place for it
     ("import numpy",) * 2,
@@ -158,8 +161,7 @@ FILES = [
         "async def a():\n    import torch\n    torch.cuda.synchronize()\n",
         "async def a():\n    import torch\n    import torch_npu\n    torch.npu.synchronize()\n",
     ),
-    bug(
-        "a function that imports torch under another name, lazily",
+    (
         "class A:\n    def f(self):\n        from torch import nn\n        self.m.cuda()\n",
         "class A:\n    def f(self):\n        from torch import nn\n        import torch_npu\n"
         "        self.m.npu()\n",
@@ -183,10 +185,6 @@ FILES = [
     ("import torch\nx.cuda()", "import torch\nimport torch_npu\nx.npu()"),
     ("x.cuda()\nimport torch", "x.npu()\nimport torch\nimport torch_npu"),
     ("x.cuda()\nimport torch\n", "x.npu()\nimport torch\nimport torch_npu\n"),
-    (
-        "def f():\n    torch.cuda.synchronize()\n    import torch",
-        "def f():\n    torch.cuda.synchronize()\n    import torch",
-    ),
     # form feed, blank lines
     ("\x0cimport torch\nx.cuda()\n", "\x0cimport torch\n\x0cimport torch_npu\nx.npu()\n"),
     ("\n\nimport torch\n\n\nx.cuda()\n", "\n\nimport torch\nimport torch_npu\n\n\nx.npu()\n"),
@@ -211,30 +209,29 @@ def test_whole_files(before: str, after: str) -> None:
 REPAIRED = [
     ("import torch.cuda as c\nc.synchronize()", "import torch_npu.npu as c\nc.synchronize()"),
     ("import os, torch.cuda as c\nc.x", "import os, torch_npu.npu as c\nc.x"),
-    ("from torch import cuda\ncuda.synchronize()", "from torch_npu import npu as cuda\ncuda.synchronize()"),
+    (
+        "from torch import cuda\ncuda.synchronize()",
+        "from torch_npu import npu as cuda\ncuda.synchronize()",
+    ),
     ("from torch import cuda as c", "from torch_npu import npu as c"),
     ("from torch.cuda import synchronize", "from torch_npu.npu import synchronize"),
     ("from torch.cuda import synchronize as s", "from torch_npu.npu import synchronize as s"),
     ("from torch.cuda import synchronize  # keep", "from torch_npu.npu import synchronize  # keep"),
     ("from torch.cuda import *", "from torch_npu.npu import *"),
     ("from torch.cuda.amp import autocast", "from torch_npu.npu.amp import autocast"),
-    bug(
-        "two statements, in reverse order",
+    (
         "from torch.cuda.amp import autocast, GradScaler",
         "from torch_npu.npu.amp import autocast, GradScaler",
     ),
-    bug(
-        "two statements, in reverse order",
+    (
         "from torch.cuda import (\n    is_available,\n    synchronize,\n)",
         "from torch_npu.npu import (\n    is_available,\n    synchronize,\n)",
     ),
-    bug(
-        "a comment hinders the fix",
+    (
         "from torch.cuda import (\n    is_available,  # first\n    synchronize,\n)",
         "from torch_npu.npu import (\n    is_available,  # first\n    synchronize,\n)",
     ),
-    bug(
-        "no fix behind a colon",
+    (
         "if x: from torch.cuda import synchronize, is_available",
         "if x: from torch_npu.npu import synchronize, is_available",
     ),

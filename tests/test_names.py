@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from helpers import CATALOGUE, bug, check, findings, fixed, marked, marks, unmarked
 
 # Ways to reach torch.cuda; everything marked is NPU101 unless it says otherwise.
@@ -210,8 +211,7 @@ REPAIRED = [
         "def f(c=torch.cuda):\n    c.synchronize()",
         "def f(c=torch.npu):\n    c.synchronize()",
     ),
-    bug(
-        "the first of two values is lost",
+    (
         "c = a or torch.cuda\nc.synchronize()",
         "c = a or torch.npu\nc.synchronize()",
     ),
@@ -259,12 +259,14 @@ ORDERS = [
 
 
 def test_the_answer_does_not_depend_on_hash_seeds() -> None:
-    program = (
-        f"from helpers import marks\nfor s in {ORDERS!r}: print(marks('import torch\\n' + s + '\\n'))"
-    )
+    program = f"from helpers import marks\nfor s in {ORDERS!r}: print(marks('import torch\\n' + s + '\\n'))"
     answers = set()
     for seed in "0123":
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         run = subprocess.run(
             [sys.executable, "-c", program],
             env=environment,

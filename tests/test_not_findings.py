@@ -1,6 +1,7 @@
 """What is no finding: words, the user's own names, and code that already knows the NPU."""
 
 import pytest
+
 from helpers import AGNOSTIC, SHIM, bug, check, code, findings, fixed, marks, unmarked
 
 # Every snippet stands behind `import torch`; unless marked, nothing in it is a finding.

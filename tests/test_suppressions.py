@@ -3,7 +3,8 @@
 import ast
 
 import pytest
-from helpers import bug, check, findings, fixed, unmarked
+
+from helpers import check, findings, fixed, unmarked
 
 SUPPRESSED = [
     "x.cuda()  # npulens: ignore",
@@ -39,9 +40,9 @@ NOT_SUPPRESSED = [
     "x.⟦NPU105:cuda⟧()  # type: ignore",
     "x.⟦NPU105:cuda⟧()  # noqa",
     "x.⟦NPU105:cuda⟧()  # see npulens ignore",
-    bug("more letters behind the word", "x.⟦NPU105:cuda⟧()  # npulens: ignored"),
-    bug("more letters behind the word", "x.⟦NPU105:cuda⟧()  # npulens: ignore-files"),
-    bug("a bracket is missing", "x.⟦NPU105:cuda⟧()  # npulens: ignore[NPU110"),
+    "x.⟦NPU105:cuda⟧()  # npulens: ignored",
+    "x.⟦NPU105:cuda⟧()  # npulens: ignore-files",
+    "x.⟦NPU105:cuda⟧()  # npulens: ignore[NPU110",
     'x.to(⟦NPU110:"cuda"⟧).cuda()  # npulens: ignore[NPU105]',
     "⟦NPU002:# npulens: ignore⟧\nx.⟦NPU105:cuda⟧()",
     "x.⟦NPU105:cuda⟧()\n⟦NPU002:# npulens: ignore⟧",
@@ -81,9 +82,9 @@ UNUSED = [
     ("x = 3  # npulens: ignore", "x = 3"),
     ("x = 3  # npulens: ignore[NPU105]", "x = 3"),
     ("x = 3  # keep # npulens: ignore[NPU105]", "x = 3  # keep"),
-    ("x = 3  # npulens: ignore[NPU105] # keep", "x = 3 # keep"),
-    bug("a comment becomes code", "x = 3  # npulens: ignore[NPU105] for y", "x = 3  # for y"),
-    bug("a comment becomes code", "x = 3  # npulens: ignore, for y", "x = 3  # , for y"),
+    ("x = 3  # npulens: ignore[NPU105] # keep", "x = 3  # keep"),
+    ("x = 3  # npulens: ignore[NPU105] for y", "x = 3  # for y"),
+    ("x = 3  # npulens: ignore, for y", "x = 3  # , for y"),
     (
         "x.cuda()  # npulens: ignore[NPU105, NPU110]",
         "x.cuda()  # npulens: ignore[NPU105]",

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Edit, Finding, Fix, Target
+from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
-from npulens.fixes.imports import import_edit, leading_imports_end
+from npulens.fixes.imports import TorchImport, import_edit, leading_imports_end
 from npulens.syntax.bindings import Bindings, walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleScope
@@ -55,17 +55,17 @@ def analyze(
             for piece in pieces:
                 piece.findings = None
             cache.module = state
-    insertion = _module_import(pieces)
+    insertions = _Insertions(pieces, document.text)
     bindings = [piece.bindings for piece in pieces]
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
         if piece.findings is None:
             piece.findings = _findings(piece, bindings, index, facts, catalogue, target)
-        findings += (_bound(f.shifted(start), insertion, pieces) for f in piece.findings)
+        findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return tuple(without_suppressed(document.text, _told_once(findings), catalogue))
+    return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
 
 def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> list[Piece]:
@@ -98,7 +98,11 @@ def _findings(
     module = ModuleScope(bindings, index, walrus_lines(piece.parsed.text))
     context = Context(piece.parsed.text, catalogue, target, facts, module)
     body = list(worth_visiting(piece, facts.aliases, context.lines))
-    visit(body, module, checks(bool(module.stars())), context)
+    try:
+        visit(body, module, checks(bool(module.stars())), context)
+    except RecursionError:
+        deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
+        context.findings.append(_syntax_finding(deep, context.lines, catalogue))
     for problem in piece.parsed.problems:
         context.findings.append(_syntax_finding(problem, context.lines, catalogue))
     return context.findings
@@ -128,59 +132,75 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
-    def offset(line: int, column: int) -> int:
-        line = min(line, len(lines.starts))
-        end = lines.starts[line] if line < len(lines.starts) else len(lines.text)
-        line_start = lines.starts[line - 1]
-        line_end = line_start + len(lines.text[line_start:end].rstrip("\r\n"))
-        return min(line_start + column - 1, line_end)
-
-    start = offset(problem.line, problem.column)
-    end = max(offset(problem.end_line, problem.end_column), start)
+    """Something to see: at least one character, and never just the end of a line."""
+    start = _offset(problem.line, problem.column, lines)
+    end = max(_offset(problem.end_line, problem.end_column, lines), start)
     if end == start:
-        end = min(start + 1, len(lines.text))
+        line_end = _offset(problem.line, 1 << 30, lines)
+        end = min(start + 1, line_end)
+        start = min(start, max(end - 1, 0)) if end > _offset(problem.line, 1, lines) else start
     return Span(start, end)
 
 
-def _module_import(pieces: Sequence[Piece]) -> Edit | None:
-    """The edit that imports torch_npu at module level, `None` if there is no need or no place."""
-    if any(piece.imports_torch_npu for piece in pieces):
-        return None
-    candidates: list[tuple[bool, Edit]] = []
-    start = 0
-    for piece in pieces:
-        edit = import_edit(piece.torch_imports, "torch_npu", piece.parsed.text)
-        if edit is not None:
-            plain = any(found.plain for found in piece.torch_imports)
-            candidates.append((plain, edit.shifted(start)))
-        start += len(piece.parsed.text)
-    plain_ones = [edit for plain, edit in candidates if plain]
-    return plain_ones[0] if plain_ones else candidates[0][1] if candidates else None
+def _offset(line: int, column: int, lines: LineMap) -> int:
+    """The offset of a 1-based place, at most at the end of its line."""
+    line = min(line, len(lines.starts))
+    end = lines.starts[line] if line < len(lines.starts) else len(lines.text)
+    start = lines.starts[line - 1]
+    return min(start + column - 1, start + len(lines.text[start:end].rstrip("\r\n")))
 
 
-def _import_at_top(pieces: Sequence[Piece]) -> Edit:
-    """Import torch_npu behind the docstring and imports that a module starts with."""
-    place = start = 0
-    for piece in pieces:
-        end, is_all = leading_imports_end(piece.parsed.body, LineMap(piece.parsed.text))
-        place = start + end if end else place
-        start += len(piece.parsed.text)
-        if not is_all:
-            break
-    return Edit(Span(place, place), "import torch_npu\n")
+class _Insertions:
+    """The edits that import a module for a whole document; each is made once, when first needed."""
+
+    def __init__(self, pieces: Sequence[Piece], text: str) -> None:
+        self._pieces = pieces
+        self._text = text
+        self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
+
+    def edit(self, need: ImportNeed) -> Edit | None:
+        """The import that a fix needs, `None` if it is there or has no place."""
+        if need not in self._edits:
+            self._edits[need] = self._make(need)
+        return self._edits[need]
+
+    def _make(self, need: ImportNeed) -> Edit | None:
+        if need is ImportNeed.TORCH_NAME:
+            return self._at_top("torch")
+        by_name = need is ImportNeed.PLUGIN_NAME
+        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
+            return None
+        found: list[TorchImport] = []
+        start = 0
+        for piece in self._pieces:
+            if piece.torch_import is not None:
+                found.append(piece.torch_import.shifted(start))
+            start += len(piece.parsed.text)
+        if found:
+            place = next((f for f in found if f.plain), found[0])
+            return import_edit(place, "torch_npu", self._text)
+        return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
+
+    def _at_top(self, module: str) -> Edit:
+        """Behind the docstring and the imports that a module starts with."""
+        place = start = 0
+        for piece in self._pieces:
+            end, is_all = leading_imports_end(piece.parsed.body, LineMap(piece.parsed.text))
+            place = start + end if end else place
+            start += len(piece.parsed.text)
+            if not is_all:
+                break
+        return Edit(Span(place, place), f"import {module}\n")
 
 
-def _bound(finding: Finding, insertion: Edit | None, pieces: Sequence[Piece]) -> Finding:
+def _bound(finding: Finding, insertions: _Insertions) -> Finding:
     """The finding with the edits its fixes need elsewhere in the document."""
-    if not any(fix.imports for fix in finding.fixes):
+    if all(fix.imports is ImportNeed.NOTHING for fix in finding.fixes):
         return finding
-    fixes = tuple(_with_import(fix, insertion, pieces) for fix in finding.fixes)
-    return replace(finding, fixes=fixes)
+    return replace(finding, fixes=tuple(_with_import(fix, insertions) for fix in finding.fixes))
 
 
-def _with_import(fix: Fix, insertion: Edit | None, pieces: Sequence[Piece]) -> Fix:
-    if not fix.imports:
-        return fix
-    if insertion is None and fix.names_import and not any(p.imports_torch_npu for p in pieces):
-        insertion = _import_at_top(pieces)
-    return replace(fix, edits=(*fix.edits, *((insertion,) if insertion else ())), imports="")
+def _with_import(fix: Fix, insertions: _Insertions) -> Fix:
+    edit = insertions.edit(fix.imports)
+    edits = fix.edits if edit is None else (*fix.edits, edit)
+    return replace(fix, edits=edits, imports=ImportNeed.NOTHING)

@@ -112,6 +112,21 @@ class Edit(NamedTuple):
         return Edit(self.span.shifted(distance), self.replacement)
 
 
+class ImportNeed(Enum):
+    """What must have been imported for the result of a fix to run.
+
+    `PLUGIN_BESIDE_TORCH`: torch_npu, but a file that does not import torch leaves that to others.
+    `PLUGIN`: torch_npu, in whatever form. `PLUGIN_NAME`: the name `torch_npu`. `TORCH_NAME`: the
+    name `torch`.
+    """
+
+    NOTHING = ""
+    PLUGIN_BESIDE_TORCH = "torch_npu beside torch"
+    PLUGIN = "torch_npu in any form"
+    PLUGIN_NAME = "torch_npu"
+    TORCH_NAME = "torch"
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """One way to repair a finding.
@@ -123,9 +138,8 @@ class Fix:
         style: The migration style it serves.
         isolation: Of all fixes of one document with the same non-empty value only one is applied
             in a pass, because the first may make the others needless.
-        imports: A module the result needs at module level ("torch_npu"), or empty; the edit for
-            it is added when the fix is bound to a document that imports torch.
-        names_import: The result even names that module, so the import is added in any case.
+        imports: What the result needs to be imported at module level; the edit for it is added
+            when the fix is bound to a document.
     """
 
     title: LocalizedText
@@ -133,8 +147,7 @@ class Fix:
     edits: tuple[Edit, ...]
     style: MigrationStyle = MigrationStyle.NPU
     isolation: str = ""
-    imports: str = ""
-    names_import: bool = False
+    imports: ImportNeed = ImportNeed.NOTHING
 
     def shifted(self, distance: int) -> "Fix":
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))

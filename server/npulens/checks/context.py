@@ -30,6 +30,8 @@ class ModuleFacts:
         shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
         device_names: Names that are handed to something that takes a device.
         own_methods: Method names that classes of this module define.
+        imports_torch: The module imports torch at module level.
+        imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
         asks_for_npu: The module has a function that says whether an NPU is available.
     """
@@ -38,6 +40,8 @@ class ModuleFacts:
     device_names: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
+    imports_torch: bool
+    imports_torch_npu: bool
     aliases: frozenset[str]
 
 

@@ -127,4 +127,8 @@ def _asks_for_device(test: ast.expr) -> bool:
         return any(isinstance(operator, ast.Eq | ast.In) for operator in test.ops)
     if isinstance(test, ast.BoolOp):
         return all(_asks_for_device(value) for value in test.values)
-    return isinstance(test, ast.Call) and "available" in ast.dump(test.func)
+    if not isinstance(test, ast.Call):
+        return False
+    callee = test.func
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    return "available" in name

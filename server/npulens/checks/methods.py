@@ -2,10 +2,10 @@
 
 import ast
 
-from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
+from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
 from npulens.syntax.scopes import (
     Literal,
@@ -14,6 +14,7 @@ from npulens.syntax.scopes import (
     Member,
     Qualified,
     Scope,
+    Value,
     qualified_names,
     resolve,
 )
@@ -44,6 +45,15 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         _unbound(node, entry, context)
 
 
+def _is_storage(node: ast.expr) -> bool:
+    """`tensor.untyped_storage()`: the shim leaves it alone, and it has no `is_npu`."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "untyped_storage"
+    )
+
+
 def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
     if entry.becomes is None or (context.facts.shimmed and entry.shimmed):
@@ -53,7 +63,7 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     end = context.span(node).end
     span = Span(end - len(node.attr), end)
     edits = (Edit(span, entry.becomes),)
-    fix = Fix(use(f".{entry.becomes}"), entry.fix, edits, imports="torch_npu")
+    fix = Fix(use(f".{entry.becomes}"), entry.fix, edits, imports=ImportNeed.PLUGIN_BESIDE_TORCH)
     replacement = f".{entry.becomes}"
     context.report(
         entry.rule, span, f".{node.attr}", [fix], replacement=replacement, note=entry.note
@@ -63,15 +73,16 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
 def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
-    if context.facts.shimmed and entry.shimmed:
+    storage = _is_storage(node.value)
+    if context.facts.shimmed and entry.shimmed and not storage:
         return
     if _is_something_else(node, scope, context):
         return
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
-    fixes = _npu_fix(node, entry, span, scope, context) + _agnostic_fix(
-        node, entry, span, scope, context, call
-    )
+    fixes = _agnostic_fix(node, entry, span, scope, context, call)
+    if entry.called or not storage:
+        fixes = [*_npu_fix(node, entry, span, scope, context), *fixes]
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
     symbol = f".{node.attr}{call_mark}"
@@ -80,21 +91,25 @@ def _method(
 
 def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:
     """Whether the receiver is known not to be a tensor or module of PyTorch."""
-    if any(
-        isinstance(value, Local | LocalInstance | Qualified | Literal)
-        for value in resolve(node, scope)
-    ):
-        return True  # a method this file defines, or a module's function
-    for value in resolve(node.value, scope):
-        if isinstance(value, Qualified | Literal | Local):
-            return True
-        if isinstance(value, LocalInstance) and value.definition.is_class:
-            definition = value.definition
-            own = any(name == node.attr for name, _ in definition.members)
-            return own or not definition.bases
+    own = resolve(node, scope)
+    if own and all(isinstance(value, Local | LocalInstance) for value in own):
+        return True  # a method that this file defines
+    receivers = resolve(node.value, scope)
+    if receivers and all(_is_foreign(value, node.attr) for value in receivers):
+        return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
         return node.value.func.id == "super" and node.attr in context.facts.own_methods
     return False
+
+
+def _is_foreign(value: Value, method: str) -> bool:
+    if isinstance(value, Qualified):
+        # A module; a member of somebody else's package may well be a tensor or a model.
+        return "." not in value.name or value.name.startswith("torch.")
+    if isinstance(value, LocalInstance) and value.definition.is_class:
+        own = any(name == method for name, _ in value.definition.members)
+        return own or not value.definition.bases
+    return isinstance(value, Literal | Local)
 
 
 def _npu_fix(
@@ -106,10 +121,10 @@ def _npu_fix(
     if node.attr in context.facts.own_methods and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
     edits = [Edit(span, entry.becomes)]
-    imports = "torch_npu"
+    imports = ImportNeed.PLUGIN_BESIDE_TORCH
     local = local_import("torch", scope, context)
     if local is not None:
-        imports, edits = "", edits + local
+        imports, edits = ImportNeed.NOTHING, edits + local
     return [
         Fix(
             use(f".{entry.becomes}" + ("()" if entry.called else "")),

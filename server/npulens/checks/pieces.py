@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, MigrationStyle, Target
 from npulens.checks.context import ModuleFacts
-from npulens.fixes.imports import TorchImport, imports_module, torch_imports
+from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
@@ -29,8 +29,9 @@ class Piece:
         bindings: The names it binds at module level.
         mentions: For each of these names the words of its value.
         triggers: The trigger words of the catalogue that stand in the text.
-        torch_imports: Its imports of torch.
-        imports_torch_npu: It imports torch_npu.
+        torch_import: Its import of torch, if there is one that runs.
+        imports_torch_npu: It imports torch_npu, or something from it.
+        binds_torch_npu: It binds the name `torch_npu`.
         shimmed: It imports `transfer_to_npu`.
         asks_for_npu: It defines a function that says whether an NPU is available.
         device_names: Names handed to something that takes a device; `None` until asked for.
@@ -43,8 +44,9 @@ class Piece:
     bindings: Bindings
     mentions: dict[str, frozenset[str]]
     triggers: frozenset[str]
-    torch_imports: list[TorchImport]
+    torch_import: TorchImport | None
     imports_torch_npu: bool
+    binds_torch_npu: bool
     shimmed: bool
     asks_for_npu: bool
     methods: frozenset[str]
@@ -55,19 +57,21 @@ class Piece:
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     """Read off one piece what its tree and text tell."""
     text = parsed.text
-    has_import = "import" in text
+    has_torch = "import" in text and "torch" in text
+    has_plugin = has_torch and "torch_npu" in text
     bindings = bindings_of(parsed.body, walrus_lines(text))
     if "global " in text:
         for name, found in global_bindings(parsed.body).items():
-            bindings.names[name] = [*found, *bindings.names.get(name, ())]
+            bindings.names[name] = [*bindings.names.get(name, ()), *found]
     return Piece(
         parsed,
         bindings,
         {name: frozenset(_words(b.value for b in found)) for name, found in bindings.names.items()},
         triggers.intersection(_WORD.findall(text)),
-        torch_imports(parsed.body, LineMap(text)) if has_import and "torch" in text else [],
-        has_import and "torch_npu" in text and imports_module(parsed.body, "torch_npu"),
-        has_import and "transfer_to_npu" in text,
+        torch_import(parsed.body, LineMap(text)) if has_torch else None,
+        has_plugin and imports_module(parsed.body, "torch_npu"),
+        has_plugin and binds_module(parsed.body, "torch_npu"),
+        has_plugin and "transfer_to_npu" in text,
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
     )
@@ -97,6 +101,8 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
         device_names=_device_names(pieces),
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
+        imports_torch=any(p.torch_import is not None for p in pieces),
+        imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),
     )
 

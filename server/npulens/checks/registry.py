@@ -2,17 +2,22 @@
 
 import ast
 
-from npulens.checks import environment, methods, strings, symbols
+from npulens.checks import environment, import_statements, methods, references, strings
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
-    ast.Attribute: (symbols.attribute, methods.referenced),
-    ast.Import: (symbols.imported,),
-    ast.ImportFrom: (symbols.imported,),
-    ast.Call: (symbols.default_tensor_type, symbols.literal_getattr, methods.called, strings.call),
+    ast.Attribute: (references.attribute, methods.referenced),
+    ast.Import: (import_statements.imported,),
+    ast.ImportFrom: (import_statements.imported,),
+    ast.Call: (
+        references.default_tensor_type,
+        references.literal_getattr,
+        methods.called,
+        strings.call,
+    ),
     ast.Compare: (strings.comparison,),
-    ast.Assign: (symbols.assigned, strings.assignment),
-    ast.AnnAssign: (symbols.assigned, strings.assignment),
+    ast.Assign: (references.assigned, strings.assignment),
+    ast.AnnAssign: (references.assigned, strings.assignment),
     ast.NamedExpr: (strings.assignment,),
     ast.For: (strings.loop,),
     ast.IfExp: (strings.conditional,),
@@ -23,7 +28,7 @@ _CHECKS: Checks = {
     ast.Constant: (environment.variable, strings.constant),
     ast.JoinedStr: (strings.formatted,),
 }
-_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (symbols.bare_name,)}
+_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (references.bare_name,)}
 
 
 def checks(has_star_imports: bool) -> Checks:

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.guards import ACCELERATORS
@@ -191,7 +191,12 @@ def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> No
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(entry.symbol)), entry.becomes)
         fixes.append(
-            Fix(use(f'"{entry.becomes}"'), Applicability.UNSAFE, (edit,), imports="torch_npu")
+            Fix(
+                use(f'"{entry.becomes}"'),
+                Applicability.UNSAFE,
+                (edit,),
+                imports=ImportNeed.PLUGIN_BESIDE_TORCH,
+            )
         )
     replacement = entry.becomes or ""
     context.report(entry.rule, span, entry.symbol, fixes, replacement=replacement, note=entry.note)

@@ -1,68 +1,85 @@
 """Findings that a comment silences, and comments that silence nothing."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.comments import Suppression, suppressions
+from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+
+_ALL = ""
 
 
 def without_suppressed(
-    text: str, findings: list[Finding], catalogue: Catalogue
+    lines: LineMap, findings: Sequence[Finding], catalogue: Catalogue
 ) -> Iterable[Finding]:
-    """The findings of a text that no comment silences, and one for each idle comment."""
-    comments = list(suppressions(text))
+    """The findings of a text that no comment silences, and one for each idle comment.
+
+    A comment silences what starts or ends on its line.
+    """
+    comments = list(suppressions(lines.text))
     if not comments:
         return findings
-    used: set[tuple[Suppression, str]] = set()
-    kept = [f for f in findings if not _is_suppressed(f, text, comments, used, catalogue)]
-    rule = catalogue.rule_named("unused-suppression")
+    for_file = [comment for comment in comments if comment.whole_file]
+    by_line: dict[int, list[Suppression]] = {}
     for comment in comments:
-        codes = [code for code, _ in comment.codes] or [""]
-        unused = [code for code in codes if (comment, code) not in used]
-        if unused and rule is not None:
-            kept.append(_unused(rule, comment, unused, text))
+        if not comment.whole_file:
+            by_line.setdefault(_line(comment.span.start, lines), []).append(comment)
+    used: set[tuple[Suppression, str]] = set()
+    kept: list[Finding] = []
+    for finding in findings:
+        at = {_line(finding.span.start, lines), _line(finding.span.end, lines)}
+        near = [comment for line in at for comment in by_line.get(line, ())]
+        silencing = [pair for comment in (*near, *for_file) for pair in _silences(comment, finding)]
+        used.update(silencing)
+        if not silencing:
+            kept.append(finding)
+    for comment in comments:
+        unused = [code for code in _codes(comment) if (comment, code) not in used]
+        if unused or comment.codes == ():
+            kept.append(_unused(comment, unused, lines.text, catalogue))
     return sorted(kept, key=lambda finding: (finding.span, finding.rule.code))
 
 
-def _is_suppressed(
-    finding: Finding,
-    text: str,
-    comments: Sequence[Suppression],
-    used: set[tuple[Suppression, str]],
-    catalogue: Catalogue,
-) -> bool:
-    suppressed = False
-    for comment in comments:
-        if not comment.whole_file and not _same_line(text, finding.span, comment.span.start):
-            continue
-        for code in [code for code, _ in comment.codes] or [""]:
-            if code in ("", finding.rule.code, finding.rule.name):
-                used.add((comment, code))
-                suppressed = True
-    return suppressed
+def _line(offset: int, lines: LineMap) -> int:
+    return bisect_right(lines.starts, offset)
 
 
-def _same_line(text: str, span: Span, offset: int) -> bool:
-    """Whether an offset is on one of the lines of a span, seen from its first or its last line."""
-    if offset >= span.end:
-        return "\n" not in text[span.end : offset]
-    line_end = text.find("\n", span.start)
-    return span.start <= offset and (line_end < 0 or offset <= line_end)
+def _codes(comment: Suppression) -> tuple[str, ...]:
+    return (_ALL,) if comment.codes is None else comment.codes
 
 
-def _unused(rule: Rule, comment: Suppression, unused: Sequence[str], text: str) -> Finding:
-    kept = [code for code, _ in comment.codes if code not in unused]
+def _silences(comment: Suppression, finding: Finding) -> Iterator[tuple[Suppression, str]]:
+    for code in _codes(comment):
+        if code in (_ALL, finding.rule.code, finding.rule.name):
+            yield comment, code
+
+
+def _unused(
+    comment: Suppression, unused: Sequence[str], text: str, catalogue: Catalogue
+) -> Finding:
     title = LocalizedText("Remove the unused suppression", "删除未使用的忽略注释")
+    kept = [code for code in _codes(comment) if code not in unused and code != _ALL]
     if kept:
         opening = text.index("[", comment.span.start)
         edit = Edit(Span(opening, comment.span.end), f"[{', '.join(kept)}]")
     else:
-        start = comment.span.start
-        while start and text[start - 1] in " \t":
-            start -= 1
-        edit = Edit(Span(start, comment.span.end), "")
+        edit = _removal(comment.span, text)
     fix = Fix(title, Applicability.SAFE, (edit,))
-    codes = ", ".join(unused) if unused != [""] else "all"
-    return Finding(rule, comment.span, {"codes": codes}, fixes=(fix,))
+    codes = ", ".join(unused) if comment.codes else "all"
+    return Finding(catalogue.rules["NPU002"], comment.span, {"codes": codes}, fixes=(fix,))
+
+
+def _removal(span: Span, text: str) -> Edit:
+    """Take the words out of a comment; what else it says stays a comment."""
+    end = span.end
+    while end < len(text) and text[end] in " \t":
+        end += 1
+    if end < len(text) and text[end] not in "\r\n":
+        return Edit(Span(span.start, end), "" if text[end] == "#" else "# ")
+    start = span.start
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return Edit(Span(start, end), "")

@@ -5,11 +5,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle, Rule
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    ImportNeed,
+    LocalizedText,
+    MigrationStyle,
+    Rule,
+)
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
 from npulens.checks.methods import ACCELERATOR
-from npulens.checks.symbols import ACCELERATOR_SINCE, local_import
+from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
 from npulens.syntax.scopes import Instance, Literal, Qualified, Scope, resolve, resolve_name
 from npulens.syntax.values import Name
@@ -276,7 +284,7 @@ def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -
                     use(replacement),
                     finding.applicability,
                     (*edits, *(local or ())),
-                    imports="torch_npu" if local is None else "",
+                    imports=ImportNeed.PLUGIN_BESIDE_TORCH if local is None else ImportNeed.NOTHING,
                 )
             )
         if edits and finding.word.old == "cuda" and finding.takes_expressions:

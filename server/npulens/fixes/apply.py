@@ -1,10 +1,12 @@
 """Applying edits and fixes to a text."""
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import Applicability, Edit, Finding
 from npulens.syntax.statements import parse_whole
+from npulens.text.spans import Span
 
 MAX_PASSES = 50
 """Each pass applies all that does not overlap; files in practice need two or three."""
@@ -48,24 +50,29 @@ def compatible_findings(
 ) -> list[Finding]:
     """Findings whose first fixes can be applied together, earliest first."""
     chosen: list[Finding] = []
-    taken: list[Edit] = []
+    taken: set[Edit] = set()
+    spans: list[Span] = []
     isolated: set[str] = set()
     for finding in findings:
         if not finding.fixes or not wanted(finding):
             continue
         fix = finding.fixes[0]
         new = [edit for edit in fix.edits if edit not in taken]
-        if fix.isolation in isolated or _conflict(new, taken):
+        if fix.isolation in isolated or any(_touches(edit.span, spans) for edit in new):
             continue
         chosen.append(finding)
-        taken += new
+        taken.update(new)
+        for edit in new:
+            insort(spans, edit.span)
         if fix.isolation:
             isolated.add(fix.isolation)
     return chosen
 
 
-def _conflict(new: Sequence[Edit], taken: Sequence[Edit]) -> bool:
-    return any(edit.span.overlaps(other.span) for edit in new for other in taken)
+def _touches(span: Span, spans: Sequence[Span]) -> bool:
+    """Whether a span overlaps one of others, which are in order and do not overlap each other."""
+    at = bisect_left(spans, span)
+    return any(span.overlaps(other) for other in spans[max(at - 1, 0) : at + 1])
 
 
 def fix_text(

@@ -10,32 +10,40 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
-_MORE_ON_LINE = re.compile(r"[ \t]*;[ \t]*(?=[^\s#])")
-_ONE_IMPORT = re.compile(
-    r"[ \t]*import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z"
-)
+_ONE_IMPORT = re.compile(r"import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z")
+_NOTHING_MORE = re.compile(r"[ \t]*;?[ \t]*(?:#|\r|\n|\Z)")
 
 
 class TorchImport(NamedTuple):
     """A statement that imports torch, at a place where code runs.
 
     Attributes:
-        after: Offset behind the line (or lines) it stands on, or behind its semicolon.
-        indentation: White space before it; `None` if more statements follow on its line.
+        end: Offset behind the statement.
+        indentation: White space before it; `None` if it shares its line with other code.
         plain: It is `import torch...` and not `from torch... import`.
     """
 
-    after: int
+    end: int
     indentation: str | None
     plain: bool
 
+    def shifted(self, distance: int) -> "TorchImport":
+        return self._replace(end=self.end + distance)
 
-def torch_imports(body: Iterable[ast.stmt], lines: LineMap) -> list[TorchImport]:
-    """The imports of torch in a block and in the `if`, `try` and `with` blocks of it.
 
-    Those under `if TYPE_CHECKING:` do not count: nothing there runs.
+def torch_import(body: Iterable[ast.stmt], lines: LineMap) -> TorchImport | None:
+    """The import of torch to which another import can be added: the first plain one, or the first.
+
+    Looks into `if`, `try` and `with` blocks too, but not under `if TYPE_CHECKING:`, where nothing
+    runs.
     """
-    return [_torch_import(node, lines) for node in _imports(body) if _names_root(node, "torch")]
+    first: ast.Import | ast.ImportFrom | None = None
+    for node in _imports(body):
+        if _names_root(node, "torch"):
+            if isinstance(node, ast.Import):
+                return _torch_import(node, lines)
+            first = first or node
+    return None if first is None else _torch_import(first, lines)
 
 
 def imports_module(body: Iterable[ast.stmt], module: str) -> bool:
@@ -43,22 +51,35 @@ def imports_module(body: Iterable[ast.stmt], module: str) -> bool:
     return any(_names_root(node, module) for node in _imports(body))
 
 
-def import_edit(imports: Sequence[TorchImport], module: str, text: str) -> Edit | None:
-    """Insert `import module` behind the first import of torch that runs, `None` if there is none.
+def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
+    """Whether a block binds the name of a module: `import torch_npu.npu`, but not `... as npu`."""
+    return any(
+        isinstance(node, ast.Import)
+        and any(a.asname is None and a.name.partition(".")[0] == module for a in node.names)
+        for node in _imports(body)
+    )
+
+
+def import_edit(place: TorchImport, module: str, text: str) -> Edit:
+    """Insert `import module` behind an import of torch.
 
     It goes behind the `import torch` lines that stand together, where isort would put it, in the
     same block and with the same indentation.
     """
-    if not imports:
-        return None
-    place = next((found for found in imports if found.plain), imports[0])
     if place.indentation is None:
-        return Edit(Span(place.after, place.after), f"import {module}; ")
+        return Edit(Span(place.end, place.end), f"; import {module}")
+    after = _line_end(text, place.end)
+    while place.plain and after < len(text):
+        next_end = _line_end(text, after)
+        line = text[after:next_end].rstrip("\r\n")
+        indented = line.startswith(place.indentation)
+        if not (indented and _ONE_IMPORT.match(line[len(place.indentation) :])):
+            break
+        after = next_end
     newline = "\r\n" if "\r\n" in text else "\n"
     line = f"{place.indentation}import {module}"
-    ends_line = place.after == 0 or text[place.after - 1] in "\r\n"
-    new_text = line + newline if ends_line else newline + line
-    return Edit(Span(place.after, place.after), new_text)
+    ends_line = text[after - 1] in "\r\n"
+    return Edit(Span(after, after), line + newline if ends_line else newline + line)
 
 
 def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, bool]:
@@ -69,22 +90,28 @@ def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, 
         if not (is_docstring or isinstance(node, ast.Import | ast.ImportFrom)):
             return end, False
         stop = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        if _MORE_ON_LINE.match(lines.text, stop):
+        if not _NOTHING_MORE.match(lines.text, stop):
             return end, False
         end = _line_end(lines.text, stop)
     return end, True
 
 
 def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    for node in body:
+    pending = list(reversed(list(body)))
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
         elif isinstance(node, ast.If):
-            if "TYPE_CHECKING" not in ast.dump(node.test):
-                yield from _imports(node.body)
-            yield from _imports(node.orelse)
+            blocks = [*([] if _is_type_checking(node.test) else node.body), *node.orelse]
+            pending += reversed(blocks)
         elif isinstance(node, ast.Try | ast.With):
-            yield from _imports(node.body)
+            pending += reversed(node.body)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", None)
+    return name == "TYPE_CHECKING"
 
 
 def _names_root(node: ast.Import | ast.ImportFrom, module: str) -> bool:
@@ -94,25 +121,11 @@ def _names_root(node: ast.Import | ast.ImportFrom, module: str) -> bool:
 
 
 def _torch_import(node: ast.Import | ast.ImportFrom, lines: LineMap) -> TorchImport:
-    text = lines.text
-    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    more = _MORE_ON_LINE.match(text, end)
-    if more is not None:
-        return TorchImport(more.end(), None, isinstance(node, ast.Import))
     start = lines.offset(node.lineno, node.col_offset)
-    line_start = lines.starts[node.lineno - 1]
-    indentation = text[line_start:start]
-    if indentation.strip():
-        indentation = ""  # behind a semicolon
-    after = _line_end(text, end)
-    plain = isinstance(node, ast.Import)
-    while plain and after < len(text):
-        next_end = _line_end(text, after)
-        line = text[after:next_end].rstrip("\r\n")
-        if not (line.startswith(indentation) and _ONE_IMPORT.match(line[len(indentation) :])):
-            break
-        after = next_end
-    return TorchImport(after, indentation, plain)
+    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    before = lines.text[lines.starts[node.lineno - 1] : start]
+    alone = not before.strip() and _NOTHING_MORE.match(lines.text, end) is not None
+    return TorchImport(end, before if alone else None, isinstance(node, ast.Import))
 
 
 def _line_end(text: str, offset: int) -> int:

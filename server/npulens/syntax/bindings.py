@@ -20,7 +20,8 @@ Place = tuple[int, int]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _WHOLE = ((0, 0), (1 << 60, 0))
-_NEVER = ((1 << 60, 0), (1 << 60, 0))
+_LATER = (1 << 60, 0)
+_NEVER = (_LATER, _LATER)
 
 
 class Binding(NamedTuple):
@@ -175,6 +176,9 @@ class _Collector:
                     self.assign(item.optional_vars, None, item.context_expr, block)
             self.block(node.body, block)
             return
+        elif isinstance(node, ast.If):
+            self.branches(node)
+            return
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 for part in ast.walk(case.pattern):
@@ -195,6 +199,15 @@ class _Collector:
         for field in ("body", "orelse"):
             self.conditional(getattr(node, field, []))
         self.block(getattr(node, "finalbody", ()), block)
+
+    def branches(self, node: ast.If) -> None:
+        """An `if` chain, however long."""
+        while True:
+            self.conditional(node.body)
+            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+                break
+            node = node.orelse[0]
+        self.conditional(node.orelse)
 
     def imports(self, node: ast.Import | ast.ImportFrom, block: tuple[Place, Place]) -> None:
         for alias in node.names:
@@ -276,6 +289,6 @@ def global_bindings(body: Iterable[ast.stmt]) -> dict[str, list[Binding]]:
             if isinstance(node, Function):
                 inner = bindings_of(node.body, ())
                 for name in inner.outer & inner.names.keys():
-                    values = (b._replace(block=_NEVER) for b in inner.names[name])
+                    values = (Binding(b.value, _LATER, _NEVER) for b in inner.names[name])
                     found.setdefault(name, []).extend(values)
     return found

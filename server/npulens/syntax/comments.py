@@ -7,7 +7,9 @@ from typing import NamedTuple
 from npulens.syntax.strings import comments
 from npulens.text.spans import Span
 
-_IGNORE = re.compile(r"#\s*npulens:\s*ignore(?P<file>-file)?(?P<list>\s*\[(?P<codes>[^\]]*)\])?\s*")
+_IGNORE = re.compile(
+    r"#\s*npulens:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<codes>[^\]]*)\]|(?!\s*\[))"
+)
 _CODE = re.compile(r"[\w-]+")
 
 
@@ -16,12 +18,12 @@ class Suppression(NamedTuple):
 
     Attributes:
         span: The comment from `#` on, up to the closing bracket.
-        codes: The codes or names in brackets with where they stand; empty silences all.
+        codes: The codes or names in brackets, `None` if there are no brackets: then all.
         whole_file: `ignore-file`.
     """
 
     span: Span
-    codes: tuple[tuple[str, Span], ...]
+    codes: tuple[str, ...] | None
     whole_file: bool
 
 
@@ -31,14 +33,6 @@ def suppressions(text: str) -> Iterator[Suppression]:
         return
     for start, end in comments(text):
         for match in _IGNORE.finditer(text, start, end):
-            first = match.start("codes")
-            codes = tuple(
-                (code.group(), Span(first + code.start(), first + code.end()))
-                for code in _CODE.finditer(match.group("codes") or "")
-            )
-            stripped = match.group().rstrip()
-            yield Suppression(
-                Span(match.start(), match.start() + len(stripped)),
-                codes,
-                match.group("file") is not None,
-            )
+            listed = match.group("codes")
+            codes = None if listed is None else tuple(_CODE.findall(listed))
+            yield Suppression(Span(*match.span()), codes, match.group("file") is not None)

@@ -1,6 +1,8 @@
 """`ast.parse` that answers for every text."""
 
 import ast
+import sys
+import threading
 import warnings
 from typing import NamedTuple
 
@@ -15,11 +17,23 @@ class SyntaxProblem(NamedTuple):
     detail: str
 
 
+_DEEP_RECURSION = 5_000
+_DEEP_STACK = 256 * 1024 * 1024
+"""Bytes; enough for what the recursion limit lets through, and only reserved, not used."""
+
+
 def parse(text: str) -> ast.Module | SyntaxProblem:
     """The tree of a text, or the first place that does not parse.
 
     Never raises: null bytes, nesting the parser refuses and memory limits are problems too.
     """
+    try:
+        return _parse(text)
+    except RecursionError:
+        return _parse_deep(text)
+
+
+def _parse(text: str) -> ast.Module | SyntaxProblem:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -28,5 +42,29 @@ def parse(text: str) -> ast.Module | SyntaxProblem:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         end_line, end_column = error.end_lineno or line, error.end_offset or column
         return SyntaxProblem(line, column, end_line, max(end_column, 1), error.msg)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+    except (ValueError, MemoryError, OverflowError) as error:
         return SyntaxProblem(1, 1, 1, 1, str(error) or type(error).__name__)
+
+
+def _parse_deep(text: str) -> ast.Module | SyntaxProblem:
+    """Parse a sum of thousands of terms, in a thread with the stack that takes."""
+    results: list[ast.Module | SyntaxProblem] = []
+
+    def work() -> None:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(_DEEP_RECURSION)
+        try:
+            results.append(_parse(text))
+        except RecursionError:
+            results.append(SyntaxProblem(1, 1, 1, 1, "nested too deeply for the parser"))
+        finally:
+            sys.setrecursionlimit(limit)
+
+    before = threading.stack_size(_DEEP_STACK)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    return results[0]

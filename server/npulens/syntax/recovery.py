@@ -14,6 +14,13 @@ from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.strings import LexicalState
 
 _CLAUSE = re.compile(r"\s*(?:else|elif|except|finally)\b")
+_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|\Z)")
+_STATEMENT = re.compile(
+    r"\s*(?:(?:return|import|raise|assert|del|pass|break|continue|try|def|class|while|with|global)\b"
+    r"|@|[\w.]+ = )"
+)
+"""Starts that no line inside brackets has."""
+_MATCH = re.compile(r"\s*match\b.*:\s*(?:#.*)?$")
 _CODE = re.compile(r"[ \t\f]*(?=[^\s#])")
 _MAX_PROBLEMS = 50
 """A file with more broken statements (Python 2, say) is left where it is."""
@@ -29,7 +36,12 @@ class Recovered(NamedTuple):
 
 def recover(text: str) -> Recovered:
     """All statements of `text` that parse, in order, with positions in `text`."""
-    reader = _Reader(text.splitlines(keepends=True) if "\r" not in text else _lines(text))
+    reader = _Reader(_lines(text))
+    for number, line in enumerate(reader.lines, 1):
+        if _CONFLICT.match(line):
+            reader.lines[number - 1] = "\n"
+            problem = SyntaxProblem(number, 1, number, len(line.rstrip()) + 1, "merge conflict")
+            reader.problems.append(problem)
     return Recovered(reader.block(0, len(reader.lines), 0), reader.problems)
 
 
@@ -76,8 +88,10 @@ class _Reader:
         parsed = parse("if 1:\n" + text if indented else text)
         shift = start - 1 if indented else start
         if isinstance(parsed, SyntaxProblem):
-            line = min(max(parsed.line + shift, start + 1), max(end, start + 1))
-            end_line = min(max(parsed.end_line + shift, line), max(end, line))
+            line = parsed.line + shift
+            if not start < line <= end:  # the parser means what comes next: mark the last line
+                return self._at_last_line(start, end, parsed.detail)
+            end_line = min(max(parsed.end_line + shift, line), end)
             return parsed._replace(line=line, end_line=end_line)
         body = parsed.body
         if indented and isinstance(parsed.body[0], ast.If):
@@ -94,23 +108,26 @@ class _Reader:
         that is where an unclosed bracket shows.
         """
         starts: list[int] = []
-        block_width: int | None = None
+        width = 0
         state = LexicalState()
-        decorated = False
+        decorated = compound = False
         for index in range(start, end):
             line = self.lines[index]
-            width = _indentation(line)
-            in_text = bool(state.quote) or state.continued
-            if width is not None and not in_text:
-                if block_width is None:
-                    block_width = width
-                closes = line.lstrip()[0] in ")]}"
-                if width <= block_width and not closes and not _CLAUSE.match(line):
+            line_width = _indentation(line)
+            if line_width is not None and not state.quote and not state.continued:
+                begins = line_width <= width and line.lstrip()[0] not in ")]}"
+                if state.depth:
+                    begins = begins or _STATEMENT.match(line) is not None
+                elif not compound:
+                    begins = True  # indented deeper for no reason: a statement of its own
+                if not starts or (begins and not _CLAUSE.match(line)):
                     if not decorated:
                         starts.append(index)
                     decorated = line.lstrip().startswith("@")
-                    state = LexicalState()
+                    width, compound, state = line_width, False, LexicalState()
             state.read(line)
+            if starts and not state.depth and not state.quote and not decorated:
+                compound = compound or _ends_header(line)
             if index == end - 1 and state.quote and starts and doubt_quotes:
                 # An unfinished triple quote: only the line that opened it is broken.
                 opened = self._opening_line(starts[-1], end)
@@ -160,6 +177,9 @@ class _Reader:
             if start:
                 ast.increment_lineno(statement, start)
             _graft(statement, recovered)
+        if shell:
+            # Its last body is longer than the `pass` that stood for it.
+            shell[-1].end_lineno, shell[-1].end_col_offset = end, 0
         if len(self.problems) == before:
             self.problems.append(problem)
         return shell
@@ -168,6 +188,9 @@ class _Reader:
         """Line ranges of the indented bodies of one compound statement."""
         bodies: list[tuple[int, int]] = []
         width = _indentation(self.lines[start]) or 0
+        if _MATCH.match(self.lines[start]):  # its bodies are those of its cases
+            widths = (_indentation(line) for line in self.lines[start + 1 : end])
+            width = next((w for w in widths if w is not None), width)
         state = LexicalState()
         body_start: int | None = None
         header_done = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -147,7 +148,7 @@ class ModuleScope(Scope):
 
     def stars(self) -> list[str]:
         """Modules whose public names were imported with `*`."""
-        return [module for piece in self.pieces for module in piece.stars]
+        return [module for piece in self.pieces for module in piece.stars][:_MAX_VALUES]
 
 
 class FunctionScope(Scope):
@@ -237,9 +238,11 @@ class ComprehensionScope(Scope):
 def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
     """The bindings that may hold at a place: back from it, up to one that is always passed."""
     live: list[Binding] = []
-    for binding in reversed(bindings):
-        if place is not None and binding.place >= place:
-            continue
+    end = len(bindings)
+    if place is not None:
+        end = bisect_left(bindings, place, key=lambda binding: binding.place)
+    for index in range(end - 1, -1, -1):
+        binding = bindings[index]
         live.append(binding)
         first, last = binding.block
         if first == (0, 0) or (place is not None and first <= place <= last):
@@ -309,7 +312,7 @@ def _joined(value: Joined, scope: Scope, place: Place | None, budget: _Budget) -
     for part in value.parts:
         meanings = [m for m in _meaning(part, scope, place, budget) if isinstance(m, Literal)]
         if not meanings:
-            return [Literal(text, False)]
+            return [Literal(text, False) if text else ANYTHING]
         text += meanings[0].text
         if not meanings[0].complete:
             return [Literal(text, False)]
@@ -362,10 +365,11 @@ def module_of(scope: Scope) -> ModuleScope:
 
 def _starred(name: Name, scope: Scope) -> list[Value]:
     """A name nobody binds may come from any `from module import *`."""
-    return [
+    starred = [
         Qualified(canonical(".".join((module, name.root, *name.path))))
         for module in module_of(scope).stars()
     ]
+    return [*starred] or [ANYTHING]
 
 
 def _attribute(value: Value, path: tuple[str, ...], scope: Scope, budget: _Budget) -> Value:

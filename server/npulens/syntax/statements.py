@@ -10,7 +10,7 @@ from npulens.syntax.recovery import recover
 from npulens.syntax.strings import LexicalState
 
 _STATEMENT_START = re.compile(
-    r"^(?!(?:else|elif|except|finally)\b)(?=[^\s#)\]}])(@)?", re.MULTILINE
+    r"^(?!(?:else|elif|except|finally)\b|<{7}|={7}|>{7}|\|{7})(?=[^\s#)\]}])(@)?", re.MULTILINE
 )
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 

@@ -1,0 +1,193 @@
+"""References to names that a table knows, through any alias."""
+
+import ast
+
+from npulens.catalog.model import Fix
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.entries import (
+    exists,
+    is_unknown,
+    longest_entry,
+    needs_newer,
+    report_entry,
+)
+from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
+from npulens.syntax.scopes import (
+    Member,
+    Qualified,
+    Scope,
+    canonical,
+    is_bound,
+    qualified_names,
+    resolve_name,
+)
+from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
+
+
+def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.cuda.synchronize`, `c.synchronize`, `self.backend.synchronize`."""
+    assert isinstance(node, ast.Attribute)
+    name = dotted_name(node)
+    if name is None:
+        _imported_module(node, scope, context)
+    elif isinstance(node.ctx, ast.Load) or _is_module(name.root, node, scope):
+        _reference(node, name, scope, context)
+
+
+def _is_module(root: str, node: ast.expr, scope: Scope) -> bool:
+    """Whether a name is a module, so that storing to an attribute changes the module itself."""
+    values = resolve_name(Name(root), scope, (node.lineno, node.col_offset))
+    return any(isinstance(value, Qualified) for value in values)
+
+
+def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> None:
+    """`importlib.import_module("torch").cuda.synchronize()`."""
+    path: list[str] = []
+    inner: ast.expr = node
+    while isinstance(inner, ast.Attribute):
+        path.insert(0, inner.attr)
+        inner = inner.value
+    value = expression(inner) if isinstance(inner, ast.Call) else None
+    if isinstance(value, Imported):
+        qualified = canonical(".".join((value.qualified, *path)))
+        entry = longest_entry(qualified, context)
+        if entry is not None and not (context.facts.shimmed and entry.shimmed):
+            report_entry(_owner(node, _levels(qualified, entry)), entry, [], context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dev = torch.cuda`: fixing the value mends every use of the name."""
+    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    name = dotted_name(target)
+    if name is not None and node.value is not None:
+        context.alias_names[node.value] = ".".join((name.root, *name.path))
+
+
+def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A name that only `from torch.cuda import *` can have brought."""
+    assert isinstance(node, ast.Name)
+    if not is_bound(node.id, scope):
+        _reference(node, Name(node.id), scope, context)
+
+
+def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`getattr(torch, "cuda")`."""
+    assert isinstance(node, ast.Call)
+    name = literal_attribute(node)
+    if name is not None:
+        _reference(node, name, scope, context)
+
+
+def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
+    assert isinstance(node, ast.Call)
+    if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
+        return
+    for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+        names = qualified_names(argument, scope)
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            names = [argument.value]
+        for name in names:
+            entry = context.catalogue.symbols.get(name)
+            if entry is not None and name.startswith("torch.cuda."):
+                call = 'torch.set_default_device("npu")'
+                context.report(entry.rule, context.span(argument), name, [], replacement=call)
+
+
+def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> None:
+    values = resolve_name(name, scope, (node.lineno, node.col_offset))
+    certain = len(values) == 1
+    for value in values:
+        if isinstance(value, Qualified):
+            if _missing_on_npu(node, name, value.name, scope, context):
+                return
+            entry = longest_entry(value.name, context)
+            if entry is not None:
+                if certain or not is_alias(name, value.name):
+                    _report_reference(node, name, value.name, entry, scope, context)
+                return  # of an alias that may be something else the definition is reported
+        elif isinstance(value, Member):
+            entry = context.catalogue.symbols.get(_cuda_name(value.name, context) or value.name)
+            if entry is not None and entry.becomes is None:
+                _report_reference(node, name, value.name, entry, scope, context)
+                return
+
+
+def _report_reference(
+    node: ast.expr, name: Name, qualified: str, entry: SymbolEntry, scope: Scope, context: Context
+) -> None:
+    if context.facts.shimmed and entry.shimmed:
+        return
+    if is_unknown(qualified, entry):
+        symbol = ".".join(qualified.split(".")[:3])
+        target = _owner(node, len(qualified.split(".")) - 3)
+        rule = context.catalogue.rule_named("cuda-api-unknown")
+        if rule is not None and not context.facts.shimmed:
+            context.report(rule, context.span(target), symbol, [])
+        return
+    target = _owner(node, _levels(qualified, entry))
+    if context.span(target) in context.reported:
+        return
+    written = dotted_name(target) or name
+    fixes: list[Fix] = []
+    if exists(entry, context):
+        fixes += npu_fix(target, written, entry, scope, context)
+    fixes += agnostic_fix(target, written, entry, scope, context)
+    report_entry(target, entry, fixes, context)
+
+
+def _levels(qualified: str, entry: SymbolEntry) -> int:
+    """How many attributes a reference goes beyond the symbol of an entry."""
+    return qualified.count(".") - entry.symbol.count(".")
+
+
+def _owner(node: ast.expr, levels: int) -> ast.expr:
+    """The expression so many attributes further in."""
+    for _ in range(max(levels, 0)):
+        if isinstance(node, ast.Attribute):
+            node = node.value
+    return node
+
+
+def _missing_on_npu(
+    node: ast.expr, name: Name, qualified: str, scope: Scope, context: Context
+) -> bool:
+    """`torch.npu.CUDAGraph`: somebody replaced the word cuda, but the name differs there."""
+    cuda_name = _cuda_name(qualified, context)
+    entry = None if cuda_name is None else longest_entry(cuda_name, context)
+    if cuda_name is None or entry is None or entry.symbol == "torch.cuda":
+        return False
+    levels = cuda_name.count(".") - entry.symbol.count(".")
+    found = qualified.rsplit(".", levels)[0] if levels else qualified
+    becomes = entry.becomes and canonical(entry.becomes).removesuffix("()")
+    if becomes == found and exists(entry, context):
+        return False
+    is_renamed = becomes is not None and becomes != found
+    rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else "cuda-api-unsupported")
+    target = _owner(node, levels)
+    if rule is not None and context.span(target) not in context.reported:
+        written = dotted_name(target) or name
+        fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
+        note = entry.note if exists(entry, context) else needs_newer(entry)
+        context.report(
+            rule,
+            context.span(target),
+            found,
+            fixes,
+            replacement=entry.becomes or "",
+            note=note,
+        )
+    return True
+
+
+def _cuda_name(qualified: str, context: Context) -> str | None:
+    """The CUDA name of something of torch_npu: that of its class, or letter by letter."""
+    owner, _, member = qualified.rpartition(".")
+    cuda_owner = context.catalogue.counterparts.get(owner)
+    if cuda_owner is not None and "npu" in owner:
+        return f"{cuda_owner}.{member}"
+    if qualified.startswith("torch.npu."):
+        return "torch.cuda" + qualified.removeprefix("torch.npu")
+    return None

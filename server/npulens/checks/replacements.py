@@ -1,0 +1,134 @@
+"""What can be written in place of a symbol, and what must be imported for it."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle, TorchVersion
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.fixes.imports import import_edit, imports_module, torch_import
+from npulens.syntax.scopes import (
+    FunctionScope,
+    ModuleScope,
+    Qualified,
+    Scope,
+    canonical,
+    is_bound,
+    resolve_name,
+)
+from npulens.syntax.values import Name
+
+ACCELERATOR_SINCE = TorchVersion(2, 6)
+_NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
+
+
+def npu_fix(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    if entry.becomes is None or entry.fix is Applicability.MANUAL:
+        return []
+    if entry.becomes.endswith("()") and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+        return []
+    text = _spelled(entry.becomes, written, node, scope, context)
+    if text is None:
+        return []
+    need = _import_need(text, entry, scope)
+    edits = [Edit(context.span(node), text)]
+    if need is not ImportNeed.NOTHING:
+        local = local_import(written.root, scope, context)
+        if local is not None:
+            need = ImportNeed.NOTHING
+            edits += local
+    alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
+    mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
+    isolation = f"alias:{alias}" if alias and mends_all else ""
+    return [Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=need)]
+
+
+def _import_need(text: str, entry: SymbolEntry, scope: Scope) -> ImportNeed:
+    becomes = entry.becomes or ""
+    if text.startswith("torch_npu."):
+        return ImportNeed.PLUGIN_NAME
+    if text.startswith("torch.") and not is_bound("torch", scope):
+        return ImportNeed.TORCH_NAME
+    if _NEEDS_PLUGIN.search(becomes):
+        return ImportNeed.PLUGIN
+    return ImportNeed.NOTHING
+
+
+def is_alias(written: Name, symbol: str) -> bool:
+    """Whether a part of the symbol is hidden in a name, such as `c` for `torch.cuda`."""
+    return _alias(written, symbol) != ""
+
+
+def _alias(written: Name, symbol: str) -> str:
+    """What stands for the first part of a symbol, empty if that is just the module torch."""
+    names, parts = [written.root, *written.path], symbol.split(".")
+    while len(names) > 1 and len(parts) > 1 and names[-1] == parts[-1]:
+        names.pop()
+        parts.pop()
+    return ".".join(names) if len(parts) > 1 else ""
+
+
+def _spelled(
+    becomes: str, written: Name, node: ast.expr, scope: Scope, context: Context
+) -> str | None:
+    """How a full name can be written where a node stands, with the names already used there."""
+    place = (node.lineno, node.col_offset)
+    for length in range(len(written.path), -1, -1):
+        names = (written.root, *written.path[:length])
+        values = resolve_name(Name(names[0], names[1:]), scope, place)
+        if len(values) == 1 and isinstance(values[0], Qualified):
+            owner = values[0].name
+            if canonical(becomes).startswith(owner + "."):
+                return ".".join(names) + canonical(becomes)[len(owner) :]
+    if becomes.startswith("torch_npu."):
+        return becomes
+    if context.torch_name(scope, node) is not None:
+        return becomes
+    if becomes.startswith("torch.npu"):
+        return "torch_npu" + becomes.removeprefix("torch")
+    return becomes if is_bound("torch", scope) is False else None
+
+
+def _torch_root(written: Name, node: ast.expr, scope: Scope, context: Context) -> str | None:
+    """A name for torch itself: the one just used, or `torch`."""
+    place = (node.lineno, node.col_offset)
+    if written.path and resolve_name(Name(written.root), scope, place) == [Qualified("torch")]:
+        return written.root
+    return context.torch_name(scope, node)
+
+
+def agnostic_fix(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    if entry.agnostic is None or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    root = _torch_root(written, node, scope, context)
+    need = ImportNeed.NOTHING
+    if root is None:
+        if is_bound("torch", scope):
+            return []
+        root, need = "torch", ImportNeed.TORCH_NAME
+    text = root + entry.agnostic.removeprefix("torch")
+    edit = Edit(context.span(node), text)
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    return [Fix(use(text), Applicability.SAFE, (edit,), style, imports=need)]
+
+
+def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None:
+    """The edits that import torch_npu beside a function's own import of torch.
+
+    `None` if torch comes from the module, an empty list if the function imports torch_npu already.
+    """
+    current: Scope | None = scope
+    while current is not None and not isinstance(current, ModuleScope):
+        if isinstance(current, FunctionScope) and not isinstance(current.node, ast.Lambda):
+            place = torch_import(current.node.body, context.lines)
+            if place is not None and (root in current.names or not context.facts.imports_torch):
+                if imports_module(current.node.body, "torch_npu"):
+                    return []
+                return [import_edit(place, "torch_npu", context.text)]
+        current = current.parent
+    return None

@@ -1,0 +1,251 @@
+"""Texts that are made to break an analyser: no exception, and time in proportion to size."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers import bug, findings, fixed
+
+HEAD = "import torch\n"
+Maker = Callable[[int], str]
+
+
+def numbered(line: str) -> Maker:
+    """A text of lines in which `#` is the number of the line and `@` that of the one before."""
+    return lambda size: "".join(
+        line.replace("#", str(index + 1)).replace("@", str(index)) for index in range(size)
+    )
+
+
+def repeated(line: str, last: str = "") -> Maker:
+    return lambda size: line * size + last
+
+
+# Name: what makes the text, and a size that takes a tenth of a second or so.
+TEXTS: dict[str, tuple[Maker, int]] = {
+    "brackets": (lambda n: "x = " + "[" * n + "torch.cuda" + "]" * n + "\ny.cuda()\n", 5000),
+    "open brackets": (lambda n: "x = " + "[" * n + "\ny.cuda()\n", 5000),
+    "nested calls": (lambda n: "x = " + "f(" * n + "y.cuda()" + ")" * n + "\n", 5000),
+    "sum": (lambda n: "x = " + " + ".join(["y.cuda()"] * n) + "\n", 3000),
+    "sum of strings": (lambda n: "device = " + " + ".join(['"cuda:0"'] * n) + "\n", 3000),
+    "chain": (lambda n: "x = y" + ".cuda()" * n + "\n", 400),
+    "chain of strings": (lambda n: "x = y" + '.to("cuda")' * n + "\n", 400),
+    "attributes": (lambda n: "x = torch.cuda" + ".a" * n + ".cuda()\n", 1500),
+    "subscripts": (lambda n: "x = y" + "[0]" * n + ".cuda()\n", 1500),
+    "one line": (repeated("x.cuda();", "\n"), 2000),
+    "one line of calls": (lambda n: "x = [" + "torch.cuda.synchronize(), " * n + "]\n", 2000),
+    "one line of numbers": (lambda n: "x = [" + "1," * n + "torch.cuda]\n", 50_000),
+    "long string": (lambda n: 'x = "' + "cuda " * n + '"; y.cuda()\n', 200_000),
+    "long word": (lambda n: "x" * n + ".cuda()\n", 200_000),
+    "long comment": (lambda n: "#" * n + "\nx.cuda()\n", 200_000),
+    "white space": (lambda n: " " * n + "\n" + "\n" * n + "x.cuda()\n", 100_000),
+    "aliases": (lambda n: "x0 = torch\n" + numbered("x# = x@.a\n")(n) + f"x{n}.cuda.x()\n", 2000),
+    "aliases in use": (lambda n: "x0 = torch.cuda\n" + numbered("x# = x@\nx#.x()\n")(n), 300),
+    "aliases backwards": (
+        lambda n: numbered("x@ = x#\n")(n) + f"x{n} = torch\nx0.cuda.x()\n",
+        2000,
+    ),
+    "alias of itself": (repeated("x = x.a if c else x.cuda\n", "x.synchronize()\n"), 150),
+    "alias set again": (repeated("if c: x = torch.cuda\nx.synchronize()\n"), 500),
+    "either": (
+        lambda n: "x0 = torch.cuda\n" + numbered("x# = x@ if c else x@\n")(n) + "x9.a()\n",
+        300,
+    ),
+    "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
+    "doubled strings": (
+        lambda n: 'x0 = "cuda"\n' + numbered('x# = f"{x@}{x@}"\n')(n) + f"y.to(x{n} + 'a')\n",
+        300,
+    ),
+    "string of strings": (lambda n: "y.to(f'{x}" + "{x}" * n + "')\n", 1000),
+    "members": (
+        lambda n: (
+            "class A:\n"
+            + numbered("    a# = torch.cuda\n    def f#(self): self.a#.synchronize()\n")(n)
+        ),
+        300,
+    ),
+    "members of members": (
+        lambda n: (
+            "class A:\n    def f(self):\n        self.a0 = torch\n"
+            + numbered("        self.a# = self.a@\n")(n)
+            + f"        self.a{n}.cuda.synchronize()\n"
+        ),
+        300,
+    ),
+    "parameters": (
+        lambda n: "def f(" + ", ".join(f"a{i}=torch.cuda" for i in range(n)) + "):\n    a3.x()\n",
+        1000,
+    ),
+    "walrus": (numbered("if (x# := torch.cuda): x#.synchronize()\n"), 300),
+    "walrus in one line": (
+        lambda n: "x = [" + numbered("(x# := torch.cuda), x#.synchronize(), ")(n) + "]\n",
+        300,
+    ),
+    "global": (numbered("def f#():\n    global x\n    x = torch.cuda\n    x.synchronize()\n"), 300),
+    "same function": (repeated("def f():\n    return x.cuda()\n"), 1000),
+    "stars": (lambda n: "from torch.cuda import *\n" * n + "synchronize()\n", 300),
+    "imports": (repeated("import torch\n", "x.cuda()\n"), 400),
+    "lazy imports": (numbered("def f#():\n    import torch\n    torch.cuda.synchronize()\n"), 300),
+    "imported names": (
+        lambda n: "from torch.cuda import " + ", ".join(f"a{i}" for i in range(n)) + "\n",
+        1000,
+    ),
+    "arms": (lambda n: "if a: pass\n" + 'elif b == "cuda": x.cuda()\n' * n, 200),
+    "long if chain": (lambda n: "if a: pass\n" + 'elif b == "cuda": x.cuda()\n' * n, 1500),
+    "exits": (
+        lambda n: "def f():\n" + '    if npu: return 1\n    if b == "cuda": x.cuda()\n' * n,
+        500,
+    ),
+    "cases": (lambda n: "match device:\n" + '    case "cuda": x.cuda()\n' * n, 500),
+    "dictionary": (lambda n: "x = {" + '"device": "cuda",' * n + "}\n", 2000),
+    "list": (lambda n: "device = [" + '"cuda:0",' * n + "]\n", 2000),
+    "comparisons": (lambda n: "x = device" + ' == "cuda" == device' * n + "\n", 300),
+    "conditions": (lambda n: "x = " + 'device == "cuda" or ' * n + "y\n", 500),
+    "conditionals": (lambda n: "device = " + '"cuda" if a else ' * n + '"cpu"\n', 60),
+    "comprehension": (lambda n: "x = [y.cuda() " + "for a in b " * n + "]\n", 150),
+    "lambdas": (lambda n: "x = " + "lambda: " * n + "y.cuda()\n", 80),
+    "decorators": (repeated("@torch.cuda.x\n", "def f(): pass\n"), 1000),
+    "decorators of nothing": (repeated("@torch.cuda.x\n", "x.cuda()\n"), 1000),
+    "blocks": (
+        lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "x.cuda()\n",
+        45,
+    ),
+    "open blocks": (
+        lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "x.cuda(\n",
+        45,
+    ),
+    "functions": (
+        lambda n: "".join(" " * i + f"def f{i}():\n" for i in range(n)) + " " * n + "x.cuda()\n",
+        45,
+    ),
+    "Python 2": (repeated('print "x"\nx.cuda()\n'), 1000),
+    "Python 2 in functions": (
+        repeated('def f():\n    if a:\n        print "x"\n        x.cuda()\n'),
+        300,
+    ),
+    "open strings": (repeated("x = '\n", "x.cuda()\n"), 1000),
+    "triple quotes": (lambda n: '"""\n' * (2 * n + 1) + "x.cuda()\n", 1000),
+    "continued lines": (repeated("x = 1 + \\\n", "x.cuda()\n"), 1000),
+    "backslashes": (lambda n: 'x = "' + "\\" * n + "\nx.cuda()\n", 50_000),
+    "merge conflicts": (repeated("<<<<<<< a\nx.cuda()\n=======\ny.cuda()\n>>>>>>> b\n"), 300),
+    "suppressed": (repeated("x.cuda()  # npulens: ignore[NPU105]\n"), 500),
+    "not suppressed": (repeated("x.cuda()\n", "y = 1  # npulens: ignore\n"), 1000),
+    "unused suppressions": (repeated("x = 1  # npulens: ignore[NPU105]\n"), 1000),
+    "suppressed codes": (
+        lambda n: "x.cuda()  # npulens: ignore[" + ",".join(f"N{i}" for i in range(n)) + "]\n",
+        500,
+    ),
+    "suppressed line": (repeated("x.cuda();", "# npulens: ignore\n"), 1000),
+    "NUL": (lambda n: "\0" * n + "\nx.cuda()\n", 10_000),
+    "surrogates": (repeated('x = "\ud800"; y.cuda()\n'), 300),
+    "lone carriage returns": (repeated("x.cuda()\r"), 1000),
+    "form feeds": (repeated("\x0cx.cuda()\n"), 1000),
+    "form feeds, broken": (repeated("\x0cx.cuda()\n", "y = (\n"), 500),
+    "line separators, broken": (repeated("x = '\u2028'; x.cuda()\n", "y = (\n"), 500),
+    "emoji": (repeated('x = "😀漢", y.cuda()\n'), 1000),
+    "emoji in one line": (lambda n: "x = [" + '"😀漢", y.cuda(),' * n + "]\n", 500),
+    "f-strings": (repeated('x = f"{y.cuda()} {a!r:>{b}}"\n'), 500),
+}
+KNOWN = {
+    "long if chain": "RecursionError in the bindings",
+    "alias of itself": "all bindings behind a place are walked, for each of 64 steps",
+    "suppressed": "each finding is compared with each comment, over the text between them",
+    "imports": "each import walks the imports behind it",
+    "form feeds, broken": "IndexError: recovery splits lines at form feeds",
+    "line separators, broken": "IndexError: recovery splits lines at U+2028",
+}
+SLOW = ("alias of itself", "suppressed", "imports")
+
+
+def case(name: str) -> object:
+    return bug(KNOWN[name], name) if name in KNOWN else name
+
+
+@pytest.mark.parametrize("name", [case(n) if n not in SLOW else n for n in TEXTS])
+def test_no_text_raises(name: str) -> None:
+    make, size = TEXTS[name]
+    text = HEAD + make(size)
+    for finding in findings(text):
+        assert 0 <= finding.span.start <= finding.span.end <= len(text)
+
+
+@pytest.mark.parametrize("name", [case(n) for n in TEXTS if n not in KNOWN or n in SLOW])
+def test_time_is_in_proportion_to_size(name: str) -> None:
+    make, size = TEXTS[name]
+    if name in SLOW:
+        size *= 2
+    small, large = HEAD + make(size), HEAD + make(3 * size)
+    findings(small)
+    for _ in range(3):
+        ratio = (cost(large) + 0.01) / (cost(small) + 0.01)
+        if ratio < 6:
+            return
+    pytest.fail(f"three times the size takes {ratio:.1f} times as long")
+
+
+def cost(text: str) -> float:
+    start = time.process_time()
+    findings(text)
+    return time.process_time() - start
+
+
+# Large texts, in a process of their own so that no crash or endless loop harms the others.
+LARGE = {
+    "2 MB in one line": "HEAD + 'x = [' + ('torch.cuda.synchronize(), ' + '1, ' * 60) * 9700 + ']\\n'",
+    "2 MB in one string": "HEAD + 'x = \"' + 'cuda:0 ' * 290_000 + '\"\\ny.cuda()\\n'",
+    "100,000 lines without a word": "HEAD + 'x = [1, 2, 3]\\n' * 100_000",
+    "20,000 lines": "HEAD + 'def f(x):\\n    x = x.cuda()\\n    return x\\n\\n' * 5_000",
+    "20,000 lines, broken": "HEAD + 'def f(x):\\n    x = x.cuda()\\n    return x\\n\\n' * 5_000 + 'x = ('",
+    "100,000 brackets": "HEAD + 'x = ' + '(' * 100_000 + ')' * 100_000 + '\\ny.cuda()\\n'",
+    "100,000 operators": "HEAD + 'x = ' + '-' * 100_000 + '1\\ny.cuda()\\n'",
+    "100,000 attributes": "HEAD + 'x = torch' + '.cuda' * 100_000 + '\\n'",
+    "100,000 terms": "HEAD + 'x = ' + '1 + ' * 100_000 + '1\\ny.cuda()\\n'",
+    "4,000 tensors (SC-04)": "HEAD + ''.join(f'x{i} = torch.zeros({i}).cuda()\\n' for i in range(4000))",
+}
+PROGRAM = """
+import json, sys
+from helpers import findings
+from test_hostile import HEAD
+print(json.dumps([f.rule.code for f in findings(eval(sys.argv[1]))]))
+"""
+EXPECTED = {
+    "2 MB in one line": 9_700,
+    "20,000 lines": 5_000,
+    "20,000 lines, broken": 5_001,
+    "4,000 tensors (SC-04)": 4_000,
+    "100,000 lines without a word": 0,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_texts_end(name: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, LARGE[name]],
+        cwd=Path(__file__).parent,
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    codes = json.loads(run.stdout)
+    assert len(codes) == EXPECTED.get(name, len(codes))
+    if name not in EXPECTED:
+        assert codes, "what stands beside it is found"
+
+
+def test_a_statement_python_accepts_is_not_called_broken() -> None:
+    # SC-03: `ast` alone gives up on it with the usual recursion limit.
+    text = HEAD + "x = " + " + ".join(["y"] * 900) + "\nz" + ".a()" * 400 + "\nx.cuda()\n"
+    assert [f.rule.code for f in findings(text)] == ["NPU105"]
+
+
+def test_many_fixes_in_one_file() -> None:
+    text = HEAD + "x.cuda(); y.to('cuda'); torch.cuda.synchronize()\n" * 500
+    assert "cuda" not in fixed(text)
