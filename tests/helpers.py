@@ -6,6 +6,7 @@ be nested and may span lines. A snippet without marks must have no finding.
 
 import ast
 import textwrap
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -117,7 +118,7 @@ def twice_imported(source: str) -> list[str]:
     """Lines `import torch_npu` that stand twice in one block."""
     twice = []
     lines = source.splitlines()
-    for first, second in zip(lines, lines[1:], strict=False):
+    for first, second in pairwise(lines):
         if first.strip() == "import torch_npu" and first == second:
             twice.append(first)
     return twice

@@ -127,7 +127,8 @@ STRINGS = [
     'os.environ.get("DEVICE", ⟦NPU110:"cuda"⟧)',
     'os.getenv("DEVICE", ⟦NPU110:"cuda"⟧)',
     'parser.add_argument("--device", default=⟦NPU110:"cuda"⟧)',
-    'parser.add_argument("-d", "--device", type=str, default=⟦NPU110:"cuda:0"⟧, help="cuda or cpu")',
+    'parser.add_argument("-d", "--device", type=str, default=⟦NPU110:"cuda:0"⟧, help="cuda or '
+    'cpu")',
     'parser.add_argument("--device", choices=["cpu", ⟦NPU110:"cuda"⟧], default=⟦NPU110:"cuda"⟧)',
     'parser.add_argument("--dev", dest="device", default=⟦NPU110:"cuda"⟧)',
     'parser.set_defaults(device=⟦NPU110:"cuda"⟧)',

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from helpers import code, fixed
+from helpers import bug, code, findings, fixed
+from npulens.analysis import StatementCache
 
 USE = "x.cuda()"
 DONE = "x.npu()"
@@ -35,7 +36,8 @@ HEADS = [
     ),
     # groups, as isort sorts them
     (
-        "import os\nimport sys\n\nimport numpy as np\nimport torch\nimport torchvision\n\nimport mine",
+        "import os\nimport sys\n\nimport numpy as np\nimport torch\nimport torchvision\n\n"
+        "import mine",
         "import os\nimport sys\n\nimport numpy as np\nimport torch\nimport torch_npu\n"
         "import torchvision\n\nimport mine",
     ),
@@ -46,7 +48,8 @@ HEADS = [
     ),
     (
         "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader",
-        "import torch\nimport torch_npu\nfrom torch import nn\nfrom torch.utils.data import DataLoader",
+        "import torch\nimport torch_npu\nfrom torch import nn\n"
+        "from torch.utils.data import DataLoader",
     ),
     (
         "from torch import nn\nimport torch\nimport numpy",
@@ -72,7 +75,8 @@ HEADS = [
         "if TYPE_CHECKING:\n    import torch",
     ),
     (
-        "import typing as t\n\nif t.TYPE_CHECKING:\n    from torch import Tensor\nfrom torch import nn",
+        "import typing as t\n\nif t.TYPE_CHECKING:\n    from torch import Tensor\n"
+        "from torch import nn",
         "import typing as t\n\nif t.TYPE_CHECKING:\n    from torch import Tensor\n"
         "from torch import nn\nimport torch_npu",
     ),
@@ -118,6 +122,14 @@ def test_the_import_goes_where_torch_is_imported(before: str, after: str, newlin
     assert result == f"{after}\n{DONE}\n".replace("\n", newline)
 
 
+@pytest.mark.parametrize(("before", "after"), HEADS)
+def test_what_is_known_of_the_file_does_not_move_the_import(before: str, after: str) -> None:
+    source = f"{before}\n{USE}\n"
+    cache = StatementCache()
+    assert findings(f"{source}\n", cache=cache) == findings(f"{source}\n")
+    assert findings(source, cache=cache) == findings(source)
+
+
 # Whole files.
 FILES = [
     # BR-18: each function that imports torch lazily
@@ -141,7 +153,8 @@ FILES = [
     ),
     (
         "import torch\n\ndef a():\n    import torch\n    torch.cuda.synchronize()\n",
-        "import torch\n\ndef a():\n    import torch\n    import torch_npu\n    torch.npu.synchronize()\n",
+        "import torch\n\ndef a():\n    import torch\n    import torch_npu\n"
+        "    torch.npu.synchronize()\n",
     ),
     (
         "def a():\n    import torch\n    import torch_npu\n    torch.cuda.synchronize()\n",
@@ -219,7 +232,8 @@ REPAIRED = [
     ("from torch.cuda import synchronize  # keep", "from torch_npu.npu import synchronize  # keep"),
     ("from torch.cuda import *", "from torch_npu.npu import *"),
     ("from torch.cuda.amp import autocast", "from torch_npu.npu.amp import autocast"),
-    (
+    bug(
+        "two statements, in reverse order",
         "from torch.cuda.amp import autocast, GradScaler",
         "from torch_npu.npu.amp import autocast, GradScaler",
     ),
@@ -242,11 +256,13 @@ REPAIRED = [
     ),
     (
         "try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None",
-        "try:\n    from torch_npu.npu.amp import autocast\nexcept ImportError:\n    autocast = None",
+        "try:\n    from torch_npu.npu.amp import autocast\nexcept ImportError:\n"
+        "    autocast = None",
     ),
     (
         "def f():\n    from torch import nn, cuda\n    cuda.synchronize()",
-        "def f():\n    from torch import nn\n    from torch_npu import npu as cuda\n    cuda.synchronize()",
+        "def f():\n    from torch import nn\n    from torch_npu import npu as cuda\n"
+        "    cuda.synchronize()",
     ),
 ]
 

@@ -51,7 +51,8 @@ IMPORTS = [
     "import torch\ngetattr(torch, 'xpu').synchronize()",
     "import importlib\n⟦NPU101:importlib.import_module('torch').cuda.synchronize⟧()",
     "import importlib\nt = importlib.import_module('torch')\n⟦NPU101:t.cuda.synchronize⟧()",
-    "from importlib import import_module\nt = import_module('torch')\n⟦NPU101:t.cuda.synchronize⟧()",
+    "from importlib import import_module\nt = import_module('torch')\n"
+    "⟦NPU101:t.cuda.synchronize⟧()",
     "⟦NPU101:__import__('torch').cuda.synchronize⟧()",
     "import importlib\nt = importlib.import_module('mine')\nt.cuda.synchronize()",
     # lazy imports
@@ -66,8 +67,10 @@ IMPORTS = [
     "    from mine import W\nW(m)",
     "try:\n    from mine import W\nexcept ImportError:\n"
     "    from torch.nn import ⟦NPU202:DataParallel as W⟧\nW(m)",
-    "if x:\n    from torch import ⟦NPU101:cuda⟧\nelse:\n    from mine import cuda\ncuda.synchronize()",
-    "if x:\n    from mine import cuda\nelse:\n    from torch import ⟦NPU101:cuda⟧\ncuda.synchronize()",
+    "if x:\n    from torch import ⟦NPU101:cuda⟧\nelse:\n    from mine import cuda\n"
+    "cuda.synchronize()",
+    "if x:\n    from mine import cuda\nelse:\n    from torch import ⟦NPU101:cuda⟧\n"
+    "cuda.synchronize()",
     "if x:\n    import torch\nelse:\n    import cupy as torch\n⟦NPU101:torch.cuda.synchronize⟧()",
     "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
     "if torch is not None:\n    ⟦NPU101:torch.cuda.synchronize⟧()",
@@ -100,7 +103,8 @@ ALIASES = [
     "c = ⟦NPU101:torch.cuda⟧\n⟦NPU101:c.synchronize⟧()\nc = 3\nc.synchronize()",
     "c = ⟦NPU101:torch.cuda⟧\nif x:\n    c = 3\nc.synchronize()",
     "if a:\n    c = ⟦NPU101:torch.cuda⟧\nelse:\n    c = 3\nc.synchronize()",
-    "if a:\n    c = ⟦NPU101:torch.cuda⟧\n    ⟦NPU101:c.synchronize⟧()\nelse:\n    c = 3\n    c.synchronize()",
+    "if a:\n    c = ⟦NPU101:torch.cuda⟧\n    ⟦NPU101:c.synchronize⟧()\nelse:\n    c = 3\n"
+    "    c.synchronize()",
     "c = ⟦NPU101:torch.cuda⟧\ndel c\nc.synchronize()",
     "c = ⟦NPU101:torch.cuda⟧\nfor c in xs:\n    c.synchronize()",
     "for i in xs:\n    c = ⟦NPU101:torch.cuda⟧\n⟦NPU101:c.synchronize⟧()",
@@ -110,16 +114,18 @@ ALIASES = [
     # a function sees what a name of the module is when it runs
     "def f():\n    ⟦NPU101:c.synchronize⟧()\nc = ⟦NPU101:torch.cuda⟧",
     "c = 3\ndef f():\n    ⟦NPU101:c.synchronize⟧()\nc = ⟦NPU101:torch.cuda⟧",
-    "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g():\n        ⟦NPU101:c.synchronize⟧()\n    return g",
+    "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g():\n        ⟦NPU101:c.synchronize⟧()\n"
+    "    return g",
     "def f():\n    def g():\n        ⟦NPU101:c.synchronize⟧()\n    c = ⟦NPU101:torch.cuda⟧",
     "def f():\n    c = ⟦NPU101:torch.cuda⟧\ndef g():\n    c.synchronize()",
     "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g(c):\n        c.synchronize()",
     "def f():\n    global c\n    c = ⟦NPU101:torch.cuda⟧\ndef g():\n    ⟦NPU101:c.synchronize⟧()",
-    "c = None\ndef f():\n    global c\n    c = ⟦NPU101:torch.cuda⟧\n    c.synchronize()",
+    "c = None\ndef f():\n    global c\n    c = ⟦NPU101:torch.cuda⟧\n    ⟦NPU101:c.synchronize⟧()",
     "c = ⟦NPU101:torch.cuda⟧\ndef f():\n    global c\n    ⟦NPU101:c.synchronize⟧()",
     "def f():\n    c = None\n    def g():\n        nonlocal c\n        c = ⟦NPU101:torch.cuda⟧\n"
     "    g()\n    c.synchronize()",
-    "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g():\n        nonlocal c\n        ⟦NPU101:c.synchronize⟧()",
+    "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g():\n        nonlocal c\n"
+    "        ⟦NPU101:c.synchronize⟧()",
     # default arguments, lambdas, comprehensions, decorators
     "f = lambda s=⟦NPU101:torch.cuda.synchronize⟧: s()",
     "def f(c=⟦NPU101:torch.cuda⟧):\n    c.synchronize()",
@@ -130,7 +136,8 @@ ALIASES = [
     "[i for i in range(⟦NPU101:torch.cuda.device_count⟧())]",
     "{i: 1 for i in x if ⟦NPU101:torch.cuda.is_available⟧()}",
     "[torch for torch in [⟦NPU101:torch.cuda⟧]]",
-    "c = ⟦NPU101:torch.cuda⟧\n[⟦NPU101:c.synchronize⟧() for i in x]\n[c.x for c in y]\n⟦NPU101:c.synchronize⟧()",
+    "c = ⟦NPU101:torch.cuda⟧\n[⟦NPU101:c.synchronize⟧() for i in x]\n[c.x for c in y]\n"
+    "⟦NPU101:c.synchronize⟧()",
     "class A(metaclass=⟦NPU101:torch.cuda.Stream⟧): ...",
     "class A(⟦NPU202:torch.nn.DataParallel⟧): ...",
     # members (FN-09)
@@ -146,10 +153,12 @@ ALIASES = [
     "        ⟦NPU101:self.c.synchronize⟧()",
     "class A:\n    def f(self):\n        ⟦NPU101:self.c.synchronize⟧()\n    def __init__(self):\n"
     "        self.c = ⟦NPU101:torch.cuda⟧",
-    "class A:\n    def __init__(self, c):\n        self.c = c\n    def f(self):\n        self.c.synchronize()",
+    "class A:\n    def __init__(self, c):\n        self.c = c\n    def f(self):\n"
+    "        self.c.synchronize()",
     "class B:\n    t = ⟦NPU101:torch.cuda⟧\nclass A(B):\n    def f(self):\n"
     "        ⟦NPU101:self.t.synchronize⟧()",
-    "class A:\n    t = ⟦NPU101:torch.cuda⟧\nclass B:\n    def f(self):\n        self.t.synchronize()",
+    "class A:\n    t = ⟦NPU101:torch.cuda⟧\nclass B:\n    def f(self):\n"
+    "        self.t.synchronize()",
     # FN-01: a reference counts, not only a call
     "W = ⟦NPU202:torch.nn.DataParallel⟧ if a else DDP\nW(m)",
     "isinstance(m, ⟦NPU202:torch.nn.DataParallel⟧)",
@@ -165,7 +174,8 @@ ALIASES = [
     "raise ⟦NPU101:torch.cuda.OutOfMemoryError⟧('x')",
     "with ⟦NPU101:torch.cuda.device⟧(0), ⟦NPU101:torch.cuda.stream⟧(s):\n    pass",
     "async def f():\n    async with ⟦NPU101:torch.cuda.stream⟧(s):\n        pass",
-    "match ⟦NPU101:torch.cuda.device_count⟧():\n    case n if ⟦NPU101:torch.cuda.is_available⟧():\n        pass",
+    "match ⟦NPU101:torch.cuda.device_count⟧():\n"
+    "    case n if ⟦NPU101:torch.cuda.is_available⟧():\n        pass",
     "match x:\n    case ⟦NPU101:torch.cuda.Stream⟧():\n        pass",
     "x[⟦NPU101:torch.cuda.current_device⟧():⟦NPU101:torch.cuda.device_count⟧()]",
     "x = {**⟦NPU101:torch.cuda.memory_stats⟧()}, [*⟦NPU101:torch.cuda.memory_stats⟧()]",
@@ -252,14 +262,19 @@ def test_a_name_under_type_checking_only_is_not_imported_at_run_time() -> None:
 
 
 ORDERS = [
-    "try:\n    from torch.nn import DataParallel as W\nexcept ImportError:\n    from lib import W\nW(m)",
-    "try:\n    from torch.cuda import synchronize as s\nexcept ImportError:\n    from lib import s\ns()",
+    "try:\n    from torch.nn import DataParallel as W\nexcept ImportError:\n"
+    "    from lib import W\nW(m)",
+    "try:\n    from torch.cuda import synchronize as s\nexcept ImportError:\n"
+    "    from lib import s\ns()",
     "if x:\n    c = torch.cuda\nelif y:\n    c = lib\nelse:\n    c = other\nc.synchronize()",
 ]
 
 
 def test_the_answer_does_not_depend_on_hash_seeds() -> None:
-    program = f"from helpers import marks\nfor s in {ORDERS!r}: print(marks('import torch\\n' + s + '\\n'))"
+    program = (
+        "from helpers import marks\nfrom test_names import ORDERS\n"
+        "for order in ORDERS: print(marks(f'import torch\\n{order}\\n'))"
+    )
     answers = set()
     for seed in "0123":
         environment = {

@@ -151,7 +151,8 @@ OWN_NAMES = [
     "class Box:\n    is_cuda = False\nb = Box()\nb.is_cuda",
     bug(
         "a member set in a method",
-        "class Box:\n    def __init__(self): self.is_cuda = False\n    def f(self): return self.is_cuda",
+        "class Box:\n    def __init__(self): self.is_cuda = False\n"
+        "    def f(self): return self.is_cuda",
     ),
     bug(
         "an annotated member",
@@ -170,7 +171,8 @@ OWN_NAMES = [
     "class Box:\n    pass\nBox().cuda()",
     bug(
         "an instance made by cls()",
-        "class Box:\n    def cuda(self): return self\n    @classmethod\n    def of(cls): return cls().cuda()",
+        "class Box:\n    def cuda(self): return self\n    @classmethod\n"
+        "    def of(cls): return cls().cuda()",
     ),
     "import mine\nmine.cuda()",
     "s = 'text'\ns.cuda()",
@@ -332,7 +334,8 @@ PORTED = [
     "match device:\n    case 'cuda' | 'npu':\n        pass",
     "device = torch.accelerator.current_accelerator()\nx.to(device)",
     "x.to(torch.accelerator.current_accelerator().type)",
-    "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else 'cpu'",
+    "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "
+    "'cpu'",
     "device = torch.accelerator.current_accelerator().type if new else 'cuda'",
     bug(
         "hasattr(torch, 'accelerator') is a test for the accelerator",
@@ -427,8 +430,10 @@ REWRITES = [
     # BR-21: the vendor's own names
     ("g = torch.cuda.CUDAGraph()", "g = torch.npu.NPUGraph()"),
     # BR-24, BR-25
-    ("d = torch.device('cpu') if n else torch.device('cuda')",)
-    + ("d = torch.device('cpu') if n else torch.device('npu')",),
+    (
+        "d = torch.device('cpu') if n else torch.device('cuda')",
+        "d = torch.device('cpu') if n else torch.device('npu')",
+    ),
     ("logger.to(sink); x.cuda(non_blocking=True)", "logger.to(sink); x.npu(non_blocking=True)"),
     # BR-36
     ("y = torch.zeros(3, device=x.device).cuda()", "y = torch.zeros(3, device=x.device).npu()"),

@@ -73,6 +73,8 @@ def _report(
 def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[Fix]:
     """For `import torch.cuda` and `import torch.cuda as c`."""
     span = context.span(alias)
+    if entry.becomes is None:
+        return []
     if alias.asname is None:
         # What is used of it has a finding of its own, which imports what it needs.
         return [Fix(use("import torch"), Applicability.SAFE, (Edit(span, "torch"),))]

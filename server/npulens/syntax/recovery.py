@@ -19,7 +19,7 @@ _STATEMENT = re.compile(
     r"\s*(?:(?:return|import|raise|assert|del|pass|break|continue|try|def|class|while|with|global)\b"
     r"|@|[\w.]+ = )"
 )
-"""Starts that no line inside brackets has."""
+"""Starts that lines inside brackets rarely have; looked for only where something is broken."""
 _MATCH = re.compile(r"\s*match\b.*:\s*(?:#.*)?$")
 _CODE = re.compile(r"[ \t\f]*(?=[^\s#])")
 _MAX_PROBLEMS = 50
@@ -75,10 +75,23 @@ class _Reader:
         for first, last in statements:
             whole = parsed if len(statements) == 1 else self._parse(first, last)
             if isinstance(whole, SyntaxProblem):
-                body += self._compound(first, last, whole, depth)
+                body += self._broken(first, last, whole, depth)
             else:
                 body += whole
         return body
+
+    def _broken(self, start: int, end: int, problem: SyntaxProblem, depth: int) -> list[ast.stmt]:
+        """A statement that does not parse: it has bodies, or a bracket swallowed what follows."""
+        bodies = self._bodies(start, end)
+        if bodies:
+            return self._compound(start, end, bodies, problem, depth)
+        parts = self._statements(start, end, in_brackets=True)
+        if len(parts) == 1:
+            self.problems.append(problem)
+            return []
+        return [
+            statement for first, last in parts for statement in self.block(first, last, depth + 1)
+        ]
 
     def _parse(self, start: int, end: int) -> list[ast.stmt] | SyntaxProblem:
         text = "".join(self.lines[start:end])
@@ -101,11 +114,21 @@ class _Reader:
                 ast.increment_lineno(statement, shift)
         return body
 
-    def _statements(self, start: int, end: int, doubt_quotes: bool = True) -> list[tuple[int, int]]:
+    def _at_last_line(self, start: int, end: int, detail: str) -> SyntaxProblem:
+        last = start
+        for index in range(start, end):
+            if _indentation(self.lines[index]) is not None:
+                last = index
+        return SyntaxProblem(last + 1, 1, last + 1, len(self.lines[last]), detail)
+
+    def _statements(
+        self, start: int, end: int, *, in_brackets: bool = False, doubt_quotes: bool = True
+    ) -> list[tuple[int, int]]:
         """Line ranges of the statements of a block, guessed by indentation.
 
         Inside brackets a line that is not indented deeper than its statement starts a new one:
-        that is where an unclosed bracket shows.
+        that is where an unclosed bracket shows. `in_brackets` also cuts where a line looks like a
+        statement.
         """
         starts: list[int] = []
         width = 0
@@ -117,10 +140,11 @@ class _Reader:
             if line_width is not None and not state.quote and not state.continued:
                 begins = line_width <= width and line.lstrip()[0] not in ")]}"
                 if state.depth:
-                    begins = begins or _STATEMENT.match(line) is not None
+                    begins = begins or (in_brackets and _STATEMENT.match(line) is not None)
                 elif not compound:
                     begins = True  # indented deeper for no reason: a statement of its own
-                if not starts or (begins and not _CLAUSE.match(line)):
+                continues = compound and line_width == width and _CLAUSE.match(line)
+                if not starts or (begins and not continues):
                     if not decorated:
                         starts.append(index)
                     decorated = line.lstrip().startswith("@")
@@ -135,7 +159,7 @@ class _Reader:
                     ends = [*starts[1:], opened + 1]
                     return [
                         *zip(starts, ends, strict=True),
-                        *self._statements(opened + 1, end, False),
+                        *self._statements(opened + 1, end, doubt_quotes=False),
                     ]
         if not starts:
             return [(start, end)]
@@ -152,12 +176,15 @@ class _Reader:
                 opened = index
         return opened
 
-    def _compound(self, start: int, end: int, problem: SyntaxProblem, depth: int) -> list[ast.stmt]:
-        """A statement that does not parse: its headers alone, its bodies as blocks."""
-        bodies = self._bodies(start, end)
-        if not bodies:
-            self.problems.append(problem)
-            return []
+    def _compound(
+        self,
+        start: int,
+        end: int,
+        bodies: list[tuple[int, int]],
+        problem: SyntaxProblem,
+        depth: int,
+    ) -> list[ast.stmt]:
+        """A statement with bodies: its headers alone, its bodies as blocks."""
         skeleton = list(self.lines[start:end])
         for first, last in bodies:
             indent = skeleton[first - start][
@@ -206,7 +233,7 @@ class _Reader:
                     body_start, state = None, LexicalState()
             if body_start is None:
                 state.read(line)
-                header_done = not state.depth and not state.quote and _ends_header(line)
+                header_done = not state.depth and not state.quote
             else:
                 state.depth = 0
                 state.read(line)
