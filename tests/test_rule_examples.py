@@ -1,7 +1,7 @@
 """The examples of every shipped rule: what breaks it, what its fix makes of that, what is fine."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,10 +20,6 @@ NOT_FROM_A_TEXT = {
 
 DEPENDS_ON_PYTHON = {
     "newer-syntax": (sys.version_info >= (3, 12), "this Python knows the syntax of the example"),
-}
-
-FIXED_OTHERWISE = {
-    ("cuda-api", 1): "each name of one import that moves to one module gets a statement of its own"
 }
 
 
@@ -45,8 +41,8 @@ def rules() -> Iterator[Rule]:
     yield from (rule for rule in CATALOGUE.rules.values() if rule.name not in NOT_FROM_A_TEXT)
 
 
-def examples(bugs: Mapping[tuple[str, int], str]) -> list[Any]:
-    """Every example of every rule, with what is known of it."""
+def examples() -> list[Any]:
+    """Every example of every rule."""
     found = []
     for rule in rules():
         for index, example in enumerate(rule.examples):
@@ -54,8 +50,6 @@ def examples(bugs: Mapping[tuple[str, int], str]) -> list[Any]:
             applies, reason = DEPENDS_ON_PYTHON.get(rule.name, (False, ""))
             if applies:
                 marks.append(pytest.mark.skip(reason=reason))
-            elif (rule.name, index) in bugs:
-                marks.append(pytest.mark.xfail(strict=True, reason=bugs[rule.name, index]))
             name = f"{rule.code}-{rule.name}-{index}"
             found.append(pytest.param(rule, example, id=name, marks=marks))
     return found
@@ -68,12 +62,12 @@ VALID = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "example"), examples({}))
+@pytest.mark.parametrize(("rule", "example"), examples())
 def test_the_example_breaks_the_rule(rule: Rule, example: Example) -> None:
     assert rule.code in codes(example.before)
 
 
-@pytest.mark.parametrize(("rule", "example"), examples(FIXED_OTHERWISE))
+@pytest.mark.parametrize(("rule", "example"), examples())
 def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) -> None:
     if example.after is None:
         own = [finding for finding in findings_of(example.before) if finding.rule is rule]
@@ -84,7 +78,7 @@ def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) ->
         assert rule.code not in codes(example.after)
 
 
-@pytest.mark.parametrize(("rule", "example"), examples({}))
+@pytest.mark.parametrize(("rule", "example"), examples())
 def test_fixing_twice_changes_nothing(rule: Rule, example: Example) -> None:
     once = fixed(example.before)
     assert fixed(once) == once
