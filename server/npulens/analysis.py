@@ -1,5 +1,6 @@
 """The one door to the engine: a document goes in, findings come out."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from npulens.fixes.imports import TorchImport, import_edit, leading_imports_end
 from npulens.syntax.bindings import Bindings, walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleScope
-from npulens.syntax.statements import parse_statements, parse_whole
+from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
 from npulens.text.lines import LineMap
@@ -45,7 +46,7 @@ def analyze(
     content of the document.
     """
     if cache is None:
-        pieces = [piece_of(parse_whole(document.text), catalogue.triggers)]
+        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
     else:
         pieces = _reused_pieces(document.text, catalogue, cache)
     facts = module_facts(pieces, target, catalogue.triggers)
@@ -72,18 +73,15 @@ def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> li
     if cache.catalogue is not catalogue:
         cache.catalogue, cache.pieces, cache.module = catalogue, {}, None
     known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
-    used: set[str] = set()
     pieces = []
     for parsed in parse_statements(text, known):
         piece = cache.pieces.get(parsed.text)
         if piece is None or piece.parsed is not parsed:
             piece = piece_of(parsed, catalogue.triggers)
-        elif parsed.text in used:
-            # The same statement twice: names may mean something else at its second place.
-            piece = replace(piece, findings=None)
-        used.add(parsed.text)
         pieces.append(piece)
-    cache.pieces = {piece.parsed.text: piece for piece in pieces}
+    # A statement that stands there twice may mean something else at its second place.
+    times = Counter(piece.parsed.text for piece in pieces)
+    cache.pieces = {p.parsed.text: p for p in pieces if times[p.parsed.text] == 1}
     return pieces
 
 

@@ -8,7 +8,9 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-_NPU = re.compile(r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b")
+_NPU = re.compile(
+    r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b|[\"']accelerator[\"']"
+)
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
 )

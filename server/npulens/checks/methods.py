@@ -15,6 +15,7 @@ from npulens.syntax.scopes import (
     Qualified,
     Scope,
     Value,
+    is_own_attribute,
     qualified_names,
     resolve,
 )
@@ -92,8 +93,8 @@ def _method(
 def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:
     """Whether the receiver is known not to be a tensor or module of PyTorch."""
     own = resolve(node, scope)
-    if own and all(isinstance(value, Local | LocalInstance) for value in own):
-        return True  # a method that this file defines
+    if is_own_attribute(node, scope) or (own and all(isinstance(v, Local) for v in own)):
+        return True  # what this file defines
     receivers = resolve(node.value, scope)
     if receivers and all(_is_foreign(value, node.attr) for value in receivers):
         return True

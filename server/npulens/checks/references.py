@@ -68,8 +68,14 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
 def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
     """A name that only `from torch.cuda import *` can have brought."""
     assert isinstance(node, ast.Name)
-    if not is_bound(node.id, scope):
-        _reference(node, Name(node.id), scope, context)
+    name = Name(node.id)
+    if is_bound(node.id, scope):
+        return
+    for value in resolve_name(name, scope, None):
+        entry = context.catalogue.symbols.get(value.name) if isinstance(value, Qualified) else None
+        if entry is not None:
+            _report_reference(node, name, entry.symbol, entry, scope, context)
+            return
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:

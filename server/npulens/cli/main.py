@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = cli.main(prog_name="npulens", standalone_mode=False)
+        sys.stdout.flush()
     except click.Abort:
         code = INTERRUPTED
     except click.ClickException as error:
@@ -47,6 +48,7 @@ def main() -> None:
         code = FAILURE
     except OSError as error:  # not of what is read, but of writing, or of the machine
         _complain(f"stopped: {error.strerror}")
+        _discard_output()
         code = FAILURE
     except Exception as error:
         from npulens.workspace.run import internal_error
@@ -54,6 +56,12 @@ def main() -> None:
         _complain(*internal_error(error))
         code = FAILURE
     sys.exit(code)
+
+
+def _discard_output() -> None:
+    """What could not be written must not be tried again when Python ends."""
+    with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _complain(sentence: str, traceback: str = "") -> None:

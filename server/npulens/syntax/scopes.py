@@ -349,6 +349,18 @@ def _lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
     return None
 
 
+def is_own_attribute(node: ast.Attribute, scope: Scope) -> bool:
+    """Whether an attribute of `self` is one that the text of its class defines."""
+    name = dotted_name(node)
+    owner = None if name is None else _receiver_class(name, scope)
+    return (
+        owner is not None
+        and name is not None
+        and name.path[0] in owner.members
+        and len(name.path) == 1
+    )
+
+
 def is_bound(name: str, scope: Scope) -> bool:
     """Whether any scope around binds a name."""
     return _lookup(name, scope, None) is not None

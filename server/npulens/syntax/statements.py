@@ -71,10 +71,18 @@ def split_statements(text: str) -> Iterator[str]:
         yield text[start:]
 
 
+def parse_text(text: str) -> list[ParsedText]:
+    """A text in one piece if it parses, else statement by statement."""
+    parsed = parse(text)
+    if not isinstance(parsed, SyntaxProblem):
+        return [ParsedText(text, parsed.body, ())]
+    return [parse_whole(piece) for piece in split_statements(text)]
+
+
 def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText]:
     """A text piece by piece, each taken from `known` if an earlier version had it.
 
-    The pieces together read exactly as `parse_whole` would read the text.
+    The pieces together read exactly as `parse_text` would read the text.
     """
     pieces = []
     broken = False
