@@ -35,10 +35,7 @@ IMPORTS = [
     "from torch.nn import *\n⟦NPU202:DataParallel⟧(m)",
     "from torch import *\n⟦NPU101:cuda.synchronize⟧()",
     "from torch import *\ndef f():\n    ⟦NPU101:cuda.synchronize⟧()",
-    bug(
-        "one of two star imports brings it, and only torch's is known to have it",
-        "from torch.nn import *\nfrom mine import *\n⟦NPU202:DataParallel⟧(m)",
-    ),
+    "from torch.nn import *\nfrom mine import *\n⟦NPU202:DataParallel⟧(m)",
     "from torch.nn import *\nfrom mine import DataParallel\nDataParallel(m)",
     "from torch.nn import *\nclass DataParallel: ...\nDataParallel(m)",
     "from torch.nn import *\ndef f(DataParallel): DataParallel(m)",

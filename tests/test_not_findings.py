@@ -149,15 +149,11 @@ OWN_NAMES = [
     "class Box:\n    cuda = 3\n    def go(self): return self.cuda",
     "class Box:\n    @property\n    def is_cuda(self): return False\nb = Box()\nb.is_cuda",
     "class Box:\n    is_cuda = False\nb = Box()\nb.is_cuda",
-    bug(
-        "a member set in a method",
+    (
         "class Box:\n    def __init__(self): self.is_cuda = False\n"
-        "    def f(self): return self.is_cuda",
+        "    def f(self): return self.is_cuda"
     ),
-    bug(
-        "an annotated member",
-        "class Box:\n    is_cuda: bool\n    def f(self): return self.is_cuda",
-    ),
+    "class Box:\n    is_cuda: bool\n    def f(self): return self.is_cuda",
     "class Box:\n    def cuda(self): return self\ndef f():\n    b = Box()\n    b.cuda()",
     "class Box:\n    def cuda(self): return self\ndef f(b: Box): return b.cuda()",
     bug(
@@ -337,10 +333,9 @@ PORTED = [
     "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "
     "'cpu'",
     "device = torch.accelerator.current_accelerator().type if new else 'cuda'",
-    bug(
-        "hasattr(torch, 'accelerator') is a test for the accelerator",
+    (
         "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
-        "else:\n    torch.cuda.synchronize()",
+        "else:\n    torch.cuda.synchronize()"
     ),
     "mod = getattr(torch, device_type, torch.cuda)",
     "try:\n    import torch_npu\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",

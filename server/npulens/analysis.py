@@ -12,9 +12,9 @@ from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
 from npulens.fixes.imports import TorchImport, import_edit, leading_imports_end
-from npulens.syntax.bindings import Bindings, walrus_lines
+from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
-from npulens.syntax.scopes import ModuleScope
+from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
@@ -57,12 +57,12 @@ def analyze(
                 piece.findings = None
             cache.module = state
     insertions = _Insertions(pieces, document.text)
-    bindings = [piece.bindings for piece in pieces]
+    names = ModuleNames([piece.bindings for piece in pieces])
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
         if piece.findings is None:
-            piece.findings = _findings(piece, bindings, index, facts, catalogue, target)
+            piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
@@ -87,13 +87,13 @@ def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> li
 
 def _findings(
     piece: Piece,
-    bindings: Sequence[Bindings],
+    names: ModuleNames,
     index: int,
     facts: ModuleFacts,
     catalogue: Catalogue,
     target: Target,
 ) -> list[Finding]:
-    module = ModuleScope(bindings, index, walrus_lines(piece.parsed.text))
+    module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
     context = Context(piece.parsed.text, catalogue, target, facts, module)
     body = list(worth_visiting(piece, facts.aliases, context.lines))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -120,27 +120,37 @@ class Scope:
         return self
 
 
-class ModuleScope(Scope):
-    """The module: bindings of all its pieces, seen from one piece."""
+class ModuleNames:
+    """The names of a module: which of its pieces bind them, in order, and its star imports."""
 
-    def __init__(
-        self, pieces: Sequence[Bindings], current: int, walrus_lines: Sequence[int] = ()
-    ) -> None:
-        self.pieces = pieces
+    def __init__(self, pieces: Sequence[Bindings]) -> None:
+        self.names: dict[str, list[tuple[int, list[Binding]]]] = {}
+        self.stars: list[str] = []
+        for index, piece in enumerate(pieces):
+            self.stars += piece.stars
+            for name, bindings in piece.names.items():
+                self.names.setdefault(name, []).append((index, bindings))
+
+
+class ModuleScope(Scope):
+    """The module, seen from one of its pieces."""
+
+    def __init__(self, module: ModuleNames, current: int, walrus_lines: Sequence[int] = ()) -> None:
+        self.module = module
         self.current = current
         self.walrus_lines = walrus_lines
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:
+        bound = self.module.names.get(name, [])
+        end = len(bound)
+        if place is not None:
+            end = bisect_right(bound, self.current, key=lambda pair: pair[0])
         found: list[Held] = []
-        last = len(self.pieces) - 1 if place is None else self.current
-        for index in range(last, -1, -1):
-            bindings = self.pieces[index].names.get(name)
-            if not bindings:
-                continue
+        for index, bindings in reversed(bound[max(end - _MAX_VALUES, 0) : end]):
             live = _live(bindings, place if index == self.current else None)
-            scope = self if index == self.current else ModuleScope(self.pieces, index)
+            scope = self if index == self.current else ModuleScope(self.module, index)
             found += [Held(binding, scope) for binding in live]
-            if live and _is_certain(live, bindings):
+            if live and _is_certain(live):
                 break
         if not found and place is not None:
             return self.bound(name, None)
@@ -148,7 +158,7 @@ class ModuleScope(Scope):
 
     def stars(self) -> list[str]:
         """Modules whose public names were imported with `*`."""
-        return [module for piece in self.pieces for module in piece.stars][:_MAX_VALUES]
+        return self.module.stars[:_MAX_VALUES]
 
 
 class FunctionScope(Scope):
@@ -252,7 +262,7 @@ def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
     return live
 
 
-def _is_certain(live: list[Binding], bindings: list[Binding]) -> bool:
+def _is_certain(live: list[Binding]) -> bool:
     """Whether the earliest live binding is always passed, so nothing before it can hold."""
     return live[-1].block[0] == (0, 0) or len(live) >= _MAX_VALUES
 
