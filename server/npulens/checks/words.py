@@ -228,7 +228,8 @@ def report_compared(
     rule = context.catalogue.rule_named(word.comparison_rule)
     if rule is None:
         return
-    finding = _Finding(word, rule, Applicability.UNSAFE, takes_expressions=not in_pattern)
+    # With the device renamed throughout, the comparison decides as it did.
+    finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=not in_pattern)
     for node in nodes:
         for literal in [node] if _matches(word.open_end, node) else literals(node, word):
             _report(literal, finding, scope, context)
