@@ -479,9 +479,16 @@ def test_formatting_outside_the_edits_stays() -> None:
 
 
 def test_only_safe_fixes_when_asked() -> None:
-    source = 'import torch\nif x.device.type == "cuda":\n    x = x.cuda()\n'
+    source = "import torch\nlevel = torch.cuda.get_device_capability()\nx = x.cuda()\n"
     assert fixed(source, applicability=Applicability.SAFE) == (
-        'import torch\nimport torch_npu\nif x.device.type == "cuda":\n    x = x.npu()\n'
+        "import torch\nimport torch_npu\nlevel = torch.cuda.get_device_capability()\nx = x.npu()\n"
+    )
+
+
+def test_a_comparison_follows_the_renamed_device() -> None:
+    source = 'import torch\nd = torch.device("cuda")\nhalf = d.type == "cuda"\n'
+    assert fixed(source, applicability=Applicability.SAFE) == (
+        'import torch\nimport torch_npu\nd = torch.device("npu")\nhalf = d.type == "npu"\n'
     )
 
 

@@ -337,6 +337,18 @@ PORTED = [
         "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
         "else:\n    torch.cuda.synchronize()"
     ),
+    # the twin for the NPU is another statement of the block
+    "def f(self, device):\n    self.is_cuda = device.type == 'cuda' and torch.cuda.is_available()\n"
+    "    self.is_npu = device.type == 'npu' and torch.npu.is_available()",
+    "def save(states):\n    if torch.cuda.is_available():\n"
+    "        states['cuda'] = torch.cuda.get_rng_state_all()\n    if is_xla():\n        pass\n"
+    "    if is_torch_npu_available():\n        states['npu'] = torch.npu.get_rng_state_all()",
+    "def seed(s):\n    torch.cuda.manual_seed_all(s)\n    torch.npu.manual_seed_all(s)",
+    # whether a library for CUDA works is rightly answered with no
+    "def is_flash_attn_available():\n    return found('flash_attn') and torch.cuda.is_available()",
+    "fast = is_fast_path_available and 'cuda' in x.device.type",
+    "kernel(mutates_args=(), device_types='cuda')",
+    "same = device_type in ['cuda', 'rocm']",
     "mod = getattr(torch, device_type, torch.cuda)",
     "try:\n    import torch_npu\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",
     "try:\n    import torch_npu\nexcept ImportError:\n    x.cuda()",

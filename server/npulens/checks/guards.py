@@ -19,6 +19,8 @@ _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu",
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
+_CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
+_LIBRARY_TEST = re.compile(r"(?!\w*(?:cuda|gpu|device))\w+_available(?:\(\))?\Z")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
@@ -59,25 +61,60 @@ class Guards:
         `if is_npu_available(): return ...` takes the NPU away from everything behind it, and from
         a CUDA arm of the same kind before it.
         """
-        if not self._mentions_npu:
+        if not self._mentions_npu or not self.mentions_npu(*body):
             return body
+        body = [statement for statement in body if not self._has_twin(statement, body)]
         exits = [
             index
             for index, statement in enumerate(body)
             if isinstance(statement, ast.If)
             and not statement.orelse
             and isinstance(statement.body[-1], _LEAVES)
-            and self.mentions_npu(statement.test)
-            and not _NEGATION.search(self._source(statement.test))
+            and self._is_npu_test(statement)
         ]
         if not exits:
             return body
-        first = exits[0]
         return [
             statement
-            for statement in body[:first]
+            for statement in body[: exits[0]]
             if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES))
         ]
+
+    def _is_npu_test(self, node: ast.If) -> bool:
+        return self.mentions_npu(node.test) and not _NEGATION.search(self._source(node.test))
+
+    def _has_twin(self, statement: ast.stmt, body: list[ast.stmt]) -> bool:
+        """Whether another statement of the block does the same for the NPU."""
+        if isinstance(statement, ast.If):
+            if not _CUDA.search(self._source(statement.test)) or self.mentions_npu(statement.test):
+                return False
+            return any(isinstance(other, ast.If) and self._is_npu_test(other) for other in body)
+        if isinstance(statement, ast.Assign):
+            twin = self._source(statement.targets[0]).replace("cuda", "npu")
+            return any(
+                isinstance(other, ast.Assign) and self._source(other.targets[0]) == twin
+                for other in body
+                if other is not statement
+            )
+        called = (
+            _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
+        )
+        if called is None:
+            return False
+        twin = f"torch.npu.{called.group(1)}("
+        return any(twin in self._source(other) for other in body)
+
+    def operands(self, node: ast.BoolOp) -> list[ast.expr]:
+        """The operands worth looking at.
+
+        `is_fast_path_available and "cuda" in x.device.type`: without the library, which is for
+        CUDA, the second question is never asked.
+        """
+        if isinstance(node.op, ast.And):
+            for index, operand in enumerate(node.values):
+                if _LIBRARY_TEST.match(self._source(operand)):
+                    return node.values[: index + 1]
+        return node.values
 
     def arms(self, node: ast.If) -> Iterable[ast.AST]:
         """The parts of an `if` chain that are worth looking at."""

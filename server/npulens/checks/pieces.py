@@ -14,7 +14,7 @@ from npulens.syntax.values import Defined
 from npulens.text.lines import LineMap
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_NPU_PROBE = re.compile(r"\bdef \w*npu\w*available")
+_NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )

@@ -138,6 +138,8 @@ def returned(node: ast.AST, scope: Scope, context: Context) -> None:
     function = getattr(scope, "node", None)
     if node.value is None or not isinstance(function, Function):
         return
+    if isinstance(node.value, ast.Tuple):
+        return  # a record, in which the string may be no more than a label
     for word in WORDS.values():
         if word.identifier.search(function.name):
             report_all(node.value, word, None, scope, context)

@@ -29,7 +29,8 @@ _SKIPPED_FIELDS = frozenset(
     }
     | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
 )
-_CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda")
+_CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda|require\w*(?:gpu|cuda)")
+_LIBRARY_PROBE = re.compile(r"_?is_(?!\w*(?:cuda|gpu|device|bf16|fp16|fp8|amp))\w+_available\Z")
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _LOG_METHODS = frozenset(
     {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
@@ -96,6 +97,8 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
     if context.facts.asks_for_npu and _CUDA_PROBE.search(node.name):
         return  # this file has the same question for the NPU
+    if _LIBRARY_PROBE.match(node.name):
+        return  # whether some library works: one for CUDA rightly does not on the NPU
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
@@ -143,6 +146,11 @@ def _block(node: ast.AST, scope: Scope, context: Context) -> Children:
             yield from _with_scope(context.guards.statements(value), scope)
         else:
             yield from _with_scope(value if isinstance(value, list) else [value], scope)
+
+
+def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.BoolOp)
+    return _with_scope(context.guards.operands(node), scope)
 
 
 def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -234,6 +242,7 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] 
     ast.While: _block,
     ast.With: _block,
     ast.AsyncWith: _block,
+    ast.BoolOp: _boolean,
     ast.Dict: _dict,
     ast.Attribute: _attribute,
     ast.Call: _call,

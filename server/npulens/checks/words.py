@@ -60,7 +60,7 @@ WORDS = {
     Meaning.DEVICE: Word(
         old="cuda",
         new="npu",
-        identifier=re.compile(r"device|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
+        identifier=re.compile(r"device(?!_types)|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
         literal=re.compile(r"\Acuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
         open_end=re.compile(r"\Acuda:?\Z"),
         composed=re.compile(r"cuda(?::|\Z)"),
@@ -168,9 +168,10 @@ def _lambda(node: ast.expr, word: Word) -> Iterator[ast.expr]:
 
 
 def _elements(node: ast.expr, word: Word) -> Iterator[ast.expr]:
-    """A list of devices, unless the one of the NPU is among them."""
+    """A list of devices, unless the one of the NPU is among them, or all are NVIDIA's and alike."""
     assert isinstance(node, ast.List | ast.Tuple | ast.Set)
-    if not any(isinstance(e, ast.Constant) and e.value == word.new for e in node.elts):
+    values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
+    if word.new not in values and values not in ({"cuda", "rocm"}, {"cuda", "hip"}):
         for element in node.elts:
             yield from literals(element, word)
 
