@@ -14,7 +14,8 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue
 from npulens.checks.guards import Guards
-from npulens.syntax.scopes import ModuleScope, Qualified, Scope, resolve_name
+from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span

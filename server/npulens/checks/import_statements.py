@@ -10,7 +10,8 @@ from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
 from npulens.checks.replacements import ACCELERATOR_SINCE
 from npulens.checks.titles import use
-from npulens.syntax.scopes import Scope, canonical
+from npulens.syntax.meanings import canonical
+from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
 _FROM = re.compile(r"from\s+([\w.]+)")

@@ -7,18 +7,17 @@ from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
 from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
-from npulens.syntax.scopes import (
+from npulens.syntax.meanings import (
     Literal,
     Local,
     LocalInstance,
     Member,
     Qualified,
-    Scope,
     Value,
-    is_own_attribute,
     qualified_names,
     resolve,
 )
+from npulens.syntax.scopes import Scope, is_own_attribute
 from npulens.syntax.values import dotted_name
 from npulens.text.spans import Span
 

@@ -13,15 +13,8 @@ from npulens.checks.entries import (
     report_entry,
 )
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
-from npulens.syntax.scopes import (
-    Member,
-    Qualified,
-    Scope,
-    canonical,
-    is_bound,
-    qualified_names,
-    resolve_name,
-)
+from npulens.syntax.meanings import Member, Qualified, canonical, qualified_names, resolve_name
+from npulens.syntax.scopes import Scope, is_bound
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 
 

@@ -8,15 +8,8 @@ from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.fixes.imports import import_edit, imports_module, torch_import
-from npulens.syntax.scopes import (
-    FunctionScope,
-    ModuleScope,
-    Qualified,
-    Scope,
-    canonical,
-    is_bound,
-    resolve_name,
-)
+from npulens.syntax.meanings import Qualified, canonical, resolve_name
+from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)

@@ -19,7 +19,8 @@ from npulens.checks.words import (
     report_composed,
 )
 from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import Local, Qualified, Scope, resolve
+from npulens.syntax.meanings import Local, Qualified, resolve
+from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
 _ACCESSORS = frozenset(

@@ -19,7 +19,8 @@ from npulens.checks.context import Context
 from npulens.checks.methods import ACCELERATOR
 from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
-from npulens.syntax.scopes import Instance, Literal, Qualified, Scope, resolve, resolve_name
+from npulens.syntax.meanings import Instance, Literal, Qualified, resolve, resolve_name
+from npulens.syntax.scopes import Scope
 from npulens.syntax.values import Name
 from npulens.text.spans import Span
 

@@ -1,4 +1,4 @@
-"""Scopes and what names mean in them."""
+"""Scopes: where names are looked up, and what they are bound to there."""
 
 from __future__ import annotations
 
@@ -18,83 +18,10 @@ from npulens.syntax.bindings import (
     parameter_bindings,
     target_names,
 )
-from npulens.syntax.values import (
-    UNKNOWN,
-    Called,
-    Defined,
-    Either,
-    Expression,
-    Imported,
-    Joined,
-    Name,
-    Nothing,
-    Text,
-    dotted_name,
-    expression,
-)
+from npulens.syntax.values import UNKNOWN, Expression, Name, dotted_name, expression
 
-_MAX_STEPS = 64
-"""How many names are looked up to answer one question; names may be bound to each other."""
-_MAX_VALUES = 8
-
-_SAME_MODULE = {
-    "torch_npu.npu": "torch.npu",
-    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
-}
-
-
-class _Budget:
-    """How many more names may be looked up for one question."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = _MAX_STEPS
-
-
-class Qualified(NamedTuple):
-    """An object of a library, by its full name."""
-
-    name: str
-
-
-class Instance(NamedTuple):
-    """What a call of a library's class or function returned."""
-
-    name: str
-
-
-class Member(NamedTuple):
-    """An attribute of such a result, by the full name of what was called."""
-
-    name: str
-
-
-class Literal(NamedTuple):
-    """A string; `complete` is false if its end is not known."""
-
-    text: str
-    complete: bool
-
-
-class Local(NamedTuple):
-    """A function or class of this file."""
-
-    definition: Defined
-
-
-class LocalInstance(NamedTuple):
-    """What a call of a class or function of this file returned."""
-
-    definition: Defined
-
-
-class Anything(NamedTuple):
-    """Not known."""
-
-
-Value = Qualified | Instance | Member | Literal | Local | LocalInstance | Anything
-ANYTHING = Anything()
+MAX_VALUES = 8
+"""Of a name that may be more things, the rest is not looked at."""
 
 
 class Held(NamedTuple):
@@ -146,7 +73,7 @@ class ModuleScope(Scope):
         if place is not None:
             end = bisect_right(bound, self.current, key=lambda pair: pair[0])
         found: list[Held] = []
-        for index, bindings in reversed(bound[max(end - _MAX_VALUES, 0) : end]):
+        for index, bindings in reversed(bound[max(end - MAX_VALUES, 0) : end]):
             live = _live(bindings, place if index == self.current else None)
             scope = self if index == self.current else ModuleScope(self.module, index)
             found += [Held(binding, scope) for binding in live]
@@ -158,7 +85,7 @@ class ModuleScope(Scope):
 
     def stars(self) -> list[str]:
         """Modules whose public names were imported with `*`."""
-        return self.module.stars[:_MAX_VALUES]
+        return self.module.stars[:MAX_VALUES]
 
 
 class FunctionScope(Scope):
@@ -257,96 +184,17 @@ def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
         first, last = binding.block
         if first == (0, 0) or (place is not None and first <= place <= last):
             break
-        if len(live) >= _MAX_VALUES:
+        if len(live) >= MAX_VALUES:
             break
     return live
 
 
 def _is_certain(live: list[Binding]) -> bool:
     """Whether the earliest live binding is always passed, so nothing before it can hold."""
-    return live[-1].block[0] == (0, 0) or len(live) >= _MAX_VALUES
+    return live[-1].block[0] == (0, 0) or len(live) >= MAX_VALUES
 
 
-def resolve(node: ast.expr, scope: Scope) -> list[Value]:
-    """What an expression may stand for where it is written, likeliest first."""
-    place = (node.lineno, node.col_offset)
-    return list(dict.fromkeys(_meaning(expression(node), scope, place, _Budget())))
-
-
-def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
-    """What a dotted name may stand for."""
-    return list(dict.fromkeys(_named(name, scope, place, _Budget())))
-
-
-def qualified_names(node: ast.expr, scope: Scope) -> list[str]:
-    """The full names of the library objects an expression may be."""
-    name = dotted_name(node)
-    values = (
-        resolve(node, scope)
-        if name is None
-        else resolve_name(name, scope, (node.lineno, node.col_offset))
-    )
-    return [value.name for value in values if isinstance(value, Qualified)]
-
-
-def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
-    if isinstance(value, Imported):
-        return [Qualified(canonical(value.qualified))]
-    if isinstance(value, Name):
-        return _named(value, scope, place, budget)
-    if isinstance(value, Called):
-        return [_result(callee) for callee in _named(value.callee, scope, place, budget)]
-    if isinstance(value, Text):
-        return [Literal(value.text, value.complete)]
-    if isinstance(value, Joined):
-        return _joined(value, scope, place, budget)
-    if isinstance(value, Either):
-        options = [m for option in value.options for m in _meaning(option, scope, place, budget)]
-        return options[:_MAX_VALUES]
-    if isinstance(value, Defined):
-        return [Local(value)]
-    return [] if isinstance(value, Nothing) else [ANYTHING]
-
-
-def _result(callee: Value) -> Value:
-    if isinstance(callee, Qualified):
-        return Instance(callee.name)
-    if isinstance(callee, Local):
-        return LocalInstance(callee.definition)
-    return ANYTHING
-
-
-def _joined(value: Joined, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
-    """The known beginning of a composed string."""
-    text = ""
-    for part in value.parts:
-        meanings = [m for m in _meaning(part, scope, place, budget) if isinstance(m, Literal)]
-        if not meanings:
-            return [Literal(text, False) if text else ANYTHING]
-        text += meanings[0].text
-        if not meanings[0].complete:
-            return [Literal(text, False)]
-    return [Literal(text, True)]
-
-
-def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:
-    budget.left -= 1
-    if budget.left < 0:
-        return [ANYTHING]
-    owner = _receiver_class(name, scope)
-    if owner is not None:
-        return _member(owner, name, scope, budget)
-    found = _lookup(name.root, scope, place)
-    if found is None:
-        return _starred(name, scope)
-    return [
-        _attribute(value, name.path, holder, budget)
-        for binding, holder in found
-        for value in _meaning(binding.value, holder, binding.place, budget)
-    ][:_MAX_VALUES]
-
-
-def _lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
+def lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
     """What a name is bound to in the innermost scope that binds it, `None` if none does."""
     current: Scope | None = scope
     while current is not None:
@@ -362,7 +210,7 @@ def _lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
 def is_own_attribute(node: ast.Attribute, scope: Scope) -> bool:
     """Whether an attribute of `self` is one that the text of its class defines."""
     name = dotted_name(node)
-    owner = None if name is None else _receiver_class(name, scope)
+    owner = None if name is None else receiver_class(name, scope)
     return (
         owner is not None
         and name is not None
@@ -373,7 +221,7 @@ def is_own_attribute(node: ast.Attribute, scope: Scope) -> bool:
 
 def is_bound(name: str, scope: Scope) -> bool:
     """Whether any scope around binds a name."""
-    return _lookup(name, scope, None) is not None
+    return lookup(name, scope, None) is not None
 
 
 def module_of(scope: Scope) -> ModuleScope:
@@ -385,31 +233,7 @@ def module_of(scope: Scope) -> ModuleScope:
     return current
 
 
-def _starred(name: Name, scope: Scope) -> list[Value]:
-    """A name nobody binds may come from any `from module import *`."""
-    starred = [
-        Qualified(canonical(".".join((module, name.root, *name.path))))
-        for module in module_of(scope).stars()
-    ]
-    return [*starred] or [ANYTHING]
-
-
-def _attribute(value: Value, path: tuple[str, ...], scope: Scope, budget: _Budget) -> Value:
-    if not path:
-        return value
-    if isinstance(value, Qualified):
-        return Qualified(canonical(".".join((value.name, *path))))
-    if isinstance(value, Instance):
-        return Member(".".join((value.name, *path)))
-    if isinstance(value, Local | LocalInstance) and value.definition.is_class:
-        member = dict(value.definition.members).get(path[0])
-        if member is not None:
-            meanings = _meaning(member, module_of(scope), None, budget)
-            return _attribute(meanings[0], path[1:], scope, budget) if meanings else ANYTHING
-    return ANYTHING
-
-
-def _receiver_class(name: Name, scope: Scope) -> ClassScope | None:
+def receiver_class(name: Name, scope: Scope) -> ClassScope | None:
     """The class whose instance `self` is, if the name is an attribute of it."""
     current: Scope | None = scope
     while current is not None and name.path:
@@ -420,29 +244,6 @@ def _receiver_class(name: Name, scope: Scope) -> ClassScope | None:
                 return None
         current = current.parent
     return None
-
-
-def _member(owner: ClassScope, name: Name, scope: Scope, budget: _Budget) -> list[Value]:
-    """What `self.attribute` may be: assigned in the class body or, by any method, to `self`."""
-    attribute, path = name.path[0], name.path[1:]
-    members = owner.members.get(attribute) or _inherited(owner, attribute, budget)
-    values = [
-        _attribute(value, path, scope, budget)
-        for member in members
-        for value in _meaning(member, module_of(scope), None, budget)
-    ]
-    return values[:_MAX_VALUES] or [ANYTHING]
-
-
-def _inherited(owner: ClassScope, attribute: str, budget: _Budget) -> list[Expression]:
-    """A class-level name of a base class that this file defines."""
-    for base in class_definition(owner.node).bases:
-        for value in _named(base, owner, (owner.node.lineno, owner.node.col_offset), budget):
-            if isinstance(value, Local):
-                found = [v for name, v in value.definition.members if name == attribute]
-                if found:
-                    return found
-    return []
 
 
 def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
@@ -482,11 +283,3 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
 
 def _roots(value: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-
-
-def canonical(qualified: str) -> str:
-    """One spelling for modules that are reachable under two names."""
-    for alias, name in _SAME_MODULE.items():
-        if qualified == alias or qualified.startswith(alias + "."):
-            return name + qualified[len(alias) :]
-    return qualified
