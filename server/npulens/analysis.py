@@ -110,10 +110,11 @@ def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue
     span = _problem_span(problem, lines)
     start = lines.starts[min(problem.line, len(lines.starts)) - 1]
     version = newer_syntax(lines.text[start:].split("\n", 1)[0])
-    if version is None:
-        return Finding(catalogue.rules["NPU001"], span, {"detail": problem.detail})
-    detail = f"Python {version[0]}.{version[1]}"
-    return Finding(catalogue.rules["NPU004"], span, {"detail": detail})
+    if version is not None:
+        newer = f"Python {version[0]}.{version[1]}"
+        return Finding(catalogue.rules["NPU004"], span, {"detail": newer})
+    detail = problem.detail.rstrip("?.")  # the message has a full stop of its own
+    return Finding(catalogue.rules["NPU001"], span, {"detail": detail})
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
