@@ -343,7 +343,8 @@ PORTED = [
     "def save(states):\n    if torch.cuda.is_available():\n"
     "        states['cuda'] = torch.cuda.get_rng_state_all()\n    if is_xla():\n        pass\n"
     "    if is_torch_npu_available():\n        states['npu'] = torch.npu.get_rng_state_all()",
-    "def seed(s):\n    torch.cuda.manual_seed_all(s)\n    torch.npu.manual_seed_all(s)",
+    "def seed(s):\n    torch.cuda.manual_seed_all(s)\n    if is_npu_available():\n"
+    "        torch.npu.manual_seed_all(s)",
     # whether a library for CUDA works is rightly answered with no
     "def is_flash_attn_available():\n    return found('flash_attn') and torch.cuda.is_available()",
     "fast = is_fast_path_available and 'cuda' in x.device.type",
@@ -499,3 +500,22 @@ def test_snippets_are_python() -> None:
         snippet = case if isinstance(case, str) else case.values[0]
         if "await" not in snippet and "yield" not in snippet:
             compile(unmarked(snippet)[0], "snippet", "exec")
+
+
+HALF_FIXED = [
+    # a fix was clicked on one of two places: the other one is still a finding
+    'device = ⟦NPU110:"cuda"⟧ if torch.npu.is_available() else "cpu"',
+    'device = "npu" if ⟦NPU101:torch.cuda.is_available⟧() else "cpu"',
+    "ok = torch.npu.is_available() and ⟦NPU101:torch.cuda.is_bf16_supported⟧()",
+    "if torch.npu.is_available():\n    ⟦NPU101:torch.cuda.manual_seed⟧(0)",
+    "def pick():\n    if torch.npu.is_available():\n"
+    '        device = ⟦NPU110:"cuda"⟧\n        return device',
+    "if torch.npu.is_available():\n    torch.npu.manual_seed(0)\n"
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    ⟦NPU101:torch.cuda.empty_cache⟧()",
+    "torch.npu.synchronize()\nrun()\n⟦NPU101:torch.cuda.synchronize⟧()",
+]
+
+
+@pytest.mark.parametrize("snippet", HALF_FIXED)
+def test_half_fixed_code_is_not_taken_for_ported(snippet: str) -> None:
+    check("import torch\n" + snippet)

@@ -19,6 +19,7 @@ _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu",
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
+_HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
 _LIBRARY_TEST = re.compile(r"(?!\w*(?:cuda|gpu|device))\w+_available(?:\(\))?\Z")
 DEVICE_TYPES = frozenset(
@@ -49,10 +50,12 @@ class Guards:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
         return self._mentions_npu and any(_NPU.search(self._source(node)) for node in nodes)
 
-    def only_elsewhere(self, node: ast.AST) -> bool:
-        """Whether an expression weighs the NPU too, or asks for a ROCm build, which is no NPU."""
-        if isinstance(node, ast.BoolOp) and self._mentions_others:
-            return "version.hip" in self._source(node) or self.mentions_npu(node)
+    def names_npu(self, node: ast.AST) -> bool:
+        """Whether a comparison, a list or `or` has the NPU beside CUDA already."""
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
+        if isinstance(node, ast.Match):
+            return self.mentions_npu(*(case.pattern for case in node.cases))
         return self.mentions_npu(node)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -74,21 +77,30 @@ class Guards:
         ]
         if not exits:
             return body
-        return [
+        before = [
             statement
             for statement in body[: exits[0]]
             if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES))
         ]
+        return [*before, body[exits[0]]]
 
     def _is_npu_test(self, node: ast.If) -> bool:
         return self.mentions_npu(node.test) and not _NEGATION.search(self._source(node.test))
+
+    def _is_helper_test(self, statement: ast.stmt) -> bool:
+        """An `if` that asks for the NPU in words no fix of ours writes, so not half-fixed code."""
+        return (
+            isinstance(statement, ast.If)
+            and self._is_npu_test(statement)
+            and _HELPER.search(self._source(statement.test)) is not None
+        )
 
     def _has_twin(self, statement: ast.stmt, body: list[ast.stmt]) -> bool:
         """Whether another statement of the block does the same for the NPU."""
         if isinstance(statement, ast.If):
             if not _CUDA.search(self._source(statement.test)) or self.mentions_npu(statement.test):
                 return False
-            return any(isinstance(other, ast.If) and self._is_npu_test(other) for other in body)
+            return any(self._is_helper_test(other) for other in body)
         if isinstance(statement, ast.Assign):
             twin = self._source(statement.targets[0]).replace("cuda", "npu")
             return any(
@@ -102,7 +114,7 @@ class Guards:
         if called is None:
             return False
         twin = f"torch.npu.{called.group(1)}("
-        return any(twin in self._source(other) for other in body)
+        return any(self._is_helper_test(o) and twin in self._source(o) for o in body)
 
     def operands(self, node: ast.BoolOp) -> list[ast.expr]:
         """The operands worth looking at.
@@ -110,19 +122,49 @@ class Guards:
         `is_fast_path_available and "cuda" in x.device.type`: without the library, which is for
         CUDA, the second question is never asked.
         """
-        if isinstance(node.op, ast.And):
-            for index, operand in enumerate(node.values):
-                if _LIBRARY_TEST.match(self._source(operand)):
-                    return node.values[: index + 1]
+        if isinstance(node.op, ast.Or):
+            return [] if self.mentions_npu(node) else node.values
+        texts = [self._source(operand) for operand in node.values]
+        if any(
+            self.mentions_npu(o) and _NEGATION.search(t)
+            for o, t in zip(node.values, texts, strict=True)
+        ):
+            return []
+        if "version.hip" in self._source(node):
+            return []  # a ROCm build is no NPU
+        for index, text in enumerate(texts):
+            if _LIBRARY_TEST.match(text) and not self.mentions_npu(node.values[index]):
+                return node.values[: index + 1]
         return node.values
 
     def arms(self, node: ast.If) -> Iterable[ast.AST]:
-        """The parts of an `if` chain that are worth looking at."""
+        """The parts of an `if` chain that are worth looking at.
+
+        If one arm asks for the NPU, that arm runs there and the others do not.
+        """
         if self.mentions_npu(*_tests(node)):
-            return ()
+            if not self.mentions_npu(node.test):
+                return node.orelse  # the arm for the NPU comes later in the chain
+            text = self._source(node.test)
+            if _NEGATION.search(text):
+                return self.statements(node.orelse)
+            return () if _CUDA.search(text) else self.statements(node.body)
         if self._never_on_npu(node.test):
             return (node.test, *self.statements(node.orelse))
         return (node.test, *self.statements(node.body), *self.statements(node.orelse))
+
+    def choices(self, node: ast.IfExp) -> list[ast.expr]:
+        """The parts of a conditional expression that are worth looking at, as in an `if`."""
+        if self.mentions_npu(node.test):
+            text = self._source(node.test)
+            if _NEGATION.search(text):
+                return [node.orelse]
+            return [] if _CUDA.search(text) else [node.body]
+        if self.mentions_npu(node.orelse):
+            return [node.orelse]
+        if self.mentions_npu(node.body) and not _CUDA.search(self._source(node.test)):
+            return []  # decided by something else than the device
+        return [node.test, node.body, node.orelse]
 
     def handlers(self, node: ast.Try) -> Iterable[ast.AST]:
         """The parts of a `try` statement that are worth looking at."""

@@ -58,7 +58,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
     while pending:
         node, scope = pending.pop()
         kind = type(node)
-        if kind in _CHOICES and any(map(context.guards.only_elsewhere, _alternatives(node))):
+        if kind in _LISTS and context.guards.names_npu(node):
             continue
         for check in checks.get(kind, ()):
             check(node, scope, context)
@@ -76,14 +76,8 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
                 pending.append((value, scope))
 
 
-_CHOICES = frozenset({ast.IfExp, ast.BoolOp, ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
-"""Where several devices are weighed: left alone if the NPU is one of them."""
-
-
-def _alternatives(node: ast.AST) -> list[ast.AST]:
-    if isinstance(node, ast.Match):
-        return [case.pattern for case in node.cases]
-    return [node]
+_LISTS = frozenset({ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
+"""Where several devices stand beside each other: left alone if the NPU is one of them."""
 
 
 Children = Iterable[tuple[ast.AST, Scope]]
@@ -151,6 +145,11 @@ def _block(node: ast.AST, scope: Scope, context: Context) -> Children:
 def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.BoolOp)
     return _with_scope(context.guards.operands(node), scope)
+
+
+def _conditional(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.IfExp)
+    return _with_scope(context.guards.choices(node), scope)
 
 
 def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -243,6 +242,7 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] 
     ast.With: _block,
     ast.AsyncWith: _block,
     ast.BoolOp: _boolean,
+    ast.IfExp: _conditional,
     ast.Dict: _dict,
     ast.Attribute: _attribute,
     ast.Call: _call,

@@ -16,6 +16,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
+from npulens.checks.guards import Guards
 from npulens.checks.methods import ACCELERATOR
 from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
 from npulens.checks.titles import use
@@ -117,67 +118,71 @@ def last_identifier(node: ast.expr) -> str | None:
     return None
 
 
-def literals(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def literals(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     """The strings that an expression may become and that are, or start with, the word."""
     reader = _LITERALS.get(type(node))
     if reader is not None:
-        yield from reader(node, word)
+        yield from reader(node, word, guards)
 
 
-def _constant(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _constant(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     if _matches(word.literal, node):
         yield node
 
 
-def _joined(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _joined(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     assert isinstance(node, ast.JoinedStr)
     pattern = word.literal if len(node.values) == 1 else word.open_end
     if node.values and _matches(pattern, node.values[0]):
         yield node
 
 
-def _binary(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _binary(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     assert isinstance(node, ast.BinOp)
     if isinstance(node.op, ast.Mod):
-        yield from literals(node.left, word)
+        yield from literals(node.left, word, guards)
     elif isinstance(node.left, ast.BinOp):
-        yield from _binary(node.left, word)
+        yield from _binary(node.left, word, guards)
     elif _matches(word.open_end, node.left):
         yield node.left
 
 
-def _alternatives(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _alternatives(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     assert isinstance(node, ast.IfExp | ast.BoolOp)
-    for value in node.values if isinstance(node, ast.BoolOp) else (node.body, node.orelse):
-        yield from literals(value, word)
+    if isinstance(node, ast.BoolOp):
+        values = guards.operands(node)
+    else:
+        values = [value for value in guards.choices(node) if value is not node.test]
+    for value in values:
+        yield from literals(value, word, guards)
 
 
-def _call(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _call(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     """`"cuda:{}".format(rank)`, and what declares a default or the choices of an option."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        yield from literals(node.func.value, word)
+        yield from literals(node.func.value, word, guards)
     elif last_identifier(node.func) in _DECLARATIONS:
         defaults = [k.value for k in node.keywords if k.arg in ("default", "default_factory")]
         for value in [*node.args[:1], *defaults]:
-            yield from literals(value, word)
+            yield from literals(value, word, guards)
 
 
-def _lambda(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _lambda(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     assert isinstance(node, ast.Lambda)
-    yield from literals(node.body, word)
+    yield from literals(node.body, word, guards)
 
 
-def _elements(node: ast.expr, word: Word) -> Iterator[ast.expr]:
+def _elements(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     """A list of devices, unless the one of the NPU is among them, or all are NVIDIA's and alike."""
     assert isinstance(node, ast.List | ast.Tuple | ast.Set)
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
     if word.new not in values and values not in ({"cuda", "rocm"}, {"cuda", "hip"}):
         for element in node.elts:
-            yield from literals(element, word)
+            yield from literals(element, word, guards)
 
 
-_LITERALS: dict[type[ast.expr], Callable[[ast.expr, Word], Iterator[ast.expr]]] = {
+_LITERALS: dict[type[ast.expr], Callable[[ast.expr, Word, Guards], Iterator[ast.expr]]] = {
     ast.Constant: _constant,
     ast.JoinedStr: _joined,
     ast.BinOp: _binary,
@@ -205,7 +210,7 @@ def report_composed(
     """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
     if not isinstance(node, ast.JoinedStr | ast.BinOp | ast.Call) or context.facts.shimmed:
         return
-    if any(literals(node, word)) or context.guards.mentions_npu(node):
+    if any(literals(node, word, context.guards)) or context.guards.mentions_npu(node):
         return
     names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
     if any(word.identifier.search(name) for name in names):
@@ -233,7 +238,9 @@ def report_compared(
     # With the device renamed throughout, the comparison decides as it did.
     finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=not in_pattern)
     for node in nodes:
-        for literal in [node] if _matches(word.open_end, node) else literals(node, word):
+        for literal in (
+            [node] if _matches(word.open_end, node) else literals(node, word, context.guards)
+        ):
             _report(literal, finding, scope, context)
 
 
@@ -245,13 +252,13 @@ def report_all(
     context: Context,
 ) -> None:
     """Every string of an expression that is the word, unless the expression weighs the NPU too."""
-    if (parameter is None and context.facts.shimmed) or context.guards.mentions_npu(node):
+    if parameter is None and context.facts.shimmed:
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
     if rule is None:
         return
     note = parameter.note if parameter is not None else None
-    for literal in literals(node, word):
+    for literal in literals(node, word, context.guards):
         _report(literal, _Finding(word, rule, Applicability.SAFE, note), scope, context)
 
 
