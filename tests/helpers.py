@@ -88,6 +88,8 @@ def check(snippet: str, style: MigrationStyle = NPU, torch: tuple[int, int] = (2
     source, expected = unmarked(snippet)
     found = marks(source, style, torch)
     assert marked(source, found) == marked(source, expected)
+    kept = findings(source, style, torch, StatementCache())
+    assert kept == findings(source, style, torch), "with a cache the answer is another"
     return source
 
 

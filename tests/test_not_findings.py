@@ -519,3 +519,15 @@ HALF_FIXED = [
 @pytest.mark.parametrize("snippet", HALF_FIXED)
 def test_half_fixed_code_is_not_taken_for_ported(snippet: str) -> None:
     check("import torch\n" + snippet)
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "import torch\nif torch.cuda.is_available():\n    torch.cuda.empty_cache()\n"
+        "if is_npu_available():\n    torch.npu.empty_cache()\n",
+        "import torch\nhas_cuda_now = torch.cuda.is_available()\nhas_npu_now = npu_is_there()\n",
+    ],
+)
+def test_statements_of_a_module_are_read_together(snippet: str) -> None:
+    check(snippet)

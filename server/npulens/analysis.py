@@ -45,10 +45,10 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
-    if cache is None:
+    pieces = None if cache is None else _reused_pieces(document.text, catalogue, cache)
+    if pieces is None or any(piece.weighs_npu for piece in pieces):
+        # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
-    else:
-        pieces = _reused_pieces(document.text, catalogue, cache)
     facts = module_facts(pieces, target, catalogue.triggers)
     if cache is not None:
         state = (target, facts, module_signature(pieces))
@@ -95,7 +95,8 @@ def _findings(
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
     context = Context(piece.parsed.text, catalogue, target, facts, module)
-    body = list(worth_visiting(piece, facts.aliases, context.lines))
+    reached = context.guards.statements(piece.parsed.body)
+    body = list(worth_visiting(reached, piece, facts.aliases, context.lines))
     try:
         visit(body, module, checks(bool(module.stars())), context)
     except RecursionError:

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-_NPU = re.compile(
+NPU_WORD = re.compile(
     r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b|[\"']accelerator[\"']"
 )
 _OTHER_DEVICE = re.compile(
@@ -48,10 +48,10 @@ class Guards:
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
-        return self._mentions_npu and any(_NPU.search(self._source(node)) for node in nodes)
+        return self._mentions_npu and any(NPU_WORD.search(self._source(node)) for node in nodes)
 
     def names_npu(self, node: ast.AST) -> bool:
-        """Whether a comparison, a list or `or` has the NPU beside CUDA already."""
+        """Whether a comparison, a list or a `match` has the NPU beside CUDA already."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
         if isinstance(node, ast.Match):

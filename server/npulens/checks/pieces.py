@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, MigrationStyle, Target
 from npulens.checks.context import ModuleFacts
+from npulens.checks.guards import NPU_WORD
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
@@ -34,6 +35,8 @@ class Piece:
         binds_torch_npu: It binds the name `torch_npu`.
         shimmed: It imports `transfer_to_npu`.
         asks_for_npu: It defines a function that says whether an NPU is available.
+        weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
+            of the module have to be read with.
         device_names: Names handed to something that takes a device; `None` until asked for.
         methods: Names of the methods of its classes.
         findings: What was found in it, in offsets from its start, in one state of the module;
@@ -50,6 +53,7 @@ class Piece:
     shimmed: bool
     asks_for_npu: bool
     methods: frozenset[str]
+    weighs_npu: bool
     device_names: frozenset[str] | None = None
     findings: list[Finding] | None = None
 
@@ -74,7 +78,27 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         has_plugin and "transfer_to_npu" in text,
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
+        _weighs_npu(parsed),
     )
+
+
+def _weighs_npu(parsed: ParsedText) -> bool:
+    if NPU_WORD.search(parsed.text) is None:
+        return False
+    lines = LineMap(parsed.text)
+    asked = [
+        node.test if isinstance(node, ast.If) else node.targets[0]
+        for node in parsed.body
+        if isinstance(node, ast.If | ast.Assign)
+    ]
+    places = (
+        (
+            lines.offset(node.lineno, node.col_offset),
+            lines.offset(node.end_lineno or 0, node.end_col_offset or 0),
+        )
+        for node in asked
+    )
+    return any(NPU_WORD.search(parsed.text, *place) is not None for place in places)
 
 
 def _words(values: Iterable[object]) -> Iterator[str]:
@@ -142,13 +166,15 @@ def module_signature(pieces: Sequence[Piece]) -> object:
     )
 
 
-def worth_visiting(piece: Piece, aliases: frozenset[str], lines: LineMap) -> Iterator[ast.stmt]:
-    """The statements of a piece whose text holds a word that a rule could be about."""
+def worth_visiting(
+    body: Iterable[ast.stmt], piece: Piece, aliases: frozenset[str], lines: LineMap
+) -> Iterator[ast.stmt]:
+    """Those statements of a piece whose text holds a word that a rule could be about."""
     text, starts = piece.parsed.text, lines.starts
     words = [*piece.triggers, *(alias for alias in aliases if alias in text)]
     if not words:
         return
-    for node in piece.parsed.body:
+    for node in body:
         decorators = getattr(node, "decorator_list", None)
         first = decorators[0].lineno if decorators else node.lineno
         last = node.end_lineno or node.lineno

@@ -52,9 +52,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
     Walks with a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
     sees_names = bool(context.module.stars())
-    pending: list[tuple[ast.AST, Scope]] = [
-        (node, scope) for node in context.guards.statements(body)
-    ]
+    pending: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
     while pending:
         node, scope = pending.pop()
         kind = type(node)

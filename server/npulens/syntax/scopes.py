@@ -74,10 +74,10 @@ class ModuleScope(Scope):
             end = bisect_right(bound, self.current, key=lambda pair: pair[0])
         found: list[Held] = []
         for index, bindings in reversed(bound[max(end - MAX_VALUES, 0) : end]):
-            live = _live(bindings, place if index == self.current else None)
+            live, is_certain = _live(bindings, place if index == self.current else None)
             scope = self if index == self.current else ModuleScope(self.module, index)
             found += [Held(binding, scope) for binding in live]
-            if live and _is_certain(live):
+            if is_certain:
                 break
         if not found and place is not None:
             return self.bound(name, None)
@@ -115,7 +115,7 @@ class FunctionScope(Scope):
         bindings = self.names.get(name)
         if not bindings:
             return None
-        return [Held(binding, self) for binding in _live(bindings, place) or bindings]
+        return [Held(binding, self) for binding in _live(bindings, place)[0] or bindings]
 
     @property
     def receiver(self) -> str | None:
@@ -151,7 +151,7 @@ class ClassScope(Scope):
         if self._names is None:
             self._names = bindings_of(self.node.body, self.walrus_lines).names
         bindings = self._names.get(name, [])
-        return [Held(binding, self) for binding in _live(bindings, place)] or None
+        return [Held(binding, self) for binding in _live(bindings, place)[0]] or None
 
     def function_parent(self) -> Scope | None:
         return self.parent
@@ -172,8 +172,11 @@ class ComprehensionScope(Scope):
         return self
 
 
-def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
-    """The bindings that may hold at a place: back from it, up to one that is always passed."""
+def _live(bindings: list[Binding], place: Place | None) -> tuple[list[Binding], bool]:
+    """The bindings that may hold at a place: back from it, up to one that is always passed.
+
+    Whether there is such a one, so that nothing before them can hold, comes with them.
+    """
     live: list[Binding] = []
     end = len(bindings)
     if place is not None:
@@ -183,15 +186,10 @@ def _live(bindings: list[Binding], place: Place | None) -> list[Binding]:
         live.append(binding)
         first, last = binding.block
         if first == (0, 0) or (place is not None and first <= place <= last):
-            break
+            return live, True
         if len(live) >= MAX_VALUES:
-            break
-    return live
-
-
-def _is_certain(live: list[Binding]) -> bool:
-    """Whether the earliest live binding is always passed, so nothing before it can hold."""
-    return live[-1].block[0] == (0, 0) or len(live) >= MAX_VALUES
+            return live, True
+    return live, False
 
 
 def lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
