@@ -8,20 +8,37 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
+from npulens.checks.cuda_only import (
+    asks_about_kernels,
+    is_cuda_matter,
+    leaves_out_body,
+    library_test,
+    lives_elsewhere,
+)
+
 NPU_WORD = re.compile(
-    r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.accelerator\b|[\"']accelerator[\"']"
+    r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
 )
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
 )
-_NPU_HINTS = ("npu", "NPU", "Npu", "hccl", "scend", "ASCEND", "accelerator")
+_NPU_HINTS = (
+    "npu",
+    "NPU",
+    "Npu",
+    "hccl",
+    "scend",
+    "ASCEND",
+    "accelerator",
+    "torch.Stream",
+    "torch.Event",
+)
 _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "neuron")
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
 _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
-_LIBRARY_TEST = re.compile(r"(?!\w*(?:cuda|gpu|device))\w+_available(?:\(\))?\Z")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
@@ -44,6 +61,7 @@ class Guards:
         self._source = source
         # Plain searches first: these expressions are slow on long texts.
         self._mentions_npu = any(word in text for word in _NPU_HINTS)
+        self._mentions_builds = "version.hip" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
@@ -51,7 +69,9 @@ class Guards:
         return self._mentions_npu and any(NPU_WORD.search(self._source(node)) for node in nodes)
 
     def names_npu(self, node: ast.AST) -> bool:
-        """Whether a comparison, a list or a `match` has the NPU beside CUDA already."""
+        """Whether a comparison, a list, a union or a `match` has the NPU beside CUDA already."""
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.BitOr):
+            return False
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
         if isinstance(node, ast.Match):
@@ -64,6 +84,8 @@ class Guards:
         `if is_npu_available(): return ...` takes the NPU away from everything behind it, and from
         a CUDA arm of the same kind before it.
         """
+        if self._mentions_builds and any("version.hip" in self._source(s) for s in body):
+            body = [s for s in body if "version.cuda" not in self._source(s)]
         if not self._mentions_npu or not self.mentions_npu(*body):
             return body
         body = [statement for statement in body if not self._has_twin(statement, body)]
@@ -102,7 +124,10 @@ class Guards:
                 return False
             return any(self._is_helper_test(other) for other in body)
         if isinstance(statement, ast.Assign):
-            twin = self._source(statement.targets[0]).replace("cuda", "npu")
+            target = self._source(statement.targets[0])
+            twin = target.replace("cuda", "npu")
+            if any(self._decides_again(other, target) for other in body):
+                return True
             return any(
                 isinstance(other, ast.Assign) and self._source(other.targets[0]) == twin
                 for other in body
@@ -116,25 +141,32 @@ class Guards:
         twin = f"torch.npu.{called.group(1)}("
         return any(self._is_helper_test(o) and twin in self._source(o) for o in body)
 
-    def operands(self, node: ast.BoolOp) -> list[ast.expr]:
-        """The operands worth looking at.
+    def _decides_again(self, statement: ast.stmt, target: str) -> bool:
+        """Whether an `if` puts another device into a name where there is an NPU."""
+        return (
+            isinstance(statement, ast.If)
+            and self.mentions_npu(statement.test, *statement.body)
+            and any(
+                isinstance(s, ast.Assign) and self._source(s.targets[0]) == target
+                for s in statement.body
+            )
+        )
 
-        `is_fast_path_available and "cuda" in x.device.type`: without the library, which is for
-        CUDA, the second question is never asked.
-        """
-        if isinstance(node.op, ast.Or):
-            return [] if self.mentions_npu(node) else node.values
+    def operands(self, node: ast.BoolOp) -> list[ast.expr]:
+        """The operands worth looking at."""
+        if isinstance(node.op, ast.Or) and self.mentions_npu(node):
+            return []
         texts = [self._source(operand) for operand in node.values]
         if any(
             self.mentions_npu(o) and _NEGATION.search(t)
             for o, t in zip(node.values, texts, strict=True)
         ):
             return []
-        if "version.hip" in self._source(node):
-            return []  # a ROCm build is no NPU
-        for index, text in enumerate(texts):
-            if _LIBRARY_TEST.match(text) and not self.mentions_npu(node.values[index]):
-                return node.values[: index + 1]
+        if asks_about_kernels(node, texts) or any(lives_elsewhere(text) for text in texts):
+            return []
+        library = library_test(node, texts)
+        if library is not None and not self.mentions_npu(node.values[library]):
+            return node.values[: library + 1]
         return node.values
 
     def arms(self, node: ast.If) -> Iterable[ast.AST]:
@@ -149,6 +181,11 @@ class Guards:
             if _NEGATION.search(text):
                 return self.statements(node.orelse)
             return () if _CUDA.search(text) else self.statements(node.body)
+        test = self._source(node.test)
+        if leaves_out_body(test):
+            return self.statements(node.orelse)
+        if _CUDA.search(test) and is_cuda_matter(node, test, self._text(node.body)):
+            return self.statements(node.orelse)
         if self._never_on_npu(node.test):
             return (node.test, *self.statements(node.orelse))
         return (node.test, *self.statements(node.body), *self.statements(node.orelse))
@@ -164,6 +201,8 @@ class Guards:
             return [node.orelse]
         if self.mentions_npu(node.body) and not _CUDA.search(self._source(node.test)):
             return []  # decided by something else than the device
+        if "xla" in self._source(node.test):
+            return [node.orelse]
         return [node.test, node.body, node.orelse]
 
     def handlers(self, node: ast.Try) -> Iterable[ast.AST]:
@@ -174,6 +213,9 @@ class Guards:
         if imports and self.mentions_npu(*imports):
             return (*body, *rest)
         return (*body, *node.handlers, *rest)
+
+    def _text(self, body: list[ast.stmt]) -> str:
+        return "\n".join(self._source(statement) for statement in body)
 
     def is_device_table(self, node: ast.Dict) -> bool:
         """A table from device types to what to do there, which holds a CUDA row by right."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npulens.checks.context import Context
+from npulens.checks.cuda_only import is_about_cuda, lives_elsewhere
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name
@@ -74,7 +75,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
                 pending.append((value, scope))
 
 
-_LISTS = frozenset({ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
+_LISTS = frozenset({ast.BinOp, ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
 """Where several devices stand beside each other: left alone if the NPU is one of them."""
 
 
@@ -91,6 +92,8 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
         return  # this file has the same question for the NPU
     if _LIBRARY_PROBE.match(node.name):
         return  # whether some library works: one for CUDA rightly does not on the NPU
+    if is_about_cuda(node.name):
+        return
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
@@ -105,6 +108,8 @@ def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.ClassDef)
+    if lives_elsewhere(node.name):
+        return
     inner = ClassScope(node, scope.function_parent() or scope)
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)
     yield from _with_scope(context.guards.statements(node.body), inner)

@@ -1,0 +1,86 @@
+"""Code that asks for CUDA for CUDA's own sake is right as it is; code that looks like it is not."""
+
+import pytest
+
+from helpers import check
+
+CUDA_ONLY = [
+    # kernels that may be missing, with another way
+    "ops = load()\ndef f(x):\n    if ops is not None and x.is_cuda:\n        return ops.run(x)\n"
+    "    return g(x)",
+    "def f(self, x):\n    if self._norm_cuda_obj is not None and x.is_cuda:\n"
+    "        return 1\n    return 2",
+    "def f(x):\n    if x.is_cuda:\n        return roll_cuda(x)\n    return roll(x)",
+    "def f(x):\n    if x.device.type == 'cuda':\n        return scan_kernel(x)\n    return scan(x)",
+    "def f(a, b):\n    if a.device.type != 'cuda' or b.device.type != 'cuda':\n"
+    "        raise ValueError('The CUDA kernel wants CUDA tensors.')\n    return run(a, b)",
+    "def f(self):\n    if not is_fast_path_available or 'cuda' not in self.w.device.type:\n"
+    "        raise ValueError('no fast kernels')",
+    "if not torch.cuda.is_available():\n    raise ValueError('xformers runs on CUDA only')",
+    # architectures
+    "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
+    "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
+    "        return a(x)\n    return b(x)",
+    "if torch.cuda.is_available():\n    major, _ = torch.cuda.get_device_capability()\n"
+    "    if major < 8:\n        raise ValueError('too old')",
+    "ok = torch.cuda.is_available() and not check_cuda_fp8_capability()",
+    "def get_cuda_capability():\n    return torch.cuda.get_device_capability()",
+    "def require_torch_cuda(test):\n    return skip_unless(torch.cuda.is_available(), test)",
+    # ways around CUDA attention kernels, CUDA graphs
+    "def f(q, k, mask):\n    if q.device.type == 'cuda' and mask is not None:\n"
+    "        q = q.contiguous()\n        k = k.contiguous()\n    return attend(q, k, mask)",
+    "if torch.cuda.is_available() and compiled:\n    torch._inductor.cudagraph_mark_step_begin()",
+    # ROCm, places without an NPU, libraries of old
+    "if torch.version.hip is not None and torch.cuda.device_count() > 1:\n    pass",
+    "if n:\n    ROCM = torch.version.hip is not None\n    CUDA = torch.version.cuda is not None",
+    "if in_colab and not torch.cuda.is_available():\n    pass",
+    "if is_sagemaker_enabled():\n    device = torch.device('cuda', rank)",
+    "class SageMakerArguments:\n    def device(self):\n"
+    "        return torch.device('cuda', self.rank)",
+    "if parse(version('bitsandbytes')) < parse('0.43'):\n"
+    "    if not torch.cuda.is_available():\n        raise ImportError('too old')",
+    # device-neutral names beside them
+    "class A:\n    stream: torch.cuda.Stream | torch.Stream | None = None",
+    "s = torch.Stream() if new else torch.cuda.Stream()",
+    "kind = 'cuda'\nif accelerator_is_there():\n"
+    "    kind = torch.accelerator.current_accelerator().type",
+]
+
+
+@pytest.mark.parametrize("snippet", CUDA_ONLY)
+def test_cuda_only_code_is_left_alone(snippet: str) -> None:
+    check("import torch\n" + snippet)
+
+
+LOOK_ALIKES = [
+    # moving is not a kernel
+    "def f(x):\n    if not x.⟦NPU106:is_cuda⟧:\n        x = to_cuda(x)\n    return x",
+    "def f(x):\n    if x.⟦NPU106:is_cuda⟧:\n        ⟦NPU101:torch.cuda.synchronize⟧()",
+    # an object that may be missing, but no kernel
+    "if args is not None and ⟦NPU101:torch.cuda.is_available⟧():\n    args.n = 1",
+    "if model is not None and x.⟦NPU106:is_cuda⟧:\n    model.train()",
+    # torch is no CUDA library
+    "if is_torch_available() and ⟦NPU101:torch.cuda.is_available⟧():\n    pass",
+    # a training script that refuses to run
+    "if not ⟦NPU101:torch.cuda.is_available⟧():\n    raise RuntimeError('a GPU is needed')",
+    "assert ⟦NPU101:torch.cuda.is_available⟧(), 'no GPU'",
+    # the architecture, with nothing in front
+    "major = ⟦NPU102:torch.cuda.get_device_capability⟧()[0]",
+    # a guard whose body does other things too
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n"
+    "    big = ⟦NPU102:torch.cuda.get_device_capability⟧()[0] >= 8\n"
+    "    ⟦NPU101:torch.cuda.set_device⟧(0)",
+    # other copies than contiguous ones
+    "def f(q):\n    if q.device.type == ⟦NPU111:'cuda'⟧:\n        q = q.half()\n    return q",
+    # helpers that merely have the word in their names
+    "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
+    "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",
+    # a second value that has nothing to do with the NPU
+    "kind = ⟦NPU110:'cuda'⟧\nif small:\n    kind = 'cpu'\nx.to(kind)",
+    "s: ⟦NPU101:torch.cuda.Stream⟧ | None = None",
+]
+
+
+@pytest.mark.parametrize("snippet", LOOK_ALIKES)
+def test_look_alikes_are_found(snippet: str) -> None:
+    check("import torch\n" + snippet)
