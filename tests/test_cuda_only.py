@@ -39,6 +39,18 @@ CUDA_ONLY = [
     "        return torch.device('cuda', self.rank)",
     "if parse(version('bitsandbytes')) < parse('0.43'):\n"
     "    if not torch.cuda.is_available():\n        raise ImportError('too old')",
+    "def check(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "    if not torch.cuda.is_available():\n        raise RuntimeError('a GPU is needed')\n"
+    "    major = torch.cuda.get_device_capability()[0]",
+    "def cuda_kernels_forward(x):\n    with torch.cuda.device(x.device):\n        return scan(x)",
+    "def require_torch_multi_gpu(test):\n    return skip(torch.cuda.device_count() > 1)(test)",
+    "def use_xformers(x):\n    x = torch.randn(2, device='cuda')",
+    # the NPU is seeded too, in another block
+    "def seed_all(seed):\n    if torch_there():\n        torch.cuda.manual_seed_all(seed)\n"
+    "    if is_npu_available():\n        torch.npu.manual_seed_all(seed)",
+    # methods with arguments that no tensor takes
+    "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
+    "backend.cuda(1, 2, 3)",
     # device-neutral names beside them
     "class A:\n    stream: torch.cuda.Stream | torch.Stream | None = None",
     "s = torch.Stream() if new else torch.cuda.Stream()",
@@ -72,6 +84,18 @@ LOOK_ALIKES = [
     "    ⟦NPU101:torch.cuda.set_device⟧(0)",
     # other copies than contiguous ones
     "def f(q):\n    if q.device.type == ⟦NPU111:'cuda'⟧:\n        q = q.half()\n    return q",
+    "def check(self):\n    if not is_torch_available():\n        raise ImportError('torch')\n"
+    "    if not ⟦NPU101:torch.cuda.is_available⟧():\n        raise RuntimeError('no GPU')",
+    "def run(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "    ⟦NPU101:torch.cuda.synchronize⟧()",
+    "class A:\n    hip = torch.version.hip\n    def f(self):\n        ⟦NPU101:torch.cuda.init⟧()\n"
+    "        return ⟦NPU112:torch.version.cuda⟧",
+    "def check(self):\n    if not is_bnb_available():\n        raise ImportError('bnb')\n"
+    "    if not (⟦NPU101:torch.cuda.is_available⟧() or torch.xpu.is_available()):\n"
+    "        raise RuntimeError('no device')",
+    "x.⟦NPU105:cuda⟧(device=0, non_blocking=True)",
+    "def seed_all(seed):\n    if torch_there():\n        ⟦NPU101:torch.cuda.seed_all⟧()\n"
+    "    if is_npu_available():\n        torch.npu.empty_cache()",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

@@ -5,14 +5,20 @@ A fix would do harm here: with `x.is_npu` for `x.is_cuda` an NPU tensor reaches 
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+Source = Callable[[ast.AST], str]
+"""Gives the text of a node."""
 
 _ELSEWHERE = re.compile(r"sagemaker|colab", re.IGNORECASE)
 _ABOUT_CUDA = re.compile(
-    r"cuda\w*(?:capab|compat|_backend)|require\w*_(?:cuda|torch_gpu)|check_(?!is_)\w+_cuda",
+    r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers",
     re.IGNORECASE,
 )
 _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support|compat\w*)\(")
+_LIBRARY_MISSING = re.compile(r"not _?is_(?!torch|accelerate|dist|tf|flax)\w+_available\(")
+_CUDA_QUESTION = re.compile(r"torch\.cuda\.(?:is_available|get_device_capability)\(")
+_OTHER_QUESTION = re.compile(r"\b(?:torch\.(?:xpu|mps)|is_torch_xpu)")
 _OLD_LIBRARY = re.compile(r"\bversion\([\"'][\w-]+[\"']\)\)?\s*<")
 _ROCM = re.compile(r"version\.hip|\brocm|_rocm|ROCM")
 _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is not None\Z")
@@ -92,6 +98,24 @@ def leaves_out_body(test: str) -> bool:
     return (
         lives_elsewhere(test) or _ROCM.search(test) is not None or bool(_OLD_LIBRARY.search(test))
     )
+
+
+def without_library_questions(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
+    """A block without its questions about CUDA, if it also refuses where some library is missing.
+
+    `if not is_flute_available(): raise ...` beside `if not torch.cuda.is_available(): raise ...`:
+    what is asked for is what that library needs (unless it takes other devices too).
+    """
+    refusals = [s for s in body if isinstance(s, ast.If) and isinstance(s.body[-1], ast.Raise)]
+    if not any(_LIBRARY_MISSING.match(source(s.test)) for s in refusals):
+        return body
+    return [
+        s
+        for s in body
+        if not (s in refusals or isinstance(s, ast.Assign))
+        or not _CUDA_QUESTION.search(source(s))
+        or _OTHER_QUESTION.search(source(s))
+    ]
 
 
 def _asks_only_capability(node: ast.If) -> bool:

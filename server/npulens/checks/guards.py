@@ -6,14 +6,16 @@ table names the NPU, its author has decided what happens there, and the CUDA arm
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from npulens.checks.cuda_only import (
+    Source,
     asks_about_kernels,
     is_cuda_matter,
     leaves_out_body,
     library_test,
     lives_elsewhere,
+    without_library_questions,
 )
 
 NPU_WORD = re.compile(
@@ -39,14 +41,13 @@ _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
 _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
+_NPU_CALL = re.compile(r"torch\.npu\.([\w.]+)\(")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
 ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-Source = Callable[[ast.AST], str]
 
 
 class Guards:
@@ -62,6 +63,8 @@ class Guards:
         # Plain searches first: these expressions are slow on long texts.
         self._mentions_npu = any(word in text for word in _NPU_HINTS)
         self._mentions_builds = "version.hip" in text
+        self._handled: set[ast.stmt] = set()
+        self._mentions_libraries = "_available(" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
@@ -78,14 +81,32 @@ class Guards:
             return self.mentions_npu(*(case.pattern for case in node.cases))
         return self.mentions_npu(node)
 
+    def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Note which calls of a function it makes for the NPU too, in whatever block."""
+        if not self._mentions_npu or not self.mentions_npu(node):
+            return
+        tests = [statement for statement in node.body if self._is_helper_test(statement)]
+        twins = {name for test in tests for name in _NPU_CALL.findall(self._source(test))}
+        for statement in ast.walk(node) if twins else ():
+            if isinstance(statement, ast.Expr):
+                called = _CUDA_CALL.match(self._source(statement))
+                if called is not None and called.group(1) in twins:
+                    self._handled.add(statement)
+
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a block that the NPU reaches without having been asked about.
 
         `if is_npu_available(): return ...` takes the NPU away from everything behind it, and from
         a CUDA arm of the same kind before it.
         """
-        if self._mentions_builds and any("version.hip" in self._source(s) for s in body):
-            body = [s for s in body if "version.cuda" not in self._source(s)]
+        if self._mentions_builds:
+            values = {s: self._source(s) for s in body if isinstance(s, ast.Assign)}
+            if any("version.hip" in value for value in values.values()):
+                body = [s for s in body if "version.cuda" not in values.get(s, "")]
+        if self._handled:
+            body = [s for s in body if s not in self._handled]
+        if self._mentions_libraries:
+            body = without_library_questions(body, self._source)
         if not self._mentions_npu or not self.mentions_npu(*body):
             return body
         body = [statement for statement in body if not self._has_twin(statement, body)]

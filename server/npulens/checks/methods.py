@@ -29,7 +29,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         entry = context.catalogue.methods.get(node.func.attr)
-        if entry is not None and entry.called:
+        if entry is not None and entry.called and _fits(node):
             _method(node.func, entry, scope, context, node)
 
 
@@ -43,6 +43,16 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         _method(node, entry, scope, context, None)
     elif any(owner in qualified_names(node.value, scope) for owner in entry.owners):
         _unbound(node, entry, context)
+
+
+_PARAMETERS = frozenset({"device", "non_blocking", "memory_format"})
+"""Of `torch.Tensor.cuda`; that of modules has fewer."""
+
+
+def _fits(call: ast.Call) -> bool:
+    """Whether a call has arguments that a method of tensors or modules takes."""
+    names = [keyword.arg for keyword in call.keywords]
+    return len(call.args) <= 2 and all(n is None or n in _PARAMETERS for n in names)
 
 
 def _is_storage(node: ast.expr) -> bool:

@@ -94,6 +94,7 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
         return  # whether some library works: one for CUDA rightly does not on the NPU
     if is_about_cuda(node.name):
         return
+    context.guards.enter_function(node)
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
