@@ -51,6 +51,9 @@ CUDA_ONLY = [
     # methods with arguments that no tensor takes
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
+    # libraries with several accelerators
+    "class CUDA_Accelerator(Base):\n    def count(self):\n        return torch.cuda.device_count()",
+    "fast = get_accelerator().device_name() == 'cuda'",
     # device-neutral names beside them
     "class A:\n    stream: torch.cuda.Stream | torch.Stream | None = None",
     "s = torch.Stream() if new else torch.cuda.Stream()",
@@ -96,6 +99,9 @@ LOOK_ALIKES = [
     "x.⟦NPU105:cuda⟧(device=0, non_blocking=True)",
     "def seed_all(seed):\n    if torch_there():\n        ⟦NPU101:torch.cuda.seed_all⟧()\n"
     "    if is_npu_available():\n        torch.npu.empty_cache()",
+    "class CUDAPrefetcher:\n    def __init__(self):\n"
+    "        self.stream = ⟦NPU101:torch.cuda.Stream⟧()",
+    "fast = get_device().type == ⟦NPU111:'cuda'⟧",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
 
-_ELSEWHERE = re.compile(r"sagemaker|colab", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"sagemaker|colab|^cuda_?(?:accelerator|platform|backend)", re.IGNORECASE)
 _ABOUT_CUDA = re.compile(
     r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers",
     re.IGNORECASE,
@@ -35,7 +35,10 @@ _REFUSAL_FOR_KERNEL = re.compile(
 
 
 def lives_elsewhere(text: str) -> bool:
-    """Whether a name or a test is about a place that has no NPU: SageMaker, Colab."""
+    """Whether a name or a test is about a place that has no NPU: SageMaker, Colab.
+
+    So is the class that a library with several accelerators has for CUDA: `CUDAAccelerator`.
+    """
     return _ELSEWHERE.search(text) is not None
 
 

@@ -40,6 +40,7 @@ _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
 _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
+_ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
 _NPU_CALL = re.compile(r"torch\.npu\.([\w.]+)\(")
 DEVICE_TYPES = frozenset(
@@ -63,6 +64,7 @@ class Guards:
         # Plain searches first: these expressions are slow on long texts.
         self._mentions_npu = any(word in text for word in _NPU_HINTS)
         self._mentions_builds = "version.hip" in text
+        self._mentions_accelerator = "_accelerator()" in text
         self._handled: set[ast.stmt] = set()
         self._mentions_libraries = "_available(" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
@@ -79,6 +81,9 @@ class Guards:
             return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
         if isinstance(node, ast.Match):
             return self.mentions_npu(*(case.pattern for case in node.cases))
+        if isinstance(node, ast.Compare) and self._mentions_accelerator:
+            # Asked of whatever accelerator there is, so CUDA is singled out on purpose.
+            return _ACCELERATOR.search(self._source(node)) is not None or self.mentions_npu(node)
         return self.mentions_npu(node)
 
     def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
