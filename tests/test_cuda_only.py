@@ -17,6 +17,10 @@ CUDA_ONLY = [
     "def f(self):\n    if not is_fast_path_available or 'cuda' not in self.w.device.type:\n"
     "        raise ValueError('no fast kernels')",
     "if not torch.cuda.is_available():\n    raise ValueError('xformers runs on CUDA only')",
+    "def attend(x):\n    no_cuda = any(t.device.type != 'cuda' for t in x)\n"
+    "    if my_kernel is None or no_cuda:\n        return slow(x)\n    return fast(x)",
+    "if torch.cuda.is_available():\n    assert not torch._C._cuda_isInBadFork()",
+    "def f(x):\n    if x.device.type == 'cuda':\n        raise ValueError('not for CUDA tensors')",
     # architectures
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
     "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
@@ -102,6 +106,9 @@ LOOK_ALIKES = [
     "class CUDAPrefetcher:\n    def __init__(self):\n"
     "        self.stream = ⟦NPU101:torch.cuda.Stream⟧()",
     "fast = get_device().type == ⟦NPU111:'cuda'⟧",
+    "def attend(x):\n    no_cuda = x.device.type != ⟦NPU111:'cuda'⟧\n"
+    "    if no_cuda:\n        return slow(x)\n    return fast(x)",
+    "def f(x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n        raise ValueError('too large')",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

@@ -25,6 +25,8 @@ _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is 
 _LIBRARY_TEST = re.compile(
     r"(?!\w*(?:cuda|gpu|device|torch|accelerate|dist))\w+_available(?:\(\))?\Z"
 )
+_NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
+_NEGATION = re.compile(r"!=|\bnot\b")
 _TENSOR_DEVICE = re.compile(r"\.is_cuda\b|\bdevice\.type\b|\.device\)? [!=]= ")
 _AVAILABLE = re.compile(r"torch\.cuda\.\w+\(")
 _KERNEL_CALL = re.compile(r"\w+_cuda(?:_\w+)?\Z|cuda_\w+\Z|\w*[kK]ernel\w*\Z")
@@ -60,6 +62,15 @@ def asks_about_kernels(node: ast.BoolOp, operands: list[str]) -> bool:
     return any(_CAPABILITY.search(t) or _OPTIONAL_KERNEL.match(t) for t in operands)
 
 
+def kernel_flags(function: ast.AST, source: Source) -> set[str]:
+    """Names that a function asks only beside a missing kernel: `kernel is None or no_cuda`."""
+    names: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.BoolOp) and any(_NO_KERNEL.match(source(v)) for v in node.values):
+            names.update(value.id for value in node.values if isinstance(value, ast.Name))
+    return names
+
+
 def library_test(node: ast.BoolOp, operands: list[str]) -> int | None:
     """Where `and` or `or` asks first whether a library works.
 
@@ -88,11 +99,15 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
         return True
     if "get_device_capability" in body and _asks_only_capability(node):
         return True
+    if "torch._C._cuda_" in body and "torch.cuda" not in body:
+        return True
     refuses = isinstance(node.body[-1], ast.Raise)
     if refuses and _REFUSAL_FOR_KERNEL.search(body):
         return True
     if not _TENSOR_DEVICE.search(test) or _AVAILABLE.search(test):
         return False
+    if refuses and len(node.body) == 1 and not _NEGATION.search(test) and "cuda" in body.lower():
+        return True  # a word on what CUDA tensors cannot do, or on how CUDA is installed
     return all(_is_contiguous(s) for s in node.body) or any(_kernel_calls(node.body))
 
 

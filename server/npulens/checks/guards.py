@@ -12,6 +12,7 @@ from npulens.checks.cuda_only import (
     Source,
     asks_about_kernels,
     is_cuda_matter,
+    kernel_flags,
     leaves_out_body,
     library_test,
     lives_elsewhere,
@@ -64,6 +65,7 @@ class Guards:
         # Plain searches first: these expressions are slow on long texts.
         self._mentions_npu = any(word in text for word in _NPU_HINTS)
         self._mentions_builds = "version.hip" in text
+        self._mentions_kernels = "kernel is None" in text
         self._mentions_accelerator = "_accelerator()" in text
         self._handled: set[ast.stmt] = set()
         self._mentions_libraries = "_available(" in text
@@ -87,7 +89,16 @@ class Guards:
         return self.mentions_npu(node)
 
     def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Note which calls of a function it makes for the NPU too, in whatever block."""
+        """Note the statements of a function to leave out, in whatever block they stand.
+
+        Calls that it makes for the NPU too, and questions that only choose a CUDA kernel.
+        """
+        if self._mentions_kernels and (flags := kernel_flags(node, self._source)):
+            self._handled.update(
+                statement
+                for statement in node.body
+                if isinstance(statement, ast.Assign) and self._source(statement.targets[0]) in flags
+            )
         if not self._mentions_npu or not self.mentions_npu(node):
             return
         tests = [statement for statement in node.body if self._is_helper_test(statement)]
@@ -105,7 +116,9 @@ class Guards:
         a CUDA arm of the same kind before it.
         """
         if self._mentions_builds:
-            values = {s: self._source(s) for s in body if isinstance(s, ast.Assign)}
+            values: dict[ast.stmt, str] = {
+                s: self._source(s) for s in body if isinstance(s, ast.Assign)
+            }
             if any("version.hip" in value for value in values.values()):
                 body = [s for s in body if "version.cuda" not in values.get(s, "")]
         if self._handled:
