@@ -52,6 +52,10 @@ CUDA_ONLY = [
     # the NPU is seeded too, in another block
     "def seed_all(seed):\n    if torch_there():\n        torch.cuda.manual_seed_all(seed)\n"
     "    if is_npu_available():\n        torch.npu.manual_seed_all(seed)",
+    "if kind == 'cuda':\n    assert torch.cuda.is_available()\n"
+    "if kind == 'npu':\n    assert torch.npu.is_available()",
+    "def f(device):\n    if device == 'cuda':\n        return is_bf16_gpu_available()\n"
+    "    return try_it(device)",
     # methods with arguments that no tensor takes
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
@@ -109,6 +113,8 @@ LOOK_ALIKES = [
     "def attend(x):\n    no_cuda = x.device.type != ⟦NPU111:'cuda'⟧\n"
     "    if no_cuda:\n        return slow(x)\n    return fast(x)",
     "def f(x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n        raise ValueError('too large')",
+    "if kind == 'npu':\n    torch.npu.synchronize()\n"
+    "if device_type == ⟦NPU111:'cuda'⟧:\n    ⟦NPU101:torch.cuda.empty_cache⟧()",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

@@ -27,9 +27,11 @@ _LIBRARY_TEST = re.compile(
 )
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
 _NEGATION = re.compile(r"!=|\bnot\b")
-_TENSOR_DEVICE = re.compile(r"\.is_cuda\b|\bdevice\.type\b|\.device\)? [!=]= ")
+_TENSOR_DEVICE = re.compile(
+    r"\.is_cuda\b|\bdevice(?:_type)? == |\bdevice\.type\b|\.device\)? [!=]= "
+)
 _AVAILABLE = re.compile(r"torch\.cuda\.\w+\(")
-_KERNEL_CALL = re.compile(r"\w+_cuda(?:_\w+)?\Z|cuda_\w+\Z|\w*[kK]ernel\w*\Z")
+_KERNEL_CALL = re.compile(r"\w+_cuda(?:_\w+)?\Z|cuda_\w+\Z|\w*[kK]ernel\w*\Z|is_\w*gpu_available\Z")
 _PLAIN_CUDA_CALLS = frozenset({"is_cuda", "to_cuda", "move_to_cuda"})
 _REFUSAL_FOR_KERNEL = re.compile(
     r"CUDA kernel|xformers|flash.?att|mamba|triton|nunchaku|tensorrt", re.IGNORECASE

@@ -161,7 +161,10 @@ class Guards:
         if isinstance(statement, ast.If):
             if not _CUDA.search(self._source(statement.test)) or self.mentions_npu(statement.test):
                 return False
-            return any(self._is_helper_test(other) for other in body)
+            if any(self._is_helper_test(other) for other in body):
+                return True
+            twin = self._beginning(statement).replace("cuda", "npu")
+            return any(isinstance(o, ast.If) and self._beginning(o) == twin for o in body)
         if isinstance(statement, ast.Assign):
             target = self._source(statement.targets[0])
             twin = target.replace("cuda", "npu")
@@ -179,6 +182,11 @@ class Guards:
             return False
         twin = f"torch.npu.{called.group(1)}("
         return any(self._is_helper_test(o) and twin in self._source(o) for o in body)
+
+    def _beginning(self, statement: ast.If) -> str:
+        """The test, and the first statement up to its first bracket."""
+        first = self._source(statement.body[0]).partition("(")[0]
+        return f"{self._source(statement.test)}: {first}"
 
     def _decides_again(self, statement: ast.stmt, target: str) -> bool:
         """Whether an `if` puts another device into a name where there is an NPU."""
