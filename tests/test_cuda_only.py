@@ -56,6 +56,17 @@ CUDA_ONLY = [
     "if kind == 'npu':\n    assert torch.npu.is_available()",
     "def f(device):\n    if device == 'cuda':\n        return is_bf16_gpu_available()\n"
     "    return try_it(device)",
+    # for releases of PyTorch older than any for the NPU
+    "def f(device):\n    try:\n        return torch.get_autocast_dtype(device)\n"
+    "    except AttributeError:\n        pass\n    assert device == 'cuda'",
+    "def f(device):\n    try:\n        return torch.is_autocast_enabled(device)\n"
+    "    except (AttributeError, TypeError):\n        return device == 'cuda'",
+    # a class that moves by name, and in general
+    "class Boxes:\n    def to(self, device):\n        return Boxes(self.data.to(device))\n"
+    "    def cuda(self):\n        return Boxes(self.data.cuda())",
+    # a flag for kernels
+    "class Hash(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        use_cuda = x.is_cuda\n        return kernels.hash(x, use_cuda)",
     # methods with arguments that no tensor takes
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
@@ -115,6 +126,10 @@ LOOK_ALIKES = [
     "def f(x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n        raise ValueError('too large')",
     "if kind == 'npu':\n    torch.npu.synchronize()\n"
     "if device_type == ⟦NPU111:'cuda'⟧:\n    ⟦NPU101:torch.cuda.empty_cache⟧()",
+    "def f(x):\n    use_cuda = x.⟦NPU106:is_cuda⟧\n    return move(x, use_cuda)",
+    "class Boxes:\n    def cuda(self):\n        return Boxes(self.data.⟦NPU105:cuda⟧())",
+    "def f(model):\n    try:\n        return model.device\n"
+    "    except AttributeError:\n        pass\n    return torch.device(⟦NPU110:'cuda'⟧)",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

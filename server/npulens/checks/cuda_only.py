@@ -26,6 +26,7 @@ _LIBRARY_TEST = re.compile(
     r"(?!\w*(?:cuda|gpu|device|torch|accelerate|dist))\w+_available(?:\(\))?\Z"
 )
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
+_OLD_TORCH = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
 _NEGATION = re.compile(r"!=|\bnot\b")
 _TENSOR_DEVICE = re.compile(
     r"\.is_cuda\b|\bdevice(?:_type)? == |\bdevice\.type\b|\.device\)? [!=]= "
@@ -71,6 +72,45 @@ def kernel_flags(function: ast.AST, source: Source) -> set[str]:
         if isinstance(node, ast.BoolOp) and any(_NO_KERNEL.match(source(v)) for v in node.values):
             names.update(value.id for value in node.values if isinstance(value, ast.Name))
     return names
+
+
+def tells_kernels(statement: ast.stmt, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`use_cuda = x.is_cuda` in an operator with its own gradient, whose kernels ask for it."""
+    parameters = function.args.args
+    return (
+        bool(parameters)
+        and parameters[0].arg == "ctx"
+        and isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Attribute)
+        and statement.value.attr == "is_cuda"
+    )
+
+
+def before_old_torch(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
+    """A block up to `try: return torch.new_name(...)`, if only its absence is caught.
+
+    What stands behind it is for releases that are older than any for the NPU.
+    """
+    for index, statement in enumerate(body):
+        if isinstance(statement, ast.Try) and catches_old_torch(statement, source):
+            return body[: index + 1]
+    return body
+
+
+def catches_old_torch(node: ast.Try, source: Source) -> bool:
+    """Whether `try: return torch.new_name(...)` catches only that it is not there yet."""
+    return (
+        isinstance(node.body[0], ast.Return)
+        and source(node.body[0]).startswith("return torch.")
+        and all(h.type and _OLD_TORCH.match(source(h.type)) for h in node.handlers)
+    )
+
+
+def moves_by_name(function_name: str, body: list[ast.stmt]) -> bool:
+    """Whether a method of a class is `cuda` beside `to`: for CUDA by contract."""
+    return function_name == "cuda" and any(
+        isinstance(s, ast.FunctionDef) and s.name == "to" for s in body
+    )
 
 
 def library_test(node: ast.BoolOp, operands: list[str]) -> int | None:

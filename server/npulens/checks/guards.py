@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from npulens.checks.cuda_only import (
     Source,
     asks_about_kernels,
+    before_old_torch,
+    catches_old_torch,
     is_cuda_matter,
     kernel_flags,
     leaves_out_body,
     library_test,
     lives_elsewhere,
+    tells_kernels,
     without_library_questions,
 )
 
@@ -65,6 +68,7 @@ class Guards:
         # Plain searches first: these expressions are slow on long texts.
         self._mentions_npu = any(word in text for word in _NPU_HINTS)
         self._mentions_builds = "version.hip" in text
+        self._mentions_absence = "AttributeError" in text or "TypeError" in text
         self._mentions_kernels = "kernel is None" in text
         self._mentions_accelerator = "_accelerator()" in text
         self._handled: set[ast.stmt] = set()
@@ -99,6 +103,7 @@ class Guards:
                 for statement in node.body
                 if isinstance(statement, ast.Assign) and self._source(statement.targets[0]) in flags
             )
+        self._handled.update(s for s in node.body if tells_kernels(s, node))
         if not self._mentions_npu or not self.mentions_npu(node):
             return
         tests = [statement for statement in node.body if self._is_helper_test(statement)]
@@ -123,6 +128,8 @@ class Guards:
                 body = [s for s in body if "version.cuda" not in values.get(s, "")]
         if self._handled:
             body = [s for s in body if s not in self._handled]
+        if self._mentions_absence:
+            body = before_old_torch(body, self._source)
         if self._mentions_libraries:
             body = without_library_questions(body, self._source)
         if not self._mentions_npu or not self.mentions_npu(*body):
@@ -258,6 +265,8 @@ class Guards:
         rest = (*self.statements(node.orelse), *self.statements(node.finalbody))
         imports = [s for s in node.body if isinstance(s, ast.Import | ast.ImportFrom)]
         if imports and self.mentions_npu(*imports):
+            return (*body, *rest)
+        if self._mentions_absence and catches_old_torch(node, self._source):
             return (*body, *rest)
         return (*body, *node.handlers, *rest)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npulens.checks.context import Context
-from npulens.checks.cuda_only import is_about_cuda, lives_elsewhere
+from npulens.checks.cuda_only import is_about_cuda, lives_elsewhere, moves_by_name
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name
@@ -113,7 +113,9 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
         return
     inner = ClassScope(node, scope.function_parent() or scope)
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)
-    yield from _with_scope(context.guards.statements(node.body), inner)
+    for statement in context.guards.statements(node.body):
+        if not (isinstance(statement, Function) and moves_by_name(statement.name, node.body)):
+            yield statement, inner
 
 
 def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
