@@ -167,6 +167,8 @@ class _Insertions:
     def _make(self, need: ImportNeed) -> Edit | None:
         if need is ImportNeed.TORCH_NAME:
             return self._at_top("torch")
+        if need is ImportNeed.SHIM_MOVED:
+            return self._without_shim()
         by_name = need is ImportNeed.PLUGIN_NAME
         if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
             return None
@@ -180,6 +182,16 @@ class _Insertions:
             place = next((f for f in found if f.plain), found[0])
             return import_edit(place, "torch_npu", self._text)
         return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
+
+    def _without_shim(self) -> Edit | None:
+        """Take out the import of the shim, which a fix puts elsewhere."""
+        start = 0
+        for piece in self._pieces:
+            statement = piece.shim.statement
+            if statement is not None:
+                return Edit(statement.shifted(start), "")
+            start += len(piece.parsed.text)
+        return None
 
     def _at_top(self, module: str) -> Edit:
         """Behind the docstring and the imports that a module starts with."""

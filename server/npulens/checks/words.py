@@ -250,9 +250,11 @@ def report_all(
     parameter: ParameterEntry | None,
     scope: Scope,
     context: Context,
+    *,
+    even_shimmed: bool = False,
 ) -> None:
     """Every string of an expression that is the word, unless the expression weighs the NPU too."""
-    if parameter is None and context.facts.shimmed:
+    if parameter is None and context.facts.shimmed and not even_shimmed:
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
     if rule is None:
