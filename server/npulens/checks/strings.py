@@ -182,9 +182,8 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     if word.anywhere is not None and word.anywhere.match(value):
         report_all(node, word, None, scope, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
-        entry = context.catalogue.symbols[value]
-        if not (context.facts.shimmed and entry.shimmed):
-            _type_string(node, entry, context)
+        # The shim changes names, not the texts that `tensor.type()` takes and returns.
+        _type_string(node, context.catalogue.symbols[value], context)
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:

@@ -14,6 +14,7 @@ from npulens.fixes.imports import running_imports, statement_edit, torch_import
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+SHIM_NAME = "transfer_to_npu"
 STATEMENT = "from torch_npu.contrib import transfer_to_npu"
 
 _MODULE = "torch_npu.contrib.transfer_to_npu"
@@ -70,8 +71,8 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", start)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
-    adds = _TORCH_LINE.match(line) is not None
-    if end > line_start + len(line) or not (adds or _SHIM_LINE.match(line)):
+    takes_out = _SHIM_LINE.match(line) is not None
+    if end > line_start + len(line) or not (takes_out or _TORCH_LINE.match(line)):
         return None
     head = text[: line_start + len(line)]
     try:
@@ -80,7 +81,7 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
         return None
     lines = LineMap(head)
     use = shim_use(body, head, lines)
-    if adds:
+    if not takes_out:
         place = torch_import(body, lines)
         if use.shimmed or place is None or _mentions_shim(text):
             return None

@@ -96,6 +96,15 @@ def to_code_actions(
         )
 
 
+def to_rewrite(fix: Fix, uri: str, document: Document, terms: ClientTerms) -> types.CodeAction:
+    """A change that no finding asks for, on offer where the cursor is."""
+    return types.CodeAction(
+        title=fix.title.in_language(terms.language),
+        kind=types.CodeActionKind.RefactorRewrite,
+        edit=_to_workspace_edit(fix, uri, document, terms),
+    )
+
+
 def _to_workspace_edit(
     fix: Fix, uri: str, document: Document, terms: ClientTerms
 ) -> types.WorkspaceEdit:
