@@ -110,8 +110,10 @@ class Rule:
     valid: tuple[str, ...] = ()
 
     @property
-    def url(self) -> str:
-        """The page that explains the rule."""
+    def url(self) -> str | None:
+        """The page that explains the rule; a user's own rule has none."""
+        if not self.code.startswith("NPU"):
+            return None
         return f"https://npulens.readthedocs.io/rules/{self.code}"
 
 
@@ -154,6 +156,7 @@ class Fix:
             in a pass, because the first may make the others needless.
         imports: What the result needs to be imported at module level; the edit for it is added
             when the fix is bound to a document.
+        module: Another module that the result needs, imported under its own name.
     """
 
     title: LocalizedText
@@ -162,6 +165,7 @@ class Fix:
     style: MigrationStyle = MigrationStyle.NPU
     isolation: str = ""
     imports: ImportNeed = ImportNeed.NOTHING
+    module: str = ""
 
     def shifted(self, distance: int) -> "Fix":
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))

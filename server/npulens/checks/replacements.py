@@ -13,6 +13,7 @@ from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)
+_TORCH = ("torch.", "torch_npu.")
 _NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
 
 
@@ -23,6 +24,8 @@ def npu_fix(
         return []
     if entry.becomes.endswith("()") and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return []
+    if not entry.becomes.startswith(_TORCH):
+        return _other_package(node, written, entry, scope, context)
     text = _spelled(entry.becomes, written, node, scope, context)
     if text is None:
         return []
@@ -37,6 +40,30 @@ def npu_fix(
     mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
     isolation = f"alias:{alias}" if alias and mends_all else ""
     return [Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=need)]
+
+
+def _other_package(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    """The fix for a symbol of a user's rule, which is of no package that npulens knows."""
+    becomes = canonical(entry.becomes or "")
+    module, _, member = becomes.rpartition(".")
+    root = becomes.partition(".")[0]
+    place = (node.lineno, node.col_offset)
+    isolation = f"alias:{alias}" if (alias := context.alias_names.get(node)) else ""
+    for length in range(len(written.path), -1, -1):
+        name = Name(written.root, written.path[:length])
+        if resolve_name(name, scope, place) == [Qualified(module)]:
+            text = ".".join((name.root, *name.path, member))
+            return [
+                Fix(use(text), entry.fix, (Edit(context.span(node), text),), isolation=isolation)
+            ]
+    if is_bound(root, scope) and resolve_name(Name(root), scope, place) != [Qualified(root)]:
+        return []
+    # Where only functions import the package, the module may have a reason to.
+    applicability = entry.fix if is_bound(root, context.module) else Applicability.UNSAFE
+    edit = Edit(context.span(node), becomes)
+    return [Fix(use(becomes), applicability, (edit,), isolation=isolation, module=module)]
 
 
 def _import_need(text: str, entry: SymbolEntry, scope: Scope) -> ImportNeed:

@@ -53,6 +53,15 @@ def imports_module(body: Iterable[ast.stmt], module: str) -> bool:
     return any(_names_root(node, module) for node in running_imports(body))
 
 
+def imports_as_itself(body: Iterable[ast.stmt], module: str) -> bool:
+    """Whether a block has `import module`, so that the full names of what is in it can be used."""
+    return any(
+        isinstance(node, ast.Import)
+        and any(a.asname is None and f"{a.name}.".startswith(f"{module}.") for a in node.names)
+        for node in running_imports(body)
+    )
+
+
 def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
     """Whether a block binds the name of a module: `import torch_npu.npu`, but not `... as npu`."""
     return any(

@@ -56,11 +56,12 @@ def to_position(position: types.Position) -> Position:
 
 def to_diagnostic(finding: Finding, document: Document, terms: ClientTerms) -> types.Diagnostic:
     """A finding as the editor shows it."""
+    url = finding.rule.url
     return types.Diagnostic(
         range=to_range(finding.span, document, terms.encoding),
         severity=_SEVERITIES[finding.effective_severity],
         code=finding.rule.code,
-        code_description=types.CodeDescription(finding.rule.url),
+        code_description=None if url is None else types.CodeDescription(url),
         source=SOURCE,
         message=finding.message(terms.language),
     )
