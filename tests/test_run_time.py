@@ -66,6 +66,7 @@ LEFT = {
     "04-script-decorator": "@⟦NPU501:torch.jit.script⟧\ndef f(x): ...",
     "05-channels-last": "x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
     "06-data-parallel": "⟦NPU202:torch.nn.DataParallel⟧(m)",
+    "07-float64": "⟦NPU107:torch.cuda.DoubleTensor⟧(3)",
     "08-nvtx": "⟦NPU502:torch.cuda.nvtx.range_push⟧('a')",
     "08-nccl": "⟦NPU203:torch.cuda.nccl.version⟧()",
     "08-arch-list": "⟦NPU103:torch.cuda.get_arch_list⟧()",
@@ -73,18 +74,22 @@ LEFT = {
     "08-temperature": "⟦NPU103:torch.cuda.temperature⟧()",
     "08-submodule": "⟦NPU101:torch.cuda.memory.memory_allocated⟧()",
     "09-build": "⟦NPU112:torch.version.cuda⟧ is not None",
+    "09-capability": "⟦NPU102:torch.cuda.get_device_capability⟧() >= (8, 0)",
+    "09-properties": "⟦NPU102:torch.cuda.get_device_properties⟧(0).major",
     "10-tf32": "⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = True",
     "10-cudnn": "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "11-type-string": "x.type(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
     "11-default-type": "torch.set_default_tensor_type(⟦NPU107:torch.cuda.FloatTensor⟧)",
     "12-scaler": "⟦NPU303:torch.amp.GradScaler⟧()",
     "12-custom-fwd": "torch.amp.custom_fwd(device_type=⟦NPU302:'cuda'⟧)",
+    "13-function": "torch.load(f, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧(0))",
     "14-pinning": "torch.utils.data.DataLoader(d, pin_memory_device=⟦NPU110:'cuda'⟧)",
     "14-fork": "torch.random.fork_rng(device_type=⟦NPU110:'cuda'⟧)",
     "14-pinned": "x.is_pinned(⟦NPU110:'cuda'⟧)",
     "14-stream": "torch.Stream(device=⟦NPU110:'cuda'⟧)",
     "15-visible": "import os\nos.environ[⟦NPU901:'CUDA_VISIBLE_DEVICES'⟧] = '0'",
     "15-nccl": "import os\nos.environ[⟦NPU901:'NCCL_DEBUG'⟧] = 'INFO'",
+    "18-order": "def f(device=torch.device(⟦NPU110:'cuda'⟧)): ...",
     "16-extension": "import torch.utils.cpp_extension as e\n⟦NPU601:e.CUDAExtension⟧('a', [])",
 }
 
@@ -93,6 +98,28 @@ LEFT = {
 def test_what_the_shim_leaves_stays_a_finding(name: str) -> None:
     check(f"import torch\n{IMPORT}{LEFT[name]}\n")
     check(f"import torch\n{LEFT[name]}\n", SHIM)
+
+
+SILENT = [
+    "torch.load(f, map_location='cuda')",
+    "move = lambda x: x.cuda()",
+    "add = lambda x, y: x.cuda() + y",
+    "torch.cuda.get_device_name(0)",
+    "torch.cuda.FloatTensor(3)",
+    "torch.cuda.synchronize()",
+    "x.is_cuda",
+    "model.cuda(0)",
+    "torch.autocast('cuda')",
+    "torch.distributed.init_process_group('nccl')",
+    "torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])",
+    "device = 'cuda'",
+]
+
+
+@pytest.mark.parametrize("snippet", SILENT)
+def test_what_the_shim_patches_is_no_finding(snippet: str) -> None:
+    check(f"import torch\n{IMPORT}{snippet}\n")
+    check(f"import torch\n{snippet}\n", SHIM)
 
 
 # What `from torch... import` takes before the shim is not patched.

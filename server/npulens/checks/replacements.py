@@ -30,16 +30,13 @@ def npu_fix(
     if text is None:
         return []
     need = _import_need(text, entry, scope)
-    edits = [Edit(context.span(node), text)]
+    edits: tuple[Edit, ...] = (Edit(context.span(node), text),)
     if need is not ImportNeed.NOTHING:
-        local = local_import(written.root, scope, context)
-        if local is not None:
-            need = ImportNeed.NOTHING
-            edits += local
+        edits, need = with_plugin(edits, need, scope, context, root=written.root)
     alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
     mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
     isolation = f"alias:{alias}" if alias and mends_all else ""
-    return [Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=need)]
+    return [Fix(use(text), entry.fix, edits, isolation=isolation, imports=need)]
 
 
 def _other_package(
@@ -135,6 +132,27 @@ def agnostic_fix(
     edit = Edit(context.span(node), text)
     style = MigrationStyle.DEVICE_AGNOSTIC
     return [Fix(use(text), Applicability.SAFE, (edit,), style, imports=need)]
+
+
+def with_plugin(
+    edits: tuple[Edit, ...],
+    need: ImportNeed,
+    scope: Scope,
+    context: Context,
+    *,
+    root: str = "torch",
+) -> tuple[tuple[Edit, ...], ImportNeed]:
+    """Edits that use torch_npu with what imports it, and what is left to import at module level.
+
+    Args:
+        edits: The edits.
+        need: How the module would import it.
+        scope: Where they are.
+        context: The module.
+        root: The name by which torch is used there; a function may import that itself.
+    """
+    local = local_import(root, scope, context)
+    return (edits, need) if local is None else ((*edits, *local), ImportNeed.NOTHING)
 
 
 def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None:
