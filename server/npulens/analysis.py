@@ -11,7 +11,12 @@ from npulens.checks.pieces import Piece, module_facts, module_signature, piece_o
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
-from npulens.fixes.imports import TorchImport, import_edit, leading_imports_end
+from npulens.fixes.imports import (
+    TorchImport,
+    import_edit,
+    imports_as_itself,
+    leading_imports_end,
+)
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -164,9 +169,17 @@ class _Insertions:
             self._edits[need] = self._make(need)
         return self._edits[need]
 
+    def of_module(self, module: str) -> Edit | None:
+        """The import of a module under its own name, `None` if it is there or none is needed."""
+        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._pieces):
+            return None
+        return self._at_top(module)
+
     def _make(self, need: ImportNeed) -> Edit | None:
         if need is ImportNeed.TORCH_NAME:
             return self._at_top("torch")
+        if need is ImportNeed.SHIM_MOVED:
+            return self._without_shim()
         by_name = need is ImportNeed.PLUGIN_NAME
         if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
             return None
@@ -180,6 +193,16 @@ class _Insertions:
             place = next((f for f in found if f.plain), found[0])
             return import_edit(place, "torch_npu", self._text)
         return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
+
+    def _without_shim(self) -> Edit | None:
+        """Take out the import of the shim, which a fix puts elsewhere."""
+        start = 0
+        for piece in self._pieces:
+            statement = piece.shim.statement
+            if statement is not None:
+                return Edit(statement.shifted(start), "")
+            start += len(piece.parsed.text)
+        return None
 
     def _at_top(self, module: str) -> Edit:
         """Behind the docstring and the imports that a module starts with."""
@@ -195,12 +218,12 @@ class _Insertions:
 
 def _bound(finding: Finding, insertions: _Insertions) -> Finding:
     """The finding with the edits its fixes need elsewhere in the document."""
-    if all(fix.imports is ImportNeed.NOTHING for fix in finding.fixes):
+    if all(fix.imports is ImportNeed.NOTHING and not fix.module for fix in finding.fixes):
         return finding
     return replace(finding, fixes=tuple(_with_import(fix, insertions) for fix in finding.fixes))
 
 
 def _with_import(fix: Fix, insertions: _Insertions) -> Fix:
-    edit = insertions.edit(fix.imports)
-    edits = fix.edits if edit is None else (*fix.edits, edit)
-    return replace(fix, edits=edits, imports=ImportNeed.NOTHING)
+    made = (insertions.edit(fix.imports), insertions.of_module(fix.module))
+    edits = (*fix.edits, *(edit for edit in made if edit is not None))
+    return replace(fix, edits=edits, imports=ImportNeed.NOTHING, module="")

@@ -50,6 +50,18 @@ class MigrationStyle(str, Enum):
     RUNTIME_SHIM = "runtime-shim"
 
 
+class Shim(str, Enum):
+    """Whether `transfer_to_npu` is in force where a file runs, by what the rest of its tree does.
+
+    `active`: whoever imports the file has imported the shim before. `late`: they import the shim
+    after the file, so that what it took from torch by name is not patched.
+    """
+
+    ABSENT = "absent"
+    ACTIVE = "active"
+    LATE = "late"
+
+
 class TorchVersion(NamedTuple):
     """A PyTorch release line, such as 2.8; torch_npu releases carry the same numbers."""
 
@@ -65,10 +77,11 @@ _DEFAULT_VERSION = TorchVersion(2, 8)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the code shall run on, and how it shall look."""
+    """What the code shall run on, how it shall look, and whether its scripts import the shim."""
 
     torch_version: TorchVersion = _DEFAULT_VERSION
     style: MigrationStyle = MigrationStyle.NPU
+    shim: Shim = Shim.ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +110,10 @@ class Rule:
     valid: tuple[str, ...] = ()
 
     @property
-    def url(self) -> str:
-        """The page that explains the rule."""
+    def url(self) -> str | None:
+        """The page that explains the rule; a user's own rule has none."""
+        if not self.code.startswith("NPU"):
+            return None
         return f"https://npulens.readthedocs.io/rules/{self.code}"
 
 
@@ -117,7 +132,7 @@ class ImportNeed(Enum):
 
     `PLUGIN_BESIDE_TORCH`: torch_npu, but a file that does not import torch leaves that to others.
     `PLUGIN`: torch_npu, in whatever form. `PLUGIN_NAME`: the name `torch_npu`. `TORCH_NAME`: the
-    name `torch`.
+    name `torch`. `SHIM_MOVED`: the shim, by the fix itself, so that its later import goes.
     """
 
     NOTHING = ""
@@ -125,6 +140,7 @@ class ImportNeed(Enum):
     PLUGIN = "torch_npu in any form"
     PLUGIN_NAME = "torch_npu"
     TORCH_NAME = "torch"
+    SHIM_MOVED = "transfer_to_npu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,7 @@ class Fix:
             in a pass, because the first may make the others needless.
         imports: What the result needs to be imported at module level; the edit for it is added
             when the fix is bound to a document.
+        module: Another module that the result needs, imported under its own name.
     """
 
     title: LocalizedText
@@ -148,6 +165,7 @@ class Fix:
     style: MigrationStyle = MigrationStyle.NPU
     isolation: str = ""
     imports: ImportNeed = ImportNeed.NOTHING
+    module: str = ""
 
     def shifted(self, distance: int) -> "Fix":
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))

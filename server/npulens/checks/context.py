@@ -28,7 +28,9 @@ class ModuleFacts:
     """What a piece must know of the rest of its module.
 
     Attributes:
-        shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
+        shimmed: The module imports `transfer_to_npu`, or its scripts or the whole project do.
+        unpatched_names: Names that the module took from torch before the shim was imported.
+        shim_can_move: It imports the shim in a statement of its own.
         device_names: Names that are handed to something that takes a device.
         own_methods: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
@@ -38,6 +40,8 @@ class ModuleFacts:
     """
 
     shimmed: bool
+    unpatched_names: frozenset[str]
+    shim_can_move: bool
     device_names: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool

@@ -9,9 +9,10 @@ from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
 from npulens.checks.replacements import ACCELERATOR_SINCE
+from npulens.checks.shim import bound_before_shim
 from npulens.checks.titles import use
 from npulens.syntax.meanings import canonical
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.text.spans import Span
 
 _FROM = re.compile(r"from\s+([\w.]+)")
@@ -34,8 +35,12 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     for alias in node.names:
         written = _written(node, alias)
         entry = longest_entry(written, context)
-        if entry is not None:
+        if entry is None:
+            continue
+        if not (context.facts.shimmed and entry.shimmed):
             _report(node, alias, entry, written, context)
+        elif isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
+            bound_before_shim(node, alias, entry, context)
 
 
 def _written(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
@@ -52,8 +57,6 @@ def _report(
     written: str,
     context: Context,
 ) -> None:
-    if context.facts.shimmed and entry.shimmed:
-        return
     if is_unknown(written, entry):
         rule = context.catalogue.rule_named("cuda-api-unknown")
         if rule is not None and not context.facts.shimmed:

@@ -5,7 +5,7 @@ import ast
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
+from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import (
     Literal,
@@ -55,8 +55,15 @@ def _fits(call: ast.Call) -> bool:
     return len(call.args) <= 2 and all(n is None or n in _PARAMETERS for n in names)
 
 
-def _is_storage(node: ast.expr) -> bool:
-    """`tensor.untyped_storage()`: the shim leaves it alone, and it has no `is_npu`."""
+def _is_storage(node: ast.expr, scope: Scope) -> bool:
+    """`tensor.untyped_storage()`: the shim leaves it alone, and it has no `is_npu`.
+
+    So does what `torch.load` hands to `lambda storage, location: storage.cuda()`.
+    """
+    if isinstance(node, ast.Name):
+        function = getattr(scope, "node", None)
+        parameters = function.args.args if isinstance(function, ast.Lambda) else []
+        return len(parameters) == 2 and parameters[0].arg == node.id and node.id == "storage"
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -83,7 +90,7 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
 def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
-    storage = _is_storage(node.value)
+    storage = _is_storage(node.value, scope)
     if context.facts.shimmed and entry.shimmed and not storage:
         return
     if _is_something_else(node, scope, context):
@@ -130,19 +137,11 @@ def _npu_fix(
     applicability = entry.fix
     if node.attr in context.facts.own_methods and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
-    edits = [Edit(span, entry.becomes)]
-    imports = ImportNeed.PLUGIN_BESIDE_TORCH
-    local = local_import("torch", scope, context)
-    if local is not None:
-        imports, edits = ImportNeed.NOTHING, edits + local
-    return [
-        Fix(
-            use(f".{entry.becomes}" + ("()" if entry.called else "")),
-            applicability,
-            tuple(edits),
-            imports=imports,
-        )
-    ]
+    edits, need = with_plugin(
+        (Edit(span, entry.becomes),), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context
+    )
+    title = use(f".{entry.becomes}" + ("()" if entry.called else ""))
+    return [Fix(title, applicability, edits, imports=need)]
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:

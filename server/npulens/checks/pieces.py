@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from npulens.catalog.model import Finding, MigrationStyle, Target
+from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
 from npulens.checks.context import ModuleFacts
 from npulens.checks.guards import NPU_WORD
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
+from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
@@ -33,7 +34,7 @@ class Piece:
         torch_import: Its import of torch, if there is one that runs.
         imports_torch_npu: It imports torch_npu, or something from it.
         binds_torch_npu: It binds the name `torch_npu`.
-        shimmed: It imports `transfer_to_npu`.
+        shim: Its import of `transfer_to_npu`, and the names it takes from torch before and after.
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with.
@@ -50,7 +51,7 @@ class Piece:
     torch_import: TorchImport | None
     imports_torch_npu: bool
     binds_torch_npu: bool
-    shimmed: bool
+    shim: ShimUse
     asks_for_npu: bool
     methods: frozenset[str]
     weighs_npu: bool
@@ -61,8 +62,9 @@ class Piece:
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     """Read off one piece what its tree and text tell."""
     text = parsed.text
-    has_torch = "import" in text and "torch" in text
+    has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
     has_plugin = has_torch and "torch_npu" in text
+    lines = LineMap(text) if has_torch else None
     bindings = bindings_of(parsed.body, walrus_lines(text))
     if "global " in text:
         for name, found in global_bindings(parsed.body).items():
@@ -72,10 +74,10 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         bindings,
         {name: frozenset(_words(b.value for b in found)) for name, found in bindings.names.items()},
         triggers.intersection(_WORD.findall(text)),
-        torch_import(parsed.body, LineMap(text)) if has_torch else None,
+        None if lines is None else torch_import(parsed.body, lines),
         has_plugin and imports_module(parsed.body, "torch_npu"),
         has_plugin and binds_module(parsed.body, "torch_npu"),
-        has_plugin and "transfer_to_npu" in text,
+        NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
         _weighs_npu(parsed),
@@ -120,8 +122,16 @@ def _own_methods(bindings: Bindings) -> Iterator[str]:
 
 def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[str]) -> ModuleFacts:
     """What the pieces of a module tell each other, apart from the values of names."""
+    in_file = any(p.shim.shimmed for p in pieces)
+    by_others = target.style is MigrationStyle.RUNTIME_SHIM or target.shim is not Shim.ABSENT
     return ModuleFacts(
-        shimmed=target.style is MigrationStyle.RUNTIME_SHIM or any(p.shimmed for p in pieces),
+        shimmed=in_file or by_others,
+        unpatched_names=(
+            _unpatched_names(pieces)
+            if target.shim is Shim.LATE or (in_file and target.shim is Shim.ABSENT)
+            else frozenset()
+        ),
+        shim_can_move=any(p.shim.statement is not None for p in pieces),
         device_names=_device_names(pieces),
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
@@ -129,6 +139,18 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
         imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),
     )
+
+
+def _unpatched_names(pieces: Sequence[Piece]) -> frozenset[str]:
+    """Names taken from torch before the shim is imported, and not again after."""
+    before: set[str] = set()
+    after: set[str] = set()
+    seen = False
+    for piece in pieces:
+        (after if seen else before).update(piece.shim.before)
+        after |= piece.shim.after
+        seen = seen or piece.shim.shimmed
+    return frozenset(before - after)
 
 
 def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:

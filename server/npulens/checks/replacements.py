@@ -13,6 +13,7 @@ from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)
+_TORCH = ("torch.", "torch_npu.")
 _NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
 
 
@@ -23,20 +24,43 @@ def npu_fix(
         return []
     if entry.becomes.endswith("()") and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return []
+    if not entry.becomes.startswith(_TORCH):
+        return _other_package(node, written, entry, scope, context)
     text = _spelled(entry.becomes, written, node, scope, context)
     if text is None:
         return []
     need = _import_need(text, entry, scope)
-    edits = [Edit(context.span(node), text)]
+    edits: tuple[Edit, ...] = (Edit(context.span(node), text),)
     if need is not ImportNeed.NOTHING:
-        local = local_import(written.root, scope, context)
-        if local is not None:
-            need = ImportNeed.NOTHING
-            edits += local
+        edits, need = with_plugin(edits, need, scope, context, root=written.root)
     alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
     mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
     isolation = f"alias:{alias}" if alias and mends_all else ""
-    return [Fix(use(text), entry.fix, tuple(edits), isolation=isolation, imports=need)]
+    return [Fix(use(text), entry.fix, edits, isolation=isolation, imports=need)]
+
+
+def _other_package(
+    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
+) -> list[Fix]:
+    """The fix for a symbol of a user's rule, which is of no package that npulens knows."""
+    becomes = canonical(entry.becomes or "")
+    module, _, member = becomes.rpartition(".")
+    root = becomes.partition(".")[0]
+    place = (node.lineno, node.col_offset)
+    isolation = f"alias:{alias}" if (alias := context.alias_names.get(node)) else ""
+    for length in range(len(written.path), -1, -1):
+        name = Name(written.root, written.path[:length])
+        if resolve_name(name, scope, place) == [Qualified(module)]:
+            text = ".".join((name.root, *name.path, member))
+            return [
+                Fix(use(text), entry.fix, (Edit(context.span(node), text),), isolation=isolation)
+            ]
+    if is_bound(root, scope) and resolve_name(Name(root), scope, place) != [Qualified(root)]:
+        return []
+    # Where only functions import the package, the module may have a reason to.
+    applicability = entry.fix if is_bound(root, context.module) else Applicability.UNSAFE
+    edit = Edit(context.span(node), becomes)
+    return [Fix(use(becomes), applicability, (edit,), isolation=isolation, module=module)]
 
 
 def _import_need(text: str, entry: SymbolEntry, scope: Scope) -> ImportNeed:
@@ -108,6 +132,27 @@ def agnostic_fix(
     edit = Edit(context.span(node), text)
     style = MigrationStyle.DEVICE_AGNOSTIC
     return [Fix(use(text), Applicability.SAFE, (edit,), style, imports=need)]
+
+
+def with_plugin(
+    edits: tuple[Edit, ...],
+    need: ImportNeed,
+    scope: Scope,
+    context: Context,
+    *,
+    root: str = "torch",
+) -> tuple[tuple[Edit, ...], ImportNeed]:
+    """Edits that use torch_npu with what imports it, and what is left to import at module level.
+
+    Args:
+        edits: The edits.
+        need: How the module would import it.
+        scope: Where they are.
+        context: The module.
+        root: The name by which torch is used there; a function may import that itself.
+    """
+    local = local_import(root, scope, context)
+    return (edits, need) if local is None else ((*edits, *local), ImportNeed.NOTHING)
 
 
 def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None:

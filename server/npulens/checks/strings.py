@@ -8,6 +8,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.guards import ACCELERATORS
+from npulens.checks.shim import is_unpatched
 from npulens.checks.titles import use
 from npulens.checks.words import (
     WORDS,
@@ -48,7 +49,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     for keyword in node.keywords:
         for word in WORDS.values():
             if keyword.arg is not None and word.identifier.search(keyword.arg):
-                report_all(keyword.value, word, None, scope, context)
+                early = is_unpatched(node.func, scope, context)
+                report_all(keyword.value, word, None, scope, context, even_shimmed=early)
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
@@ -180,9 +182,8 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     if word.anywhere is not None and word.anywhere.match(value):
         report_all(node, word, None, scope, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
-        entry = context.catalogue.symbols[value]
-        if not (context.facts.shimmed and entry.shimmed):
-            _type_string(node, entry, context)
+        # The shim changes names, not the texts that `tensor.type()` takes and returns.
+        _type_string(node, context.catalogue.symbols[value], context)
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
@@ -222,7 +223,11 @@ def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
             name = value.name.replace("torch.npu.", "torch.cuda.", 1)
             parameters += context.catalogue.parameters.get(name, ())
     for parameter in parameters:
-        if context.facts.shimmed and parameter.shimmed:
+        if (
+            context.facts.shimmed
+            and parameter.shimmed
+            and not is_unpatched(node.func, scope, context)
+        ):
             continue
         word = WORDS[parameter.meaning]
         for argument in _arguments(node, parameter):

@@ -18,7 +18,7 @@ from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
 from npulens.checks.guards import Guards
 from npulens.checks.methods import ACCELERATOR
-from npulens.checks.replacements import ACCELERATOR_SINCE, local_import
+from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Instance, Literal, Qualified, resolve, resolve_name
 from npulens.syntax.scopes import Scope
@@ -250,9 +250,11 @@ def report_all(
     parameter: ParameterEntry | None,
     scope: Scope,
     context: Context,
+    *,
+    even_shimmed: bool = False,
 ) -> None:
     """Every string of an expression that is the word, unless the expression weighs the NPU too."""
-    if parameter is None and context.facts.shimmed:
+    if parameter is None and context.facts.shimmed and not even_shimmed:
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
     if rule is None:
@@ -288,15 +290,10 @@ def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -
     if opening is not None:
         edits, replacement = _replaced_words(source, span, finding.word)
         if edits:
-            local = local_import("torch", scope, context)
-            fixes.append(
-                Fix(
-                    use(replacement),
-                    finding.applicability,
-                    (*edits, *(local or ())),
-                    imports=ImportNeed.PLUGIN_BESIDE_TORCH if local is None else ImportNeed.NOTHING,
-                )
+            all_edits, need = with_plugin(
+                tuple(edits), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context
             )
+            fixes.append(Fix(use(replacement), finding.applicability, all_edits, imports=need))
         if edits and finding.word.old == "cuda" and finding.takes_expressions:
             fixes += _agnostic_fix(node, source, span, opening, scope, context)
     context.report(finding.rule, span, source, fixes, replacement=replacement, note=finding.note)

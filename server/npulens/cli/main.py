@@ -258,6 +258,7 @@ def _check_stdin(
     name: str, catalogue: "Catalogue", configuration: "Configuration"
 ) -> "Iterator[FileReport]":
     from npulens.workspace.run import MAX_FILE_SIZE, Checker, FileReport
+    from npulens.workspace.shim import ShimFinder
 
     if sys.stdin is None:
         raise _Refusal("standard input is closed")
@@ -267,7 +268,8 @@ def _check_stdin(
     except OSError as error:
         yield FileReport(name, problem=f"cannot be read: {error.strerror}")
         return
-    yield Checker(catalogue, configuration).check_bytes(name, data)
+    shims = ShimFinder().states_of_project(configuration)
+    yield Checker(catalogue, configuration, shims).check_bytes(name, data)
 
 
 def _check_paths(
@@ -275,11 +277,14 @@ def _check_paths(
 ) -> "Iterator[FileReport]":
     from npulens.workspace.discovery import discover
     from npulens.workspace.run import FileReport, check_files
+    from npulens.workspace.shim import ShimFinder
 
     found = discover(paths, configuration.exclude, configuration.root)
     for path, problem in found.problems.items():
         yield FileReport(path, problem=problem)
-    yield from check_files(found.files, catalogue, configuration, jobs)
+    folder = _common_folder(paths)
+    shims = ShimFinder().states_of_project(configuration, found.files, folder)
+    yield from check_files(found.files, catalogue, configuration, jobs, shims)
 
 
 def _language(configuration: "Configuration") -> "Language":

@@ -10,7 +10,9 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
-_ONE_IMPORT = re.compile(r"import[ \t]+torch(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z")
+_ONE_IMPORT = re.compile(
+    r"import[ \t]+torch(?:_npu)?(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z"
+)
 _NOTHING_MORE = re.compile(r"[ \t]*;?[ \t]*(?:#|\r|\n|\Z)")
 
 
@@ -38,7 +40,7 @@ def torch_import(body: Iterable[ast.stmt], lines: LineMap) -> TorchImport | None
     runs.
     """
     first: ast.Import | ast.ImportFrom | None = None
-    for node in _imports(body):
+    for node in running_imports(body):
         if _names_root(node, "torch"):
             if isinstance(node, ast.Import):
                 return _torch_import(node, lines)
@@ -48,7 +50,16 @@ def torch_import(body: Iterable[ast.stmt], lines: LineMap) -> TorchImport | None
 
 def imports_module(body: Iterable[ast.stmt], module: str) -> bool:
     """Whether a block imports a module, or something from it, in code that runs."""
-    return any(_names_root(node, module) for node in _imports(body))
+    return any(_names_root(node, module) for node in running_imports(body))
+
+
+def imports_as_itself(body: Iterable[ast.stmt], module: str) -> bool:
+    """Whether a block has `import module`, so that the full names of what is in it can be used."""
+    return any(
+        isinstance(node, ast.Import)
+        and any(a.asname is None and f"{a.name}.".startswith(f"{module}.") for a in node.names)
+        for node in running_imports(body)
+    )
 
 
 def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
@@ -56,18 +67,23 @@ def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
     return any(
         isinstance(node, ast.Import)
         and any(a.asname is None and a.name.partition(".")[0] == module for a in node.names)
-        for node in _imports(body)
+        for node in running_imports(body)
     )
 
 
 def import_edit(place: TorchImport, module: str, text: str) -> Edit:
-    """Insert `import module` behind an import of torch.
+    """Insert `import module` behind an import of torch."""
+    return statement_edit(place, f"import {module}", text)
+
+
+def statement_edit(place: TorchImport, statement: str, text: str) -> Edit:
+    """Insert a statement that imports something behind an import of torch.
 
     It goes behind the `import torch` lines that stand together, where isort would put it, in the
     same block and with the same indentation.
     """
     if place.indentation is None:
-        return Edit(Span(place.end, place.end), f"; import {module}")
+        return Edit(Span(place.end, place.end), f"; {statement}")
     after = _line_end(text, place.end)
     while place.plain and after < len(text):
         next_end = _line_end(text, after)
@@ -77,7 +93,7 @@ def import_edit(place: TorchImport, module: str, text: str) -> Edit:
             break
         after = next_end
     newline = "\r\n" if "\r\n" in text else "\n"
-    line = f"{place.indentation}import {module}"
+    line = f"{place.indentation}{statement}"
     ends_line = text[after - 1] in "\r\n"
     return Edit(Span(after, after), line + newline if ends_line else newline + line)
 
@@ -96,7 +112,8 @@ def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, 
     return end, True
 
 
-def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+def running_imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that run when a block does, those in `if`, `try` and `with` among them."""
     pending = list(reversed(list(body)))
     while pending:
         node = pending.pop()

@@ -56,11 +56,12 @@ def to_position(position: types.Position) -> Position:
 
 def to_diagnostic(finding: Finding, document: Document, terms: ClientTerms) -> types.Diagnostic:
     """A finding as the editor shows it."""
+    url = finding.rule.url
     return types.Diagnostic(
         range=to_range(finding.span, document, terms.encoding),
         severity=_SEVERITIES[finding.effective_severity],
         code=finding.rule.code,
-        code_description=types.CodeDescription(finding.rule.url),
+        code_description=None if url is None else types.CodeDescription(url),
         source=SOURCE,
         message=finding.message(terms.language),
     )
@@ -94,6 +95,15 @@ def to_code_actions(
             is_preferred=place == 0 and fix.applicability is Applicability.SAFE,
             edit=_to_workspace_edit(fix, uri, document, terms),
         )
+
+
+def to_rewrite(fix: Fix, uri: str, document: Document, terms: ClientTerms) -> types.CodeAction:
+    """A change that no finding asks for, on offer where the cursor is."""
+    return types.CodeAction(
+        title=fix.title.in_language(terms.language),
+        kind=types.CodeActionKind.RefactorRewrite,
+        edit=_to_workspace_edit(fix, uri, document, terms),
+    )
 
 
 def _to_workspace_edit(

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lsprotocol import types
 
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.loader import CatalogueError, load_catalogue
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
@@ -17,9 +17,11 @@ from npulens.text.document import Document
 from npulens.workspace.configuration import (
     Configuration,
     ConfigurationError,
+    absolute,
     find_configuration,
 )
 from npulens.workspace.run import selected
+from npulens.workspace.shim import ShimFinder
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,9 @@ class OpenDocument:
         document: Its newest text. Belongs to the event loop.
         configuration: What applied to it when last looked up. Belongs to the analysis thread.
         configuration_is_due: Whether the next analysis shall look it up.
+        folder: The folder of the client's workspace that the file is in, or `None`.
+        mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
+        shim: Whether that is in force where the file runs. Belongs to the analysis thread.
         statements: What its last analysis found. Belongs to the analysis thread.
     """
 
@@ -42,6 +47,9 @@ class OpenDocument:
     document: Document
     configuration: Configuration | None = None
     configuration_is_due: bool = True
+    folder: Path | None = None
+    mentions_shim: bool = False
+    shim: Shim = Shim.ABSENT
     statements: StatementCache = field(default_factory=StatementCache)
 
 
@@ -69,6 +77,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
+        self._finders: dict[Path | None, ShimFinder] = {}
 
     def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
         """The analysis of a task, or `None` if it was superseded on the way."""
@@ -78,7 +87,7 @@ class Engine:
         findings = analyze(
             task.document,
             self._catalogue(configuration),
-            configuration.target,
+            replace(configuration.target, shim=task.opened.shim),
             task.opened.statements,
         )
         if is_superseded():
@@ -93,7 +102,16 @@ class Engine:
         if opened.configuration is None or opened.configuration_is_due:
             opened.configuration_is_due = False  # first, so that a save from here on counts
             opened.configuration = _look_up(opened.path)
+            opened.shim = self._shim(opened, opened.configuration)
         return opened.configuration
+
+    def _shim(self, opened: OpenDocument, configuration: Configuration) -> Shim:
+        if opened.path is None:
+            return Shim.ABSENT
+        root = configuration.root if configuration.source is not None else opened.folder
+        finder = self._finders.setdefault(root, ShimFinder())
+        states = finder.states_of_project(configuration, folder=opened.folder)
+        return states.get(str(absolute(opened.path)), Shim.ABSENT)
 
     def _catalogue(self, configuration: Configuration) -> Catalogue:
         files = tuple(configuration.extend_rules)

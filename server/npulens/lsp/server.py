@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 from npulens import __version__
 from npulens.lsp.client_log import ClientLog
 from npulens.lsp.protocol import Protocol
-from npulens.lsp.session import Session, agreed_terms
+from npulens.lsp.session import QUICK_FIX, REWRITE, Session, agreed_terms, workspace_folders
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ def create_server() -> NpulensServer:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         session.terms = agreed_terms(params)
+        session.folders = workspace_folders(params)
         server.start_log()
 
     @server.feature(types.SHUTDOWN)
@@ -80,7 +81,7 @@ def create_server() -> NpulensServer:
 
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
+        types.CodeActionOptions(code_action_kinds=[QUICK_FIX, REWRITE]),
     )
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
         return await session.code_actions(params)

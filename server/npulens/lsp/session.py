@@ -9,27 +9,37 @@ from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 from pygls.uris import to_fs_path
 
 from npulens.catalog.model import LANGUAGES, Language
-from npulens.lsp.convert import ClientTerms, to_code_actions, to_position, to_text_changes
+from npulens.fixes.shim import SHIM_NAME, shim_rewrite
+from npulens.lsp.convert import (
+    ClientTerms,
+    to_code_actions,
+    to_position,
+    to_rewrite,
+    to_text_changes,
+)
 from npulens.lsp.engine import Analysis, Engine, OpenDocument, Task
 from npulens.lsp.slots import LatestWins
 from npulens.text.document import Document, PositionEncoding
 
 logger = logging.getLogger(__name__)
 
+QUICK_FIX = types.CodeActionKind.QuickFix.value
+REWRITE = types.CodeActionKind.RefactorRewrite.value
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 
 
 class Session:
     """What one client has told, and what it shall be told.
 
-    Nothing is computed here: a change makes a new document and puts it into its slot, a code
-    action is looked up.
+    Next to nothing is computed here: a change makes a new document and puts it into its slot, a
+    code action is looked up.
     """
 
     def __init__(self, publish: Callable[[types.PublishDiagnosticsParams], None]) -> None:
         """Start without documents; `publish` sends diagnostics to the client."""
         self.was_shut_down = False
         self.terms = ClientTerms()
+        self.folders: Sequence[Path] = ()
         self._publish = publish
         self._opened: dict[str, OpenDocument] = {}
         self._slots = LatestWins[str, Task, Analysis](Engine().run, self._deliver, self._failed)
@@ -46,8 +56,10 @@ class Session:
         if item.language_id != "python" and (path is None or path.suffix not in _PYTHON_SUFFIXES):
             return
         document = Document(name or item.uri, item.text, item.version)
-        self._opened[item.uri] = OpenDocument(item.uri, path, document)
-        self._analyse(self._opened[item.uri])
+        opened = OpenDocument(item.uri, path, document, folder=self._folder(path))
+        opened.mentions_shim = SHIM_NAME in item.text
+        self._opened[item.uri] = opened
+        self._analyse(opened)
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Take in the next version of a document."""
@@ -64,8 +76,13 @@ class Session:
         """Look at a document again, with the configuration that it has now."""
         opened = self._opened.get(uri)
         if opened is not None:
-            opened.configuration_is_due = True
-            self._analyse(opened)
+            mentioned = opened.mentions_shim
+            opened.mentions_shim = SHIM_NAME in opened.document.text
+            # The files that a script imports run under the shim if it imports the shim.
+            concerned = self._opened.values() if mentioned or opened.mentions_shim else [opened]
+            for each in concerned:
+                each.configuration_is_due = True
+                self._analyse(each)
 
     def close(self, uri: str) -> None:
         """Forget a document and clear its diagnostics."""
@@ -74,12 +91,15 @@ class Session:
             self._publish(types.PublishDiagnosticsParams(uri, []))
 
     async def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        """Quick fixes for the findings at a range, from the analysis of this very text.
+        """Quick fixes for the findings at a range, and what can be done about the shim there.
 
-        `None` if the text changes before its analysis is there.
+        They come from the analysis of this very text; `None` if it changes before that is there.
         """
         uri = params.text_document.uri
-        if not _wants_quick_fixes(params.context.only):
+        wants_fixes, wants_rewrites = (
+            _wants(kind, params.context.only) for kind in (QUICK_FIX, REWRITE)
+        )
+        if not (wants_fixes or wants_rewrites):
             return None
         analysis = await self._slots.latest(uri)
         if analysis is None:
@@ -87,12 +107,21 @@ class Session:
         document, terms = analysis.document, analysis.terms
         start = document.offset_at(to_position(params.range.start), terms.encoding)
         end = document.offset_at(to_position(params.range.end), terms.encoding)
-        return [
+        actions = [
             action
             for finding, diagnostic in zip(analysis.findings, analysis.diagnostics, strict=True)
-            if finding.span.start <= end and start <= finding.span.end
+            if wants_fixes and finding.span.start <= end and start <= finding.span.end
             for action in to_code_actions(finding, diagnostic, uri, document, terms)
         ]
+        rewrite = shim_rewrite(document.text, start, end) if wants_rewrites else None
+        if rewrite is not None:
+            actions.append(to_rewrite(rewrite, uri, document, terms))
+        return actions
+
+    def _folder(self, path: Path | None) -> Path | None:
+        """The innermost folder of the workspace that a file is in."""
+        around = [folder for folder in self.folders if path and path.is_relative_to(folder)]
+        return max(around, key=lambda folder: len(folder.parts), default=None)
 
     def _analyse(self, opened: OpenDocument) -> None:
         self._slots.submit(opened.uri, Task(opened, opened.document, self.terms))
@@ -126,6 +155,17 @@ def _spoken(locale: str | None) -> Language:
     return "zh" if locale is not None and locale.lower().startswith("zh") else "en"
 
 
-def _wants_quick_fixes(only: Sequence[types.CodeActionKind | str] | None) -> bool:
-    quick_fix = types.CodeActionKind.QuickFix.value
-    return only is None or any(kind in ("", quick_fix) for kind in only)
+def _wants(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    """Whether a kind of code actions, or one that it belongs to, is asked for."""
+    if only is None:
+        return True
+    wanted = [k.value if isinstance(k, types.CodeActionKind) else k for k in only]
+    return any(not w or kind == w or kind.startswith(f"{w}.") for w in wanted)
+
+
+def workspace_folders(params: types.InitializeParams) -> list[Path]:
+    """The folders that the client has open, without those that are no project."""
+    uris = [folder.uri for folder in params.workspace_folders or ()]
+    names = [to_fs_path(uri) for uri in uris or [params.root_uri or ""] if uri.startswith("file:")]
+    folders = [Path(name) for name in names if name]
+    return [f for f in folders if f not in (f.parent, Path("~").expanduser())]

@@ -18,7 +18,9 @@ def rule_page(rule: Rule, language: Language) -> str:
         parts += [f"## {EXAMPLE.in_language(language)}", _code(example.before)]
         if example.after is not None:
             parts += [f"{BECOMES.in_language(language)}", _code(example.after)]
-    return "\n\n".join([*parts, f"<{rule.url}>"]) + "\n"
+    if rule.url is not None:
+        parts.append(f"<{rule.url}>")
+    return "\n\n".join(parts) + "\n"
 
 
 def _code(code: str) -> str:

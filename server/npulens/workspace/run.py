@@ -4,17 +4,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.analysis import analyze
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, Shim, Target
 from npulens.catalog.tables import Catalogue
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.spans import Span
-from npulens.workspace.configuration import Configuration, is_selected
+from npulens.workspace.configuration import Configuration, absolute, is_selected
+
+_NO_SHIMS: Mapping[str, Shim] = {}
 
 MAX_FILE_SIZE = 20_000_000
 """In bytes; a larger file is data and no program that a person wrote."""
@@ -55,9 +57,22 @@ def selected(findings: Iterable[Finding], configuration: Configuration) -> tuple
 class Checker:
     """Checks files one by one, with one catalogue and one configuration."""
 
-    def __init__(self, catalogue: Catalogue, configuration: Configuration) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        configuration: Configuration,
+        shims: Mapping[str, Shim] = _NO_SHIMS,
+    ) -> None:
+        """Set up.
+
+        Args:
+            catalogue: The rules.
+            configuration: The settings.
+            shims: The files that run under `transfer_to_npu`, as `ShimFinder` finds them.
+        """
         self._catalogue = catalogue
         self._configuration = configuration
+        self._shims = shims
         self._words = _words_of_interest(catalogue)
 
     def check_file(self, path: Path) -> FileReport:
@@ -84,12 +99,17 @@ class Checker:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
         try:
-            findings = analyze(document, self._catalogue, self._configuration.target)
+            findings = analyze(document, self._catalogue, self._target(path))
         except Exception as error:  # one file must not end the check of the others
             problem, traceback = internal_error(error)
             return FileReport(path, problem=problem, traceback=traceback)
         findings = selected(findings, self._configuration)
         return FileReport(path, findings, document if findings else None)
+
+    def _target(self, path: str) -> Target:
+        target = self._configuration.target
+        shim = self._shims.get(str(absolute(Path(path)))) if self._shims else None
+        return target if shim is None else replace(target, shim=shim)
 
     def _refused(self, path: str, detail: str) -> FileReport:
         rule = self._catalogue.rules["NPU003"]
@@ -134,6 +154,7 @@ def check_files(
     catalogue: Catalogue,
     configuration: Configuration,
     jobs: int | None = None,
+    shims: Mapping[str, Shim] = _NO_SHIMS,
 ) -> Iterator[FileReport]:
     """Check files, in so many processes; the reports come in the order of the paths."""
     # A fork is quickest by far, but of a process with threads it may hang.
@@ -142,13 +163,13 @@ def check_files(
         jobs = 1 if len(paths) < _TOO_FEW_FILES[start] else min(_usable_processors(), _MOST_JOBS)
     jobs = min(jobs, len(paths))
     if jobs <= 1:
-        yield from map(Checker(catalogue, configuration).check_file, paths)
+        yield from map(Checker(catalogue, configuration, shims).check_file, paths)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     executor = ProcessPoolExecutor(
-        jobs, get_context(start), _start_worker, (catalogue, configuration)
+        jobs, get_context(start), _start_worker, (catalogue, configuration, shims)
     )
     try:
         chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
@@ -170,10 +191,12 @@ def _usable_processors() -> int:
 _worker_checker: Checker
 
 
-def _start_worker(catalogue: Catalogue, configuration: Configuration) -> None:
+def _start_worker(
+    catalogue: Catalogue, configuration: Configuration, shims: Mapping[str, Shim]
+) -> None:
     global _worker_checker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    _worker_checker = Checker(catalogue, configuration)
+    _worker_checker = Checker(catalogue, configuration, shims)
 
 
 def _check_in_worker(path: Path) -> FileReport:

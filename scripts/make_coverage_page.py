@@ -1,0 +1,295 @@
+"""Writes `docs/coverage.md` and `tests/data/coverage.tsv`: what of the collected facts is a rule.
+
+The facts about the NPU come from a folder of JSON files, which is not part of the repository:
+
+    .venv/bin/python scripts/make_coverage_page.py KNOWLEDGE_FOLDER
+
+Without a folder the entries are those of the table, and only what covers them is looked up anew.
+Run it so after adding rules.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from npulens.catalog.loader import load_catalogue
+from npulens.catalog.tables import Catalogue
+from npulens.syntax.meanings import canonical
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "coverage.md"
+TABLE = ROOT / "tests" / "data" / "coverage.tsv"
+HEADER = ("file", "entry", "rules", "reason")
+
+NOT_YET = "not yet"
+SUPPORTED = "works on the NPU"
+DTYPES = "only dtypes are limited, which code rarely shows"
+NPU_ONLY = "set on the NPU only; no CUDA code names it"
+WORKS_AS_IT_IS = "the library works with torch_npu, or has a plugin"
+UNKNOWN = "nobody says whether it works"
+FUSED = "later: fused operators, NPU7xx"
+DYNAMIC = "later: dynamic shapes, NPU8xx"
+
+FILES = {
+    "torch_cuda_api.json": "Names of `torch.cuda` and what goes with them",
+    "third_party.json": "Libraries",
+    "env_vars.json": "Environment variables",
+    "native_api_support.json": "PyTorch's own API, by version",
+    "native_extras.json": "Determinism, infinities, private names",
+    "transfer_to_npu.md": "What the run-time shim leaves undone",
+    "affinity_api.json": "Fused operators of the NPU",
+    "dynamic_shape_ops.json": "Operators with dynamic shapes",
+}
+
+SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
+    "01 tests of the backend's name": ("nccl-backend",),
+    "02 tests of the device's type": ("cuda-device-comparison",),
+    "03 torch.device objects": ("cuda-device-string",),
+    "04 torch.jit.script": ("torch-api-limited",),
+    "05 channels_last": ("channels-last",),
+    "06 DataParallel": ("data-parallel",),
+    "07 float64 tensor type": ("cuda-tensor-type",),
+    "08 names that torch_npu lacks": ("cuda-api-unsupported", "nccl-api", "cuda-profiler"),
+    "09 values that differ": ("cuda-api-limited", "cuda-build-flag"),
+    "10 switches of torch.backends": ("cuda-backend-switch",),
+    "11 tensor types as text": ("cuda-tensor-type",),
+    "12 parts of torch.amp": ("grad-scaler", "cuda-autocast-device"),
+    "13 map_location as a function": ("cuda-method",),
+    "14 further device arguments": ("cuda-device-string",),
+    "15 environment variables": ("cuda-environment",),
+    "16 CUDA code of third parties": ("cuda-extension",),
+    "17 Triton": NOT_YET,
+    "18 names bound before the shim": ("bound-before-shim",),
+    "19 fused kernels, dynamic shapes": FUSED,
+    "20 apex FusedAdam": NOT_YET,
+}
+"""In the order of the file, in words of our own: the rules for it, or why there are none."""
+
+WRITTEN = {
+    '"cuda"': "cuda-device-string",
+    'torch.distributed.get_backend()=="nccl"': "nccl-backend",
+    "torch.Tensor.device": "cuda-device-comparison",
+    "torch.set_default_tensor_type(torch.cuda.FloatTensor)": "cuda-tensor-type",
+}
+"""Entries that are code and no name, with the rule that such code breaks."""
+
+
+class Row(NamedTuple):
+    """One fact: the codes of the rules that cover it, or why none does."""
+
+    file: str
+    entry: str
+    rules: tuple[str, ...]
+    reason: str
+
+
+# What covers an entry
+
+
+def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
+    """The codes of the rules that an entry of a file leads to in the catalogue."""
+    if file == "transfer_to_npu.md":
+        names = SHIM_POINTS[entry]
+        found = [catalogue.rule_named(n) for n in names] if isinstance(names, tuple) else []
+        return _sorted(rule.code for rule in found if rule is not None)
+    if file == "third_party.json":
+        return _sorted(
+            code for module in entry.split(" + ") for code in _of_module(module, catalogue)
+        )
+    if file == "env_vars.json":
+        variables = entry.removesuffix(")").split(" (for ")
+        found_codes = (catalogue.environment.get(name) for name in variables)
+        return _sorted(e.rule.code for e in found_codes if e is not None)
+    if file in ("affinity_api.json", "dynamic_shape_ops.json"):
+        return ()
+    return _sorted(_of_name(file, entry, catalogue))
+
+
+def _sorted(codes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(codes)))
+
+
+def _of_module(module: str, catalogue: Catalogue) -> Iterator[str]:
+    for of_table in _tables(catalogue):
+        for name, entry in of_table.items():
+            if f"{name}.".startswith(f"{module}.") and hasattr(entry, "rule"):
+                yield entry.rule.code
+
+
+def _of_name(file: str, entry: str, catalogue: Catalogue) -> Iterator[str]:
+    if entry in WRITTEN:
+        rule = catalogue.rule_named(WRITTEN[entry])
+        yield from () if rule is None else (rule.code,)
+    elif entry.startswith("env:"):
+        variable = catalogue.environment.get(entry.removeprefix("env:"))
+        yield from () if variable is None else (variable.rule.code,)
+    elif call := re.fullmatch(r"([\w.]+)\((?:(\w+)=)?\"\w+\"\)", entry):
+        for parameter in catalogue.parameters.get(call[1], ()):
+            if call[2] in (None, parameter.parameter):
+                yield parameter.rule.code
+    else:
+        for name in (entry, canonical(entry)):
+            yield from _of_tables(name, catalogue)
+        owner, _, member = entry.rpartition(".")
+        method = catalogue.methods.get(member)
+        if method is not None and (owner in method.owners or owner.endswith("Storage")):
+            yield method.rule.code
+        if file == "torch_cuda_api.json" and owner in ("torch.Tensor", "torch.nn.Module"):
+            yield from (p.rule.code for p in catalogue.parameters.get(f".{member}", ()))
+
+
+def _of_tables(name: str, catalogue: Catalogue) -> Iterator[str]:
+    """The rule of a qualified name, in whichever table of the catalogue it stands."""
+    for of_table in _tables(catalogue):
+        if hasattr(found := of_table.get(name), "rule"):
+            yield found.rule.code
+
+
+def _tables(catalogue: Catalogue) -> Iterator[Mapping[str, Any]]:
+    for each in fields(catalogue):
+        value = getattr(catalogue, each.name)
+        if isinstance(value, Mapping):
+            yield value
+
+
+# The entries
+
+
+def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Each fact of a folder: its file, its name, and the reason if no rule covers it."""
+    for api in _read(folder, "torch_cuda_api.json")["apis"]:
+        works = api["status"] == "same-name" and not api["symbol"].startswith("torch.cuda.")
+        yield "torch_cuda_api.json", api["symbol"], SUPPORTED if works else NOT_YET
+    for library in _read(folder, "third_party.json")["libraries"]:
+        name = " + ".join(i for i in library["imports"] if not i.startswith("*"))
+        reasons = {"supported": WORKS_AS_IT_IS, "plugin": WORKS_AS_IT_IS, "unknown": UNKNOWN}
+        yield "third_party.json", name, reasons.get(library["status"], NOT_YET)
+    variables = _read(folder, "env_vars.json")
+    for variable in variables["vars"]:
+        there = variable.get("cuda_counterpart")
+        name = f"{variable['name']} (for {there})" if there else variable["name"]
+        yield "env_vars.json", name, NOT_YET if there else NPU_ONLY
+    yield from (("env_vars.json", name, NOT_YET) for name in variables["no_counterpart"])
+    for name, api in _read(folder, "native_api_support.json")["apis"].items():
+        yield "native_api_support.json", name, _native_reason(api)
+    yield from _extras(_read(folder, "native_extras.json"))
+    yield from (
+        ("transfer_to_npu.md", point, why if isinstance(why, str) else NOT_YET)
+        for point, why in SHIM_POINTS.items()
+    )
+    for file, key, field, reason in (
+        ("affinity_api.json", "apis", "api", FUSED),
+        ("dynamic_shape_ops.json", "python_apis", "api", DYNAMIC),
+        ("dynamic_shape_ops.json", "aten_ops", "op", DYNAMIC),
+    ):
+        yield from ((file, each[field], reason) for each in _read(folder, file)[key])
+
+
+def _read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def _native_reason(api: Mapping[str, Any]) -> str:
+    if "no" in api["status"].values():
+        return NOT_YET
+    if set(api["status"].values()) == {"yes"}:
+        return SUPPORTED
+    limits = [limit for group in api.get("limits", ()) for limit in group["constraints"]]
+    kinds = {limit["kind"] for limit in limits}
+    return DTYPES if all(kind.startswith("dtype") for kind in kinds) else NOT_YET
+
+
+def _extras(extras: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    file = "native_extras.json"
+    deterministic = extras["deterministic"]
+    names = {*deterministic["A2/A3"], *deterministic.get("950DT", ())}
+    yield from ((file, f"deterministic {name}", NOT_YET) for name in sorted(names))
+    differing = extras["inf_nan"]["input_handling_differs"]
+    yield from ((file, f"infinities {name}", NOT_YET) for name in differing)
+    for api in extras["private_apis"]["apis"]:
+        yield file, api["api"], SUPPORTED if api["supported"] else NOT_YET
+
+
+# The table and the page
+
+
+def read_table() -> list[Row]:
+    """The table as it is."""
+    lines = TABLE.read_text(encoding="utf-8").splitlines()[1:]
+    cells = (line.split("\t") for line in lines)
+    return [Row(file, entry, tuple(rules.split()), reason) for file, entry, rules, reason in cells]
+
+
+def rows(facts: Iterable[tuple[str, str, str]], catalogue: Catalogue) -> list[Row]:
+    """Each fact once, with what covers it today."""
+    unique = {(file, entry): reason for file, entry, reason in facts}
+    return [Row(*key, rules_for(*key, catalogue), reason) for key, reason in unique.items()]
+
+
+def table(all_rows: Iterable[Row]) -> str:
+    """The table as text; the reason stays, in case that a rule goes."""
+    lines = ["\t".join(HEADER)]
+    lines += ["\t".join((r.file, r.entry, " ".join(r.rules), r.reason)) for r in all_rows]
+    return "\n".join(lines) + "\n"
+
+
+def page(all_rows: list[Row], catalogue: Catalogue) -> str:
+    """The page as Markdown."""
+    lines = [
+        "<!-- Made by scripts/make_coverage_page.py; do not edit. -->",
+        "",
+        "# Coverage",
+        "",
+        "The rules of npulens are made from a collection of facts about the NPU, read from the",
+        "documentation and the sources of Ascend and PyTorch. This page says how much of it is a",
+        "rule today, and why the rest is not. Entry by entry it is in",
+        "[coverage.tsv](../tests/data/coverage.tsv).",
+        "",
+        "| facts | entries | covered by a rule | left out |",
+        "| --- | --- | --- | --- |",
+    ]
+    for file, title in FILES.items():
+        own = [row for row in all_rows if row.file == file]
+        covered = sum(bool(row.rules) for row in own)
+        reasons = Counter(row.reason for row in own if not row.rules)
+        why = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        lines.append(f"| {title} | {len(own)} | {covered} | {why or '-'} |")
+    lines += ["", "## Rules", "", "| rule | entries that it covers |", "| --- | --- |"]
+    counted = Counter(code for row in all_rows for code in row.rules)
+    lines += [
+        f"| [{code}](rules/{code}.md) {catalogue.rules[code].name} | {count} |"
+        for code, count in sorted(counted.items())
+    ]
+    lines += [
+        "",
+        "## What `transfer_to_npu` leaves undone",
+        "",
+        "| point | rules |",
+        "| --- | --- |",
+    ]
+    for row in all_rows:
+        if row.file == "transfer_to_npu.md":
+            links = ", ".join(f"[{code}](rules/{code}.md)" for code in row.rules)
+            lines.append(f"| {row.entry} | {links or row.reason} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write both files."""
+    catalogue = load_catalogue()
+    if len(sys.argv) > 1:
+        facts = list(entries(Path(sys.argv[1])))
+    else:
+        facts = [(row.file, row.entry, row.reason) for row in read_table()]
+    all_rows = rows(facts, catalogue)
+    TABLE.write_text(table(all_rows), encoding="utf-8")
+    PAGE.write_text(page(all_rows, catalogue), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Migration at run time: what was taken from torch before `transfer_to_npu` patched it."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
+from npulens.catalog.model import MigrationStyle as Style
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.fixes.shim import STATEMENT
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+_PATCHED_WITHIN = frozenset(
+    {
+        "torch.amp.autocast",
+        "torch.amp.autocast_mode.autocast",
+        "torch.autocast",
+        "torch.distributed.DeviceMesh",
+        "torch.distributed.device_mesh.DeviceMesh",
+        "torch.distributed.new_group",
+        "torch.distributed.tensor.DeviceMesh",
+    }
+)
+"""What stays the same object: the shim changes a method of it, or a function that it calls.
+
+Source: Ascend/pytorch, torch_npu/contrib/transfer_to_npu.py.
+"""
+
+_TITLE = LocalizedText("Import `transfer_to_npu` first", "先导入 `transfer_to_npu`")
+
+
+def bound_before_shim(
+    node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
+) -> None:
+    """`from torch.cuda.amp import GradScaler` above the import of the shim."""
+    bound = alias.asname or alias.name
+    rule = context.catalogue.rule_named("bound-before-shim")
+    if rule is None or bound not in context.facts.unpatched_names:
+        return
+    if _is_module(entry, context):
+        return  # the shim patches what is in it
+    context.report(rule, context.span(alias), entry.symbol, _moved_shim(node, context))
+
+
+def is_unpatched(callee: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether a function was taken from torch by name before the shim patched it there."""
+    if not isinstance(callee, ast.Name) or callee.id not in context.facts.unpatched_names:
+        return False
+    return not _PATCHED_WITHIN.intersection(qualified_names(callee, scope))
+
+
+def _is_module(entry: SymbolEntry, context: Context) -> bool:
+    inside = entry.symbol + "."
+    return entry.symbol.islower() and any(s.startswith(inside) for s in context.catalogue.symbols)
+
+
+def _moved_shim(node: ast.ImportFrom, context: Context) -> list[Fix]:
+    """Move the import of the shim above a statement of the module."""
+    if node.col_offset or not context.facts.shim_can_move:
+        return []
+    start = context.span(node).start
+    newline = "\r\n" if "\r\n" in context.text else "\n"
+    edits = (Edit(Span(start, start), STATEMENT + newline),)
+    need = ImportNeed.SHIM_MOVED
+    return [Fix(_TITLE, Applicability.UNSAFE, edits, Style.RUNTIME_SHIM, "shim", need)]

@@ -1,0 +1,152 @@
+"""The import of `transfer_to_npu`, which makes CUDA code run on the NPU as it is.
+
+It patches torch when it is imported: a name that `from torch... import` bound before that keeps
+the original.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
+from npulens.fixes.imports import running_imports, statement_edit, torch_import
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+SHIM_NAME = "transfer_to_npu"
+STATEMENT = "from torch_npu.contrib import transfer_to_npu"
+
+_MODULE = "torch_npu.contrib.transfer_to_npu"
+_SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
+_TORCH_LINE = re.compile(r"import[ \t]+(?:torch|torch_npu)\b")
+_SHIM_LINE = re.compile(r"(?:from[ \t]+torch_npu\.contrib[ \t(]|import[ \t]+torch_npu\.contrib\.)")
+
+
+class ShimUse(NamedTuple):
+    """What a block of a module says about the shim.
+
+    Attributes:
+        shimmed: The block turns the shim on.
+        statement: The lines of its import, if it is a statement of the module and alone on them.
+        before: Names that `from torch... import` binds before it, or anywhere if it is not there.
+        after: Names so bound after it.
+    """
+
+    shimmed: bool
+    statement: Span | None
+    before: frozenset[str]
+    after: frozenset[str]
+
+
+NO_SHIM = ShimUse(False, None, frozenset(), frozenset())
+
+_NEVER_REACHED = 1 << 30
+
+
+def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
+    """Read off a block whether it turns the shim on, and what it binds before that."""
+    place = _first_shim_line(body) if "transfer_to_npu" in text else None
+    if place is None and "TORCH_TRANSFER_TO_NPU" in text:
+        switch = _SWITCH.search(text)
+        place = text.count("\n", 0, switch.start()) + 1 if switch is not None else None
+    before: set[str] = set()
+    after: set[str] = set()
+    for node in running_imports(body):
+        if isinstance(node, ast.ImportFrom) and not node.level and _is_of_torch(node):
+            late = place is not None and node.lineno > place
+            (after if late else before).update(a.asname or a.name for a in node.names)
+    statement = None if place is None else _statement(body, place, lines)
+    return ShimUse(place is not None, statement, frozenset(before), frozenset(after))
+
+
+def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
+    """What can be done about the shim at a place: import it beside torch, or take it out again.
+
+    Args:
+        text: The text of a document.
+        start: Where a selection starts: on an import of torch or of the shim.
+        end: Where it ends.
+    """
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    takes_out = _SHIM_LINE.match(line) is not None
+    if end > line_start + len(line) or not (takes_out or _TORCH_LINE.match(line)):
+        return None
+    head = text[: line_start + len(line)]
+    try:
+        body = ast.parse(head).body  # only what stands before: a line in a text does not parse
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    lines = LineMap(head)
+    use = shim_use(body, head, lines)
+    if not takes_out:
+        place = torch_import(body, lines)
+        if use.shimmed or place is None or _mentions_shim(text):
+            return None
+        title = LocalizedText(
+            "Run on the NPU through `transfer_to_npu`", "通过 `transfer_to_npu` 在 NPU 上运行"
+        )
+        return _rewrite(title, statement_edit(place, STATEMENT, text))
+    if use.statement is None:
+        return None
+    after = use.statement.end + text.startswith("\n", use.statement.end)
+    title = LocalizedText("Remove `transfer_to_npu`", "移除 `transfer_to_npu`")
+    return _rewrite(title, Edit(Span(use.statement.start, after), ""))
+
+
+def _rewrite(title: LocalizedText, edit: Edit) -> Fix:
+    return Fix(title, Applicability.UNSAFE, (edit,), MigrationStyle.RUNTIME_SHIM)
+
+
+def _mentions_shim(text: str) -> bool:
+    return re.search(r"^\s*(?:from|import)\b.*\btransfer_to_npu\b", text, re.MULTILINE) is not None
+
+
+def _first_shim_line(body: Sequence[ast.stmt]) -> int | None:
+    """The line on which a module turns the shim on; in a function, that is after all others."""
+    for node in running_imports(body):
+        if _is_shim(node):
+            return node.lineno
+    for statement in body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Import | ast.ImportFrom | ast.Call) and _is_shim(part):
+                return part.lineno if isinstance(statement, ast.Expr) else _NEVER_REACHED
+    return None
+
+
+def _is_shim(node: ast.Import | ast.ImportFrom | ast.Call) -> bool:
+    return any(name == _MODULE or name.startswith(_MODULE + ".") for name in _imported(node))
+
+
+def _imported(node: ast.Import | ast.ImportFrom | ast.Call) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from (f"{node.module}.{alias.name}" for alias in node.names if not node.level)
+    elif node.args and isinstance(node.args[0], ast.Constant):
+        callee = node.func
+        name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        if name in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+            yield node.args[0].value
+
+
+def _is_of_torch(node: ast.ImportFrom) -> bool:
+    return (node.module or "").partition(".")[0] == "torch"
+
+
+def _statement(body: Sequence[ast.stmt], line: int, lines: LineMap) -> Span | None:
+    """The whole lines of a statement of the module that imports nothing but the shim."""
+    for node in body:
+        if node.lineno != line or not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        if len(node.names) != 1 or not _is_shim(node):
+            return None
+        start = lines.starts[line - 1]
+        last = node.end_lineno or line
+        end = lines.starts[last] if last < len(lines.starts) else len(lines.text)
+        rest = lines.text[lines.offset(last, node.end_col_offset or 0) : end]
+        alone = not lines.text[start : lines.offset(line, node.col_offset)].strip()
+        return Span(start, end) if alone and (not rest.strip() or rest.strip()[0] == "#") else None
+    return None
