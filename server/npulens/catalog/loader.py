@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from npulens.catalog.model import Rule
+from npulens.catalog.native_table import native_table
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import ENVIRONMENT, METHODS, PARAMETERS, SYMBOLS
 from npulens.catalog.tables import (
@@ -59,4 +60,5 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         methods=methods,
         parameters={name: tuple(entries.values()) for name, entries in parameters.items()},
         environment=environment,
+        native=native_table(files, rules),
     )

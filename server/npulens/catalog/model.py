@@ -85,6 +85,7 @@ class Rule:
 
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
     what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
+    A rule that is not `enabled` is reported only where a configuration names it.
     """
 
     code: str
@@ -95,6 +96,7 @@ class Rule:
     explanation: LocalizedText
     examples: tuple[Example, ...] = ()
     valid: tuple[str, ...] = ()
+    enabled: bool = True
 
     @property
     def url(self) -> str:

@@ -12,6 +12,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Applicability, Rule
+from npulens.catalog.native_sections import NATIVE_SECTIONS
 from npulens.catalog.sections import (
     RULES,
     SECTIONS,
@@ -61,7 +62,8 @@ class RuleFile:
             raise FormatError("must be a JSON object")
         if "family" not in content:
             raise FormatError('field "family" is missing')
-        lists = {section.name: content.get(section.name, []) for section in SECTIONS}
+        sections = (*SECTIONS, *NATIVE_SECTIONS)
+        lists = {section.name: content.get(section.name, []) for section in sections}
         for name in content.keys() - lists.keys() - {"family"}:
             raise FormatError(f'unknown field "{name}"')
         for name, value in lists.items():
@@ -75,7 +77,7 @@ class RuleFile:
     def add_rules(self, rules: dict[str, Rule]) -> None:
         """Add this file's rules to those by name of the files before it."""
         codes = {rule.code: rule.name for rule in rules.values()}
-        for fields in self._entries(RULES):
+        for fields in self.checked(RULES):
             rule = Rule(family=self.family, **fields)
             if rule.code in codes:
                 taken = f'code {rule.code} is already taken by "{codes[rule.code]}"'
@@ -106,11 +108,12 @@ class RuleFile:
             if any("{replacement}" in text for text in rule.message):
                 raise FormatError(f'the message of "{rule.name}" needs a "becomes"')
 
-        return self._entries(section, resolve)
+        return self.checked(section, resolve)
 
-    def _entries(
+    def checked(
         self, section: Section, finish: Callable[[dict[str, Any]], None] | None = None
     ) -> Iterator[dict[str, Any]]:
+        """The fields of each entry of a list, `finish` having seen and perhaps refused them."""
         for index, entry in enumerate(self.lists[section.name]):
             try:
                 fields = section.read(entry)

@@ -80,12 +80,13 @@ RULES = Section(
         "code": matching(r"[A-Z]{2,10}\d{3}", "two to ten capital letters and three digits"),
         "name": read_kebab_case,
         "severity": read_severity,
+        "enabled": read_flag,
         "message": read_template,
         "explanation": read_localized,
         "examples": list_of(read_example, "examples"),
         "valid": list_of(read_code, "pieces of code"),
     },
-    {"examples": (), "valid": ()},
+    {"enabled": True, "examples": (), "valid": ()},
 )
 SYMBOLS = Section(
     "symbols",
