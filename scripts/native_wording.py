@@ -223,6 +223,7 @@ _LEFT_OUT = {
         torch.distributed.fsdp.FullyShardedDataParallel.module torch.nn.Module.npu
         torch.func.vmap torch.nn.TransformerDecoderLayer.forward
         torch.nn.TransformerEncoderLayer.forward torch.nn.Transformer.forward torch.sum
+        torch.Tensor.tensor_split
     """,
     OTHER_DEVICE: """
         torch.TypedStorage.hpu torch.TypedStorage.is_hpu torch.UntypedStorage.hpu

@@ -1,10 +1,11 @@
 """Reads rule files, checks them, and makes them a catalogue. See `docs/rule-format.md`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from npulens.catalog.model import Rule
-from npulens.catalog.native_table import native_table
+from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import ENVIRONMENT, METHODS, PARAMETERS, SYMBOLS
 from npulens.catalog.tables import (
@@ -15,7 +16,7 @@ from npulens.catalog.tables import (
     SymbolEntry,
 )
 
-__all__ = ["CatalogueError", "load_catalogue", "rules_folder"]
+__all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_names"]
 
 
 def rules_folder() -> Path:
@@ -62,3 +63,13 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         environment=environment,
         native=native_table(files, rules),
     )
+
+
+def with_verified_names(catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the names of all APIs that the support tables list.
+
+    Raises:
+        CatalogueError: Their file cannot be read or breaks the format.
+    """
+    native = replace(catalogue.native, verified=read_verified(rules_folder() / "native"))
+    return replace(catalogue, native=native)

@@ -10,6 +10,15 @@ Versions = tuple[tuple[TorchVersion, TorchVersion], ...]
 """Ranges of releases, first and last included."""
 
 TENSOR = "torch.Tensor"
+TYPE_NAMES = {
+    "float64": "float64",
+    "double": "float64",
+    "complex64": "complex64",
+    "cfloat": "complex64",
+    "complex128": "complex128",
+    "cdouble": "complex128",
+}
+"""The types of tensors that limits may be about, by their names in `torch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +137,7 @@ class NativeTable:
         if self.verified is not None:
             triggers.add("torch")
         dtypes = {d for e in self.entries.values() for limit in e.limits for d in limit.dtypes}
+        dtypes |= {name for name, dtype in TYPE_NAMES.items() if dtype in dtypes}
         object.__setattr__(self, "words", frozenset(name.rpartition(".")[2] for name in names))
         object.__setattr__(self, "triggers", frozenset(triggers | dtypes) - {""})
         object.__setattr__(self, "oldest", min(ends, default=TorchVersion(0, 0)))
@@ -170,9 +180,10 @@ def _by_last_part(names: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
 
 
 def _is_among(parts: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether all parts are there in the same order."""
+    """Whether all parts are there in the same order, and the rest are modules and no classes."""
     rest = iter(others)
-    return all(part in rest for part in parts)
+    is_class = any(other[:1].isupper() for other in others if other not in parts)
+    return not is_class and all(part in rest for part in parts)
 
 
 def holds(versions: Versions, version: TorchVersion) -> bool:

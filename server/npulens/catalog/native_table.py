@@ -1,11 +1,12 @@
 """Makes the table of native APIs of what the rule files say."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from npulens.catalog.fields import FormatError, shown
+from npulens.catalog.fields import FormatError, list_of, read_qualified_name, shown
 from npulens.catalog.model import Rule
-from npulens.catalog.native import LimitKind, NativeEntry, NativeTable
+from npulens.catalog.native import LimitKind, NativeEntry, NativeTable, Versions
 from npulens.catalog.native_sections import (
     KINDS,
     NATIVE,
@@ -13,8 +14,9 @@ from npulens.catalog.native_sections import (
     TENSORS,
     limit_kind,
     native_limit,
+    parse_versions,
 )
-from npulens.catalog.rule_file import RuleFile
+from npulens.catalog.rule_file import CatalogueError, RuleFile, read_json
 from npulens.catalog.sections import Section
 
 
@@ -67,3 +69,23 @@ def _once(file: RuleFile, section: Section, finish: Any = None) -> Iterator[dict
             finish(fields)
 
     return file.checked(section, check)
+
+
+def read_verified(folder: Path) -> dict[str, Versions]:
+    """The names in `verified.json`, which holds lists of names by releases.
+
+    Raises:
+        CatalogueError: It cannot be read or breaks the format.
+    """
+    label = "rules/native/verified.json"
+    content = read_json(folder / "verified.json", label)
+    names: dict[str, Versions] = {}
+    read_names = list_of(read_qualified_name, "qualified names")
+    try:
+        if not isinstance(content, dict):
+            raise FormatError("must be a JSON object")
+        for versions, found in content.items():
+            names |= dict.fromkeys(read_names(found), parse_versions(versions))
+    except FormatError as error:
+        raise CatalogueError(f"{label}: {error}") from None
+    return names

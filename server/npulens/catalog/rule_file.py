@@ -24,6 +24,25 @@ class CatalogueError(Exception):
     """A rule file cannot be used; the one sentence names the file, the entry and the reason."""
 
 
+def read_json(path: Path, label: str) -> object:
+    """What a JSON file holds.
+
+    Raises:
+        CatalogueError: It cannot be read.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{label}: not UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}: not valid JSON: {error.msg}"
+        raise CatalogueError(f"{label}: {reason}") from error
+    except (RecursionError, ValueError) as error:
+        raise CatalogueError(f"{label}: not usable JSON: {error}") from error
+
+
 @dataclass(frozen=True)
 class RuleFile:
     """One rule file.
@@ -40,17 +59,7 @@ class RuleFile:
 
     @classmethod
     def read(cls, path: Path, label: str) -> "RuleFile":
-        try:
-            content = json.loads(path.read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise CatalogueError(f"{label}: not UTF-8 text") from error
-        except json.JSONDecodeError as error:
-            reason = f"line {error.lineno}: not valid JSON: {error.msg}"
-            raise CatalogueError(f"{label}: {reason}") from error
-        except (RecursionError, ValueError) as error:
-            raise CatalogueError(f"{label}: not usable JSON: {error}") from error
+        content = read_json(path, label)
         try:
             return cls._checked(content, label)
         except FormatError as error:

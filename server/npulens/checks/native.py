@@ -30,12 +30,12 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
         is_method = not isinstance(values[0], Qualified)
         if not (is_method and on_cpu(node.value)):
             _report_always(entry, _attribute_span(node, is_method, context), context)
-    elif f"{TENSOR}.{node.attr}" in native.entries:
-        if not on_cpu(node.value) and is_tensor(node.value, scope, context):
-            entry = native.entries[f"{TENSOR}.{node.attr}"]
-            _report_always(entry, _attribute_span(node, True, context), context)
     elif len(values) == 1 and isinstance(values[0], Qualified):
         report_unverified(values[0].name, context.span(node), context)
+    else:
+        method = native.entries.get(f"{TENSOR}.{node.attr}")
+        if method is not None and not on_cpu(node.value) and is_tensor(node.value, scope, context):
+            _report_always(method, _attribute_span(node, True, context), context)
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -98,7 +98,8 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         if limit.dtypes:
             found = operand and tensor_type(operand, scope, context)
             if found in limit.dtypes and _counts(entry, context):
-                _report(limit, entry.api, context.span(function), context, found)
+                span = _attribute_span(function, owner is not None, context)
+                _report(limit, entry.api, span, context, found)
         elif limit.argument is not None:
             place = argument_breaking(limit, node)
             if place is None or (owner is not None and not is_tensor(owner, scope, context)):
@@ -156,9 +157,12 @@ def _entry(values: list[Value], context: Context) -> NativeEntry | None:
     return entries[0] if entries and all(entry is not None for entry in entries) else None
 
 
-def _attribute_span(node: ast.Attribute, is_method: bool, context: Context) -> Span:
+def _attribute_span(node: ast.expr, is_method: bool, context: Context) -> Span:
+    """Of a method the name alone, of anything else all of it."""
     whole = context.span(node)
-    return Span(whole.end - len(node.attr), whole.end) if is_method else whole
+    if is_method and isinstance(node, ast.Attribute):
+        return Span(whole.end - len(node.attr), whole.end)
+    return whole
 
 
 def _limits(entry: NativeEntry, context: Context) -> list[NativeLimit]:

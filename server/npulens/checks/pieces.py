@@ -186,7 +186,7 @@ def worth_visiting(
     if not words:
         return
     any_word = "|".join(map(_alone, words))
-    stands_alone = re.compile(rf"(?<!\w)(?:{any_word})(?!\w)").search
+    stands_alone = re.compile(rf"(?:{any_word})(?!\w)").search
     for node in body:
         decorators = getattr(node, "decorator_list", None)
         first = decorators[0].lineno if decorators else node.lineno
@@ -198,4 +198,6 @@ def worth_visiting(
 
 def _alone(word: str) -> str:
     """A pattern for a word; those of device names may be parts of others: `cuda0`, `to_npu`."""
-    return rf"\w*{word}\w*" if word in ("cuda", "nccl", "npu") else re.escape(word)
+    if word in ("cuda", "nccl", "npu"):
+        return rf"{word}\w*"
+    return re.escape(word) if word.startswith(".") else rf"(?<!\w){word}"

@@ -5,7 +5,7 @@ A method such as `mode` says nothing by its name; only a receiver that is surely
 
 import ast
 
-from npulens.catalog.native import TENSOR, NativeTable
+from npulens.catalog.native import TENSOR, TYPE_NAMES, NativeTable
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function, Place
 from npulens.syntax.meanings import (
@@ -22,14 +22,6 @@ from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup
 from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
 
 _MAX_DEPTH = 12
-_TYPES = {
-    "torch.float64": "float64",
-    "torch.double": "float64",
-    "torch.complex64": "complex64",
-    "torch.cfloat": "complex64",
-    "torch.complex128": "complex128",
-    "torch.cdouble": "complex128",
-}
 _NO_TENSOR = frozenset({"items", "keys", "values", "get", "append", "pop", "update", "decode"})
 
 
@@ -205,7 +197,9 @@ def _is_made_on_cpu(node: ast.expr, scope: Scope, context: Context) -> bool:
 
 def _type_named(node: ast.expr, scope: Scope) -> str | None:
     names = qualified_names(node, scope)
-    return _TYPES.get(names[0]) if len(names) == 1 else None
+    if len(names) != 1 or not names[0].startswith("torch."):
+        return None
+    return TYPE_NAMES.get(names[0].removeprefix("torch."))
 
 
 def on_cpu(node: ast.expr) -> bool:
