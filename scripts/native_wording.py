@@ -58,6 +58,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "unsupported-shared": {
         "rule": UNSUPPORTED,
+        "on_device": True,
         "text": {
             "en": "Between processes only CPU tensors can share memory.",
             "zh": "进程间只有 CPU 张量可以共享内存。",
@@ -159,7 +160,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "argument-replaced": {
         "rule": LIMITED,
-        "severity": "info",
+        "severity": "hint",
         "text": {
             "en": "The tables list `{argument}` as not supported; {instead} is.",
             "zh": "官方支持列表注明不支持参数 `{argument}`，可改用 {instead}。",

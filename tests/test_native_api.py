@@ -71,6 +71,8 @@ UNSUPPORTED = [
     "torch.ones(3).⟦NPU503:mode⟧().values",
     "⟦NPU503:nn.utils.clip_grad_norm⟧([], 1.0)",
     "⟦NPU503:torch.export.export⟧(x, ())",
+    "torch.zeros(3, device=d).⟦NPU503:share_memory_⟧()",
+    "F.gelu = wrap(⟦NPU503:F.pdist⟧)",
 ]
 
 LIMITED = [
@@ -143,6 +145,11 @@ NOTHING = [
     "type(x) is nn.RNN",
     "table = {nn.RNN: 1}",
     "hasattr(torch, 'std_mean')",
+    "Layer = Union[nn.RNN, nn.MaxPool3d]",
+    "sizes[nn.RNN] = 3",
+    "F.pdist = wrap(F.pdist)",
+    "torch.zeros(3).share_memory_()",
+    "torch.ones(3, device='cpu').share_memory_()",
     "print('torch.std_mean is slow')",
     # Supported, or nothing to be seen
     "torch.std(x), torch.mean(x)",

@@ -30,12 +30,14 @@ class LimitKind:
         rule: The rule that code breaks by it.
         severity: Overrides the rule's, or `None`.
         text: A template over `argument`, `values` and `instead`, or `None` if the rule says it all.
+        on_device: Tensors that are made on the CPU do not have it.
     """
 
     kind: str
     rule: Rule
     severity: Severity | None
     text: LocalizedText | None
+    on_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)

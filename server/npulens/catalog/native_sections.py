@@ -109,8 +109,9 @@ KINDS = Section(
         "rule": read_string,
         "severity": read_severity,
         "text": read_template,
+        "on_device": read_flag,
     },
-    {"severity": None, "text": None},
+    {"severity": None, "text": None, "on_device": False},
 )
 NATIVE = Section(
     "native",
@@ -140,7 +141,7 @@ def limit_kind(fields: Mapping[str, Any], rules: Mapping[str, Rule]) -> LimitKin
     """
     if fields["rule"] not in rules:
         raise FormatError(f"unknown rule {shown(fields['rule'])}")
-    return LimitKind(fields["kind"], rules[fields["rule"]], fields["severity"], fields["text"])
+    return LimitKind(**{**fields, "rule": rules[fields["rule"]]})
 
 
 def native_limit(fields: Mapping[str, Any], kinds: Mapping[str, LimitKind]) -> NativeLimit:

@@ -7,7 +7,7 @@ from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
 from npulens.checks.arguments import argument_breaking
 from npulens.checks.context import Context
 from npulens.checks.entries import longest_entry
-from npulens.checks.tensors import is_tensor, on_cpu, tensor_method, tensor_type
+from npulens.checks.tensors import is_tensor, made_on_cpu, on_cpu, tensor_method, tensor_type
 from npulens.checks.unverified import report_unverified
 from npulens.syntax.meanings import Member, Qualified, Value, canonical, resolve, resolve_name
 from npulens.syntax.scopes import Scope, is_bound
@@ -28,14 +28,22 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = _entry(values, context)
     if entry is not None:
         is_method = not isinstance(values[0], Qualified)
-        if not (is_method and on_cpu(node.value)):
+        if not (is_method and _is_spared(node.value, entry, scope)):
             _report_always(entry, _attribute_span(node, is_method, context), context)
     elif len(values) == 1 and isinstance(values[0], Qualified):
         report_unverified(values[0].name, context.span(node), context)
     else:
         method = native.entries.get(f"{TENSOR}.{node.attr}")
-        if method is not None and not on_cpu(node.value) and is_tensor(node.value, scope, context):
+        if method is None or _is_spared(node.value, method, scope):
+            return
+        if is_tensor(node.value, scope, context):
             _report_always(method, _attribute_span(node, True, context), context)
+
+
+def _is_spared(receiver: ast.expr, entry: NativeEntry, scope: Scope) -> bool:
+    """Whether a tensor is on the CPU, where its methods do what they should."""
+    on_device = any(limit.kind.on_device for limit in entry.limits)
+    return on_cpu(receiver) or (on_device and made_on_cpu(receiver, scope))
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -109,7 +117,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
-    """Notes what only names a class: annotations, `isinstance`, comparisons of types."""
+    """Notes what only names a class or function: annotations, `isinstance`, what is replaced."""
     mentions: list[ast.expr | None] = []
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
@@ -124,9 +132,21 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
         mentions.append(node.type)
     elif isinstance(node, ast.Dict):
         mentions += node.keys
+    elif isinstance(node, ast.Subscript):
+        mentions.append(node.slice)  # `Union[nn.RNN, nn.GRU]`, `layers[nn.RNN]`
+    elif isinstance(node, ast.Assign):
+        mentions += _replaced(node)
     for mention in mentions:
         if mention is not None and not isinstance(mention, ast.Name | ast.Constant):
             context.mentions.update(_types(mention))
+
+
+def _replaced(node: ast.Assign) -> list[ast.expr]:
+    """`F.pdist` in `F.pdist = wrap(F.pdist)`."""
+    names = [name for target in node.targets if (name := dotted_name(target)) and name.path]
+    if not names or not isinstance(node.value, ast.Call):
+        return []
+    return [argument for argument in node.value.args if dotted_name(argument) in names]
 
 
 def _types(node: ast.expr) -> list[ast.expr]:

@@ -171,9 +171,7 @@ def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
     if not isinstance(node, ast.Call) or on_cpu(node):
         return None
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "type"):
-        if is_tensor(node.func.value, scope, context) and not _is_made_on_cpu(
-            node.func.value, scope, context
-        ):
+        if is_tensor(node.func.value, scope, context) and not made_on_cpu(node.func.value, scope):
             types = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
             return next((t for a in types if (t := _type_named(a, scope))), None)
         return None
@@ -186,7 +184,8 @@ def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
     return None
 
 
-def _is_made_on_cpu(node: ast.expr, scope: Scope, context: Context) -> bool:
+def made_on_cpu(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression is a call that makes a tensor without naming a device."""
     if not isinstance(node, ast.Call):
         return False
     if on_cpu(node):
