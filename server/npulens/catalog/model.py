@@ -98,6 +98,7 @@ class Rule:
 
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
     what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
+    A rule that is not `enabled` is reported only where a configuration names it.
     """
 
     code: str
@@ -108,6 +109,7 @@ class Rule:
     explanation: LocalizedText
     examples: tuple[Example, ...] = ()
     valid: tuple[str, ...] = ()
+    enabled: bool = True
 
     @property
     def url(self) -> str | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from npulens.catalog.model import Applicability, LocalizedText, Rule, Severity, TorchVersion
+from npulens.catalog.native import NativeTable
 
 
 class Meaning(str, Enum):
@@ -112,6 +113,8 @@ class Catalogue:
     """By qualified name of the callable, or `.name`."""
     environment: Mapping[str, EnvironmentEntry]
     """By variable name."""
+    native: NativeTable = field(default_factory=NativeTable)
+    """PyTorch's own APIs."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
@@ -121,6 +124,7 @@ class Catalogue:
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words.update(_trigger(symbol) for symbol in self.symbols)
+        words |= self.native.triggers
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)

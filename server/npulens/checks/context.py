@@ -65,6 +65,8 @@ class Context:
     reported: set[Span] = field(default_factory=set)
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
+    mentions: set[ast.expr] = field(default_factory=set)
+    """What only names a type, as annotations do, and runs nothing."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)

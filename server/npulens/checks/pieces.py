@@ -16,6 +16,7 @@ from npulens.syntax.values import Defined
 from npulens.text.lines import LineMap
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
 _NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
@@ -73,7 +74,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         parsed,
         bindings,
         {name: frozenset(_words(b.value for b in found)) for name, found in bindings.names.items()},
-        triggers.intersection(_WORD.findall(text)),
+        _triggers_in(text, triggers),
         None if lines is None else torch_import(parsed.body, lines),
         has_plugin and imports_module(parsed.body, "torch_npu"),
         has_plugin and binds_module(parsed.body, "torch_npu"),
@@ -82,6 +83,16 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         frozenset(_own_methods(bindings)),
         _weighs_npu(parsed),
     )
+
+
+def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
+    """Those that stand in a text; one with a dot before it counts only where the dot is."""
+    words = set(_WORD.findall(text))
+    found = triggers & words
+    dotted = {f".{word}" for word in words} & triggers
+    if dotted:
+        found |= dotted.intersection(_ATTRIBUTE.findall(text))
+    return frozenset(found)
 
 
 def _weighs_npu(parsed: ParsedText) -> bool:
@@ -196,10 +207,19 @@ def worth_visiting(
     words = [*piece.triggers, *(alias for alias in aliases if alias in text)]
     if not words:
         return
+    any_word = "|".join(map(_alone, words))
+    stands_alone = re.compile(rf"(?:{any_word})(?!\w)").search
     for node in body:
         decorators = getattr(node, "decorator_list", None)
         first = decorators[0].lineno if decorators else node.lineno
         last = node.end_lineno or node.lineno
         statement = text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
-        if any(word in statement for word in words):
+        if any(word in statement for word in words) and stands_alone(statement):
             yield node
+
+
+def _alone(word: str) -> str:
+    """A pattern for a word; those of device names may be parts of others: `cuda0`, `to_npu`."""
+    if word in ("cuda", "nccl", "npu"):
+        return rf"{word}\w*"
+    return re.escape(word) if word.startswith(".") else rf"(?<!\w){word}"

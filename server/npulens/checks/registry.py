@@ -2,33 +2,41 @@
 
 import ast
 
-from npulens.checks import environment, import_statements, methods, references, strings
+from npulens.checks import environment, import_statements, methods, native, references, strings
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
-    ast.Attribute: (references.attribute, methods.referenced),
+    ast.Attribute: (references.attribute, methods.referenced, native.attribute),
     ast.Import: (import_statements.imported,),
-    ast.ImportFrom: (import_statements.imported,),
+    ast.ImportFrom: (import_statements.imported, native.imported),
     ast.Call: (
         references.default_tensor_type,
         references.literal_getattr,
         methods.called,
         strings.call,
+        native.mentioned,
+        native.literal_getattr,
+        native.called,
     ),
-    ast.Compare: (strings.comparison,),
-    ast.Assign: (references.assigned, strings.assignment),
-    ast.AnnAssign: (references.assigned, strings.assignment),
+    ast.Compare: (strings.comparison, native.mentioned),
+    ast.Assign: (references.assigned, strings.assignment, native.mentioned),
+    ast.AnnAssign: (references.assigned, strings.assignment, native.mentioned),
+    ast.arg: (native.mentioned,),
+    ast.Subscript: (native.mentioned,),
+    ast.FunctionDef: (native.mentioned,),
+    ast.AsyncFunctionDef: (native.mentioned,),
+    ast.ExceptHandler: (native.mentioned,),
     ast.NamedExpr: (strings.assignment,),
     ast.For: (strings.loop,),
     ast.IfExp: (strings.conditional,),
     ast.arguments: (strings.defaults,),
     ast.Return: (strings.returned,),
-    ast.Dict: (strings.dictionary,),
+    ast.Dict: (strings.dictionary, native.mentioned),
     ast.Match: (strings.case,),
     ast.Constant: (environment.variable, strings.constant),
     ast.JoinedStr: (strings.formatted,),
 }
-_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (references.bare_name,)}
+_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (references.bare_name, native.bare_name)}
 
 
 def checks(has_star_imports: bool) -> Checks:

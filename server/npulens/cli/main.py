@@ -116,13 +116,16 @@ def _words(context: click.Context, parameter: click.Parameter, values: tuple[str
     help="Text, one JSON array, or one JSON object a line.",
 )
 @click.option("--select", multiple=True, callback=_words, metavar="RULES", help="Only these rules.")
+@click.option(
+    "--extend-select", multiple=True, callback=_words, metavar="RULES", help="These rules too."
+)
 @click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Not these rules.")
 @click.option("--config", metavar="FILE", help="The configuration, instead of the nearest one.")
 @click.option(
     "--torch-version",
     callback=_torch_version,
     metavar="VERSION",
-    help="The PyTorch release that the code shall run on.",
+    help="The PyTorch release that the code shall run on, if not what the project requires.",
 )
 @click.option(
     "--migration-style",
@@ -243,13 +246,17 @@ def _common_folder(paths: Sequence[str]) -> Path:
 
 
 def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
-    """The rules, among them those that the configuration names."""
-    from npulens.catalog.loader import load_catalogue
+    """What the configuration asks for, which must name no rule that there is not."""
+    from npulens.workspace.catalogues import configured_catalogue
     from npulens.workspace.configuration import require_known_rules
 
-    catalogue = load_catalogue(configuration.extend_rules)
-    for key, words in (("select", configuration.select), ("ignore", configuration.ignore)):
-        place = f"--{key}" if options.get(key) else configuration.place(key)
+    catalogue = configured_catalogue(configuration)
+    for key, words in (
+        ("select", configuration.select),
+        ("extend-select", configuration.extend_select),
+        ("ignore", configuration.ignore),
+    ):
+        place = f"--{key}" if options.get(key.replace("-", "_")) else configuration.place(key)
         require_known_rules(words, place, catalogue)
     return catalogue
 

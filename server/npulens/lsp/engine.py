@@ -8,12 +8,13 @@ from pathlib import Path
 from lsprotocol import types
 
 from npulens.analysis import StatementCache, analyze
-from npulens.catalog.loader import CatalogueError, load_catalogue
+from npulens.catalog.loader import CatalogueError
 from npulens.catalog.model import Finding, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.text.document import Document
+from npulens.workspace.catalogues import configured_catalogue
 from npulens.workspace.configuration import (
     Configuration,
     ConfigurationError,
@@ -76,8 +77,8 @@ class Engine:
     """Analyses one task after the other; keeps the catalogues it has loaded."""
 
     def __init__(self) -> None:
-        self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
         self._finders: dict[Path | None, ShimFinder] = {}
+        self._catalogues: dict[Configuration, Catalogue] = {}
 
     def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
         """The analysis of a task, or `None` if it was superseded on the way."""
@@ -114,14 +115,20 @@ class Engine:
         return states.get(str(absolute(opened.path)), Shim.ABSENT)
 
     def _catalogue(self, configuration: Configuration) -> Catalogue:
-        files = tuple(configuration.extend_rules)
-        if files not in self._catalogues:
+        # What the catalogue depends on, so that projects that ask for the same share one.
+        asked = Configuration(
+            select=configuration.select,
+            extend_select=configuration.extend_select,
+            ignore=configuration.ignore,
+            extend_rules=configuration.extend_rules,
+        )
+        if asked not in self._catalogues:
             try:
-                self._catalogues[files] = load_catalogue(files)
+                self._catalogues[asked] = configured_catalogue(asked)
             except CatalogueError as error:
                 logger.error("%s", error)
-                self._catalogues[files] = load_catalogue()
-        return self._catalogues[files]
+                self._catalogues[asked] = configured_catalogue(replace(asked, extend_rules=()))
+        return self._catalogues[asked]
 
 
 def _look_up(path: Path | None) -> Configuration:

@@ -52,7 +52,7 @@ class Qualified(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """What a call of a library's class or function returned."""
+    """What a call of a library's class or function, or of a member of its result, returned."""
 
     name: str
 
@@ -134,7 +134,7 @@ def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budg
 
 
 def _result(callee: Value) -> Value:
-    if isinstance(callee, Qualified):
+    if isinstance(callee, Qualified | Member):
         return Instance(callee.name)
     if isinstance(callee, Local):
         return LocalInstance(callee.definition)

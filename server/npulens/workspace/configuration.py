@@ -4,12 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
 from npulens.catalog.tables import Catalogue
+from npulens.workspace.project_version import NEWEST, project_version
 
 _NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
 """The rules for code that npulens cannot read."""
@@ -24,9 +25,11 @@ class Configuration:
     """The settings of a project; lists are empty where nothing is said.
 
     Attributes:
-        torch_version: The PyTorch release line that the code shall run on.
+        torch_version: The PyTorch release line that the code shall run on, or None if nobody says.
+        project_version: The newest that the project's own requirements allow, or None.
         style: What migrated code looks like.
         select: The rules to report, all if empty: codes, names, or starts of codes such as `NPU1`.
+        extend_select: Rules to report besides; a rule that is off by default has to be named.
         ignore: The rules to leave out, in the same words.
         exclude: Patterns as in `.gitignore`, relative to `root`.
         extend_rules: The user's rule files.
@@ -34,9 +37,11 @@ class Configuration:
         source: The file all this was read from, or None.
     """
 
-    torch_version: TorchVersion = Target().torch_version
+    torch_version: TorchVersion | None = None
+    project_version: TorchVersion | None = None
     style: MigrationStyle = Target().style
     select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     extend_rules: tuple[Path, ...] = ()
@@ -46,7 +51,8 @@ class Configuration:
     @property
     def target(self) -> Target:
         """What the analysis needs to know."""
-        return Target(self.torch_version, self.style)
+        version = self.torch_version or self.project_version or NEWEST
+        return Target(version, self.style)
 
     @property
     def root(self) -> Path:
@@ -66,6 +72,8 @@ def absolute(path: Path) -> Path:
 def find_configuration(start: Path) -> Configuration:
     """The configuration of a file or folder: that of the nearest folder above it that has one.
 
+    Where it names no PyTorch release, the requirements of the project around tell it.
+
     Raises:
         ConfigurationError: It cannot be used.
     """
@@ -75,8 +83,15 @@ def find_configuration(start: Path) -> Configuration:
             continue
         for name in ("npulens.toml", "pyproject.toml"):
             if (configuration := _read_if_there(folder / name)) is not None:
-                return configuration
-    return Configuration()
+                return _with_project_version(configuration, start)
+    return _with_project_version(Configuration(), start)
+
+
+def _with_project_version(configuration: Configuration, start: Path) -> Configuration:
+    if configuration.torch_version is not None:
+        return configuration
+    folder = configuration.source.parent if configuration.source is not None else start
+    return replace(configuration, project_version=project_version(folder))
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -87,7 +102,7 @@ def read_configuration(path: Path) -> Configuration:
     """
     configuration = _read_if_there(absolute(path))
     if configuration is not None:
-        return configuration
+        return _with_project_version(configuration, path)
     missing = "no [tool.npulens] in it" if path.exists() else "no such file"
     raise ConfigurationError(f"{path}: {missing}")
 
@@ -96,11 +111,16 @@ def is_selected(rule: Rule, configuration: Configuration) -> bool:
     """Whether a rule's findings are wanted: the longest word for it decides, of equals `ignore`.
 
     Where `select` is silent on them, the rules for what was not checked are wanted too: without
-    them, nobody could tell such a file from one in order.
+    them, nobody could tell such a file from one in order. A rule that is off by default is wanted
+    only where its code or name is given in full.
     """
-    wanted = max((_length(word, rule) for word in configuration.select), default=0)
+    words = (*configuration.select, *configuration.extend_select)
+    if not rule.enabled:
+        words = tuple(word for word in words if word in (rule.code, rule.name))
+    wanted = max((_length(word, rule) for word in words), default=0)
     unwanted = max((_length(word, rule) for word in configuration.ignore), default=0)
     is_default = not configuration.select or rule.code in _NOT_CHECKED
+    is_default = is_default and rule.enabled
     return wanted > unwanted or (is_default and not unwanted)
 
 
@@ -189,6 +209,7 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
     "torch-version": ("torch_version", _version),
     "migration-style": ("style", _one_of({style.value: style for style in MigrationStyle})),
     "select": ("select", _texts),
+    "extend-select": ("extend_select", _texts),
     "ignore": ("ignore", _texts),
     "exclude": ("exclude", _patterns),
     "extend-rules": ("extend_rules", _paths),

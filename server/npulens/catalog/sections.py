@@ -1,0 +1,169 @@
+"""The lists of a rule file: which fields their entries have, and what reads each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from npulens.catalog.fields import (
+    NAME,
+    QUALIFIED_NAME,
+    FormatError,
+    Reader,
+    list_of,
+    matching,
+    one_of,
+    read_applicability,
+    read_code,
+    read_example,
+    read_flag,
+    read_kebab_case,
+    read_localized,
+    read_name,
+    read_position,
+    read_qualified_name,
+    read_severity,
+    read_string,
+    read_template,
+    read_version,
+    shown,
+)
+from npulens.catalog.model import Applicability
+from npulens.catalog.tables import Meaning
+
+
+@dataclass(frozen=True)
+class Section:
+    """One list of a rule file: the fields of its entries.
+
+    Attributes:
+        name: The name of the list.
+        key: The fields that tell an entry from the others.
+        readers: Every field, and what reads it.
+        defaults: The fields that may be left out.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    readers: Mapping[str, Reader]
+    defaults: Mapping[str, Any]
+
+    def read(self, entry: object) -> dict[str, Any]:
+        """All fields of an entry."""
+        if not isinstance(entry, dict):
+            raise FormatError(f"must be an object, not {shown(entry)}")
+        fields = dict(self.defaults)
+        for name, value in entry.items():
+            reader = self.readers.get(name)
+            if reader is None:
+                raise FormatError(f'unknown field "{name}"')
+            try:
+                fields[name] = reader(value)
+            except FormatError as error:
+                raise FormatError(f'"{name}" {error}') from None
+        if len(fields) < len(self.readers):
+            missing = next(name for name in self.readers if name not in fields)
+            raise FormatError(f'field "{missing}" is missing')
+        return fields
+
+    def place(self, index: int, entry: object) -> str:
+        """How an entry is called in an error, such as `symbols[12] torch.cuda.seed`."""
+        if not isinstance(entry, dict):
+            return f"{self.name}[{index}]"
+        words = [str(entry[field]) for field in self.key if isinstance(entry.get(field), str)]
+        return " ".join([f"{self.name}[{index}]", *words])
+
+
+RULES = Section(
+    "rules",
+    ("code",),
+    {
+        "code": matching(r"[A-Z]{2,10}\d{3}", "two to ten capital letters and three digits"),
+        "name": read_kebab_case,
+        "severity": read_severity,
+        "enabled": read_flag,
+        "message": read_template,
+        "explanation": read_localized,
+        "examples": list_of(read_example, "examples"),
+        "valid": list_of(read_code, "pieces of code"),
+    },
+    {"enabled": True, "examples": (), "valid": ()},
+)
+SYMBOLS = Section(
+    "symbols",
+    ("symbol",),
+    {
+        "symbol": read_qualified_name,
+        "rule": read_string,
+        "becomes": matching(rf"{QUALIFIED_NAME}(\(\))?", "a qualified name"),
+        "agnostic": matching(rf"{QUALIFIED_NAME}(\(\))?", "a qualified name"),
+        "fix": read_applicability,
+        "since": read_version,
+        "shimmed": read_flag,
+        "severity": read_severity,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {
+        "becomes": None,
+        "agnostic": None,
+        "fix": Applicability.MANUAL,
+        "since": None,
+        "shimmed": False,
+        "severity": None,
+        "note": None,
+    },
+)
+METHODS = Section(
+    "methods",
+    ("name",),
+    {
+        "name": read_name,
+        "owners": list_of(read_qualified_name, "qualified names"),
+        "called": read_flag,
+        "rule": read_string,
+        "becomes": read_name,
+        "fix": read_applicability,
+        "shimmed": read_flag,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {
+        "called": True,
+        "becomes": None,
+        "fix": Applicability.MANUAL,
+        "shimmed": False,
+        "note": None,
+    },
+)
+PARAMETERS = Section(
+    "parameters",
+    ("callable", "parameter"),
+    {
+        "callable": matching(
+            rf"\.{NAME}|{QUALIFIED_NAME}", "a qualified name, or a dot and a method's name"
+        ),
+        "parameter": read_name,
+        "position": read_position,
+        "meaning": one_of(Meaning),
+        "rule": read_string,
+        "shimmed": read_flag,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {"position": None, "shimmed": False, "note": None},
+)
+ENVIRONMENT = Section(
+    "environment",
+    ("variable",),
+    {
+        "variable": read_name,
+        "rule": read_string,
+        "becomes": read_name,
+        "fix": read_applicability,
+        "severity": read_severity,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
+)
+SECTIONS = (RULES, SYMBOLS, METHODS, PARAMETERS, ENVIRONMENT)

@@ -1,0 +1,218 @@
+"""PyTorch's own APIs that the NPU lacks or limits in the release aimed at."""
+
+import ast
+
+from npulens.catalog.model import Finding
+from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
+from npulens.checks.arguments import argument_breaking
+from npulens.checks.context import Context
+from npulens.checks.entries import longest_entry
+from npulens.checks.tensors import is_tensor, made_on_cpu, on_cpu, tensor_method, tensor_type
+from npulens.checks.unverified import report_unverified
+from npulens.syntax.meanings import Member, Qualified, Value, canonical, resolve, resolve_name
+from npulens.syntax.scopes import Scope, is_bound
+from npulens.syntax.values import Name, dotted_name, literal_attribute
+from npulens.text.spans import Span
+
+
+def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.func.jvp`, `F.pdist`, `tensor.mode`; a mere mention of a class is none."""
+    assert isinstance(node, ast.Attribute)
+    native = context.catalogue.native
+    if not isinstance(node.ctx, ast.Load) or node in context.mentions:
+        return
+    if node.attr not in native.words and native.verified is None:
+        return
+    name = dotted_name(node)
+    values = resolve(node, scope) if name is not None else []
+    entry = _entry(values, context)
+    if entry is not None:
+        is_method = not isinstance(values[0], Qualified)
+        if not (is_method and _is_spared(node.value, entry, scope)):
+            _report_always(entry, _attribute_span(node, is_method, context), context)
+    elif len(values) == 1 and isinstance(values[0], Qualified):
+        report_unverified(values[0].name, context.span(node), context)
+    else:
+        method = native.entries.get(f"{TENSOR}.{node.attr}")
+        if method is None or _is_spared(node.value, method, scope):
+            return
+        if is_tensor(node.value, scope, context):
+            _report_always(method, _attribute_span(node, True, context), context)
+
+
+def _is_spared(receiver: ast.expr, entry: NativeEntry, scope: Scope) -> bool:
+    """Whether a tensor is on the CPU, where its methods do what they should."""
+    on_device = any(limit.kind.on_device for limit in entry.limits)
+    return on_cpu(receiver) or (on_device and made_on_cpu(receiver, scope))
+
+
+def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`getattr(torch.func, "jvp")`."""
+    assert isinstance(node, ast.Call)
+    name = literal_attribute(node)
+    if name is not None and name.path[-1] in context.catalogue.native.words:
+        place = (node.lineno, node.col_offset)
+        entry = _entry(resolve_name(name, scope, place), context)
+        if entry is not None:
+            _report_always(entry, context.span(node), context)
+
+
+def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`from torch.func import jvp`."""
+    assert isinstance(node, ast.ImportFrom)
+    if node.level or not node.module or not node.module.startswith("torch"):
+        return
+    for alias in node.names:
+        name = canonical(f"{node.module}.{alias.name}")
+        entry = _entry([Qualified(name)], context)
+        if entry is not None:
+            _report_always(entry, context.span(alias), context)
+        elif alias.name != "*":
+            report_unverified(name, context.span(alias), context)
+
+
+def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A name that only `from torch.func import *` can have brought."""
+    assert isinstance(node, ast.Name)
+    if node.id in context.catalogue.native.words and not is_bound(node.id, scope):
+        entry = _entry(resolve_name(Name(node.id), scope, None), context)
+        if entry is not None:
+            _report_always(entry, context.span(node), context)
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Arguments that the NPU does not take, and types of tensors that it does not compute with."""
+    assert isinstance(node, ast.Call)
+    native = context.catalogue.native
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        if function.attr not in native.words:
+            return
+    elif not isinstance(function, ast.Name) or (
+        function.id not in native.words and function.id not in context.facts.aliases
+    ):
+        return
+    values = resolve(function, scope)
+    entry = _entry(values, context)
+    owner = None
+    if isinstance(function, ast.Attribute) and not any(isinstance(v, Qualified) for v in values):
+        owner = function.value
+        if entry is None:
+            entry = native.entries.get(f"{TENSOR}.{function.attr}")
+    if entry is None or all(limit.always for limit in entry.limits):
+        return
+    operand = owner if owner is not None else (node.args[0] if node.args else None)
+    for limit in _limits(entry, context):
+        if limit.dtypes:
+            found = operand and tensor_type(operand, scope, context)
+            if found in limit.dtypes and _counts(entry, context):
+                span = _attribute_span(function, owner is not None, context)
+                _report(limit, entry.api, span, context, found)
+        elif limit.argument is not None:
+            place = argument_breaking(limit, node)
+            if place is None or (owner is not None and not is_tensor(owner, scope, context)):
+                continue
+            if _counts(entry, context):
+                _report(limit, entry.api, context.span(place), context)
+
+
+def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Notes what only names a class or function: annotations, `isinstance`, what is replaced."""
+    mentions: list[ast.expr | None] = []
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            mentions += node.args[1:]
+    elif isinstance(node, ast.Compare):
+        mentions += node.comparators
+    elif isinstance(node, ast.arg | ast.AnnAssign):
+        mentions.append(node.annotation)
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        mentions.append(node.returns)
+    elif isinstance(node, ast.ExceptHandler):
+        mentions.append(node.type)
+    elif isinstance(node, ast.Dict):
+        mentions += node.keys
+    elif isinstance(node, ast.Subscript):
+        mentions.append(node.slice)  # `Union[nn.RNN, nn.GRU]`, `layers[nn.RNN]`
+    elif isinstance(node, ast.Assign):
+        mentions += _replaced(node)
+    for mention in mentions:
+        if mention is not None and not isinstance(mention, ast.Name | ast.Constant):
+            context.mentions.update(_types(mention))
+
+
+def _replaced(node: ast.Assign) -> list[ast.expr]:
+    """`F.pdist` in `F.pdist = wrap(F.pdist)`."""
+    names = [name for target in node.targets if (name := dotted_name(target)) and name.path]
+    if not names or not isinstance(node.value, ast.Call):
+        return []
+    return [argument for argument in node.value.args if dotted_name(argument) in names]
+
+
+def _types(node: ast.expr) -> list[ast.expr]:
+    """The attributes in an expression that names types; calls are no part of it."""
+    found: list[ast.expr] = []
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Attribute):
+            found.append(part)
+        elif isinstance(part, ast.Tuple | ast.List | ast.Subscript | ast.BinOp):
+            pending += ast.iter_child_nodes(part)
+    return found
+
+
+def _entry(values: list[Value], context: Context) -> NativeEntry | None:
+    """The entry of what something means, if it can mean nothing else."""
+    native = context.catalogue.native
+    entries = []
+    for value in values:
+        if isinstance(value, Qualified):
+            entries.append(native.entry(value.name))
+        elif isinstance(value, Member):
+            method = tensor_method(value.name, native)
+            entries.append(native.entry(value.name if method is None else method))
+        else:
+            return None
+    return entries[0] if entries and all(entry is not None for entry in entries) else None
+
+
+def _attribute_span(node: ast.expr, is_method: bool, context: Context) -> Span:
+    """Of a method the name alone, of anything else all of it."""
+    whole = context.span(node)
+    if is_method and isinstance(node, ast.Attribute):
+        return Span(whole.end - len(node.attr), whole.end)
+    return whole
+
+
+def _limits(entry: NativeEntry, context: Context) -> list[NativeLimit]:
+    version = context.catalogue.native.listed(context.target.torch_version)
+    return [limit for limit in entry.limits if holds(limit.versions, version)]
+
+
+def _counts(entry: NativeEntry, context: Context) -> bool:
+    """Whether no rule written by hand speaks of the same."""
+    return longest_entry(entry.api, context) is None
+
+
+def _report_always(entry: NativeEntry, span: Span, context: Context) -> None:
+    """The first limit that every use of an API meets."""
+    for limit in _limits(entry, context):
+        if limit.always and span not in context.reported and _counts(entry, context):
+            _report(limit, entry.api, span, context)
+            return
+
+
+def _report(
+    limit: NativeLimit, api: str, span: Span, context: Context, dtype: str | None = None
+) -> None:
+    arguments = {
+        "symbol": api,
+        "replacement": "",
+        "version": str(context.target.torch_version),
+        "type": dtype or "",
+    }
+    context.reported.add(span)
+    kind = limit.kind
+    finding = Finding(kind.rule, span, arguments, limit.note, (), kind.severity)
+    context.findings.append(finding)

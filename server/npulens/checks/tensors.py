@@ -1,0 +1,211 @@
+"""Which expressions are known to be tensors, and of which type.
+
+A method such as `mode` says nothing by its name; only a receiver that is surely a tensor does.
+"""
+
+import ast
+
+from npulens.catalog.native import TENSOR, TYPE_NAMES, NativeTable
+from npulens.checks.context import Context
+from npulens.syntax.bindings import Function, Place
+from npulens.syntax.meanings import (
+    Instance,
+    Local,
+    Member,
+    Qualified,
+    Value,
+    qualified_names,
+    resolve,
+    resolve_name,
+)
+from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup, receiver_class
+from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
+
+_MAX_DEPTH = 12
+_NO_TENSOR = frozenset({"items", "keys", "values", "get", "append", "pop", "update", "decode"})
+
+
+def is_tensor(node: ast.expr, scope: Scope, context: Context, depth: int = 0) -> bool:
+    """Whether an expression can be nothing but a tensor."""
+    if depth > _MAX_DEPTH:
+        return False
+    native = context.catalogue.native
+    values = resolve(node, scope)
+    if values and all(_returns_tensor(value, native) for value in values):
+        return True
+    name = dotted_name(node)
+    if name is not None:
+        return _name_is_tensor(name, scope, (node.lineno, node.col_offset), native, 0)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if f"{TENSOR}.{node.func.attr}" not in native.tensors:
+            return False
+        return is_tensor(node.func.value, scope, context, depth + 1)
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return any(is_tensor(side, scope, context, depth + 1) for side in sides)
+    if isinstance(node, ast.Attribute):
+        if f"{TENSOR}.{node.attr}" not in native.tensors:
+            return False
+        return is_tensor(node.value, scope, context, depth + 1)
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        return is_tensor(node.operand, scope, context, depth + 1)
+    return isinstance(node, ast.Subscript) and is_tensor(node.value, scope, context, depth + 1)
+
+
+def tensor_method(member: str, native: NativeTable) -> str | None:
+    """`torch.Tensor.mode` for `torch.zeros.mode`, the member of what `torch.zeros` returned."""
+    owner, _, method = member.rpartition(".")
+    return f"{TENSOR}.{method}" if _is_result(owner, native) else None
+
+
+def _returns_tensor(value: Value, native: NativeTable) -> bool:
+    return isinstance(value, Instance | Member) and _is_result(value.name, native)
+
+
+def _is_result(name: str, native: NativeTable) -> bool:
+    """Whether a tensor is what a function returned, or a method of what it returned."""
+    methods = 0
+    while name not in native.tensors:
+        name, _, method = name.rpartition(".")
+        methods += 1
+        if f"{TENSOR}.{method}" not in native.tensors or methods > _MAX_DEPTH:
+            return False
+    return True
+
+
+def _name_is_tensor(
+    name: Name, scope: Scope, place: Place | None, native: NativeTable, depth: int
+) -> bool:
+    """A name bound to what a method of a tensor returned, or a parameter of `forward`."""
+    if depth > _MAX_DEPTH or receiver_class(name, scope) is not None:
+        return False
+    if name.path:
+        owner = Name(name.root, name.path[:-1])
+        is_part = f"{TENSOR}.{name.path[-1]}" in native.tensors
+        return is_part and _name_is_tensor(owner, scope, place, native, depth + 1)
+    found = lookup(name.root, scope, place)
+    return bool(found) and all(
+        _is_forward_parameter(held, name.root)
+        or _value_is_tensor(held.binding.value, held, native, depth)
+        for held in found or ()
+    )
+
+
+def _value_is_tensor(value: Expression, held: Held, native: NativeTable, depth: int) -> bool:
+    place = held.binding.place
+    if isinstance(value, Either):
+        kept = [option for option in value.options if not isinstance(option, Nothing)]
+        return bool(kept) and all(_value_is_tensor(o, held, native, depth) for o in kept)
+    if isinstance(value, Name):
+        return _name_is_tensor(value, held.scope, place, native, depth + 1)
+    if not isinstance(value, Called):
+        return False
+    values = resolve_name(value.callee, held.scope, place)
+    if values and all(isinstance(v, Qualified) and v.name in native.tensors for v in values):
+        return True
+    path = value.callee.path
+    if not path or f"{TENSOR}.{path[-1]}" not in native.tensors:
+        return False
+    return _name_is_tensor(Name(value.callee.root, path[:-1]), held.scope, place, native, depth + 1)
+
+
+def _is_forward_parameter(held: Held, name: str) -> bool:
+    """What `forward` of a module is handed, unless it has a type or is used as something else."""
+    function = held.scope
+    if held.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
+        return False
+    node = function.node
+    if not isinstance(node, Function) or node.name != "forward" or function.owner is None:
+        return False
+    plain = [*node.args.posonlyargs, *node.args.args][1:]
+    if not any(arg.arg == name and arg.annotation is None for arg in plain):
+        return False
+    if held.binding.place != (0, 0) or not _is_module(function.owner):
+        return False
+    return not any(_is_no_tensor(part, name) for part in ast.walk(node))
+
+
+def _is_module(owner: ClassScope, depth: int = 0) -> bool:
+    """Whether a class derives from `torch.nn.Module`."""
+    pending: list[Name] = [n for b in owner.node.bases if (n := dotted_name(b)) is not None]
+    place = (owner.node.lineno, owner.node.col_offset)
+    for _ in range(_MAX_DEPTH):
+        if not pending:
+            return False
+        for value in resolve_name(pending.pop(), owner, place):
+            if isinstance(value, Qualified) and value.name.startswith("torch.nn."):
+                return True
+            if isinstance(value, Local):
+                pending += value.definition.bases
+    return False
+
+
+def _is_no_tensor(node: ast.AST, name: str) -> bool:
+    """Whether a use of a name shows a dictionary, a list or a text."""
+    if isinstance(node, ast.Subscript):
+        key = node.slice
+        is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
+        return is_key and _is_name(node.value, name)
+    if isinstance(node, ast.Attribute):
+        return node.attr in _NO_TENSOR and _is_name(node.value, name)
+    if isinstance(node, ast.For | ast.comprehension):
+        return _is_name(node.iter, name)
+    if isinstance(node, ast.Starred | ast.FormattedValue):
+        return _is_name(node.value, name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        asks = node.func.id in ("isinstance", "zip", "enumerate", "len")
+        return asks and any(_is_name(argument, name) for argument in node.args)
+    return False
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
+    """The type of a tensor on a device, of those an NPU may lack: `float64` and complex numbers.
+
+    It is told by `x.to(torch.float64)` and `torch.ones(2, dtype=torch.float64, device=device)`; a
+    tensor made without a device is on the CPU, where every type is fine.
+    """
+    if not isinstance(node, ast.Call) or on_cpu(node):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "type"):
+        if is_tensor(node.func.value, scope, context) and not made_on_cpu(node.func.value, scope):
+            types = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
+            return next((t for a in types if (t := _type_named(a, scope))), None)
+        return None
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    if "dtype" not in keywords or "device" not in keywords:
+        return None
+    made = qualified_names(node.func, scope)
+    if any(name in context.catalogue.native.tensors for name in made):
+        return _type_named(keywords["dtype"], scope)
+    return None
+
+
+def made_on_cpu(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression is a call that makes a tensor without naming a device."""
+    if not isinstance(node, ast.Call):
+        return False
+    if on_cpu(node):
+        return True
+    made = qualified_names(node.func, scope)
+    return bool(made) and all(keyword.arg != "device" for keyword in node.keywords)
+
+
+def _type_named(node: ast.expr, scope: Scope) -> str | None:
+    names = qualified_names(node, scope)
+    if len(names) != 1 or not names[0].startswith("torch."):
+        return None
+    return TYPE_NAMES.get(names[0].removeprefix("torch."))
+
+
+def on_cpu(node: ast.expr) -> bool:
+    """Whether an expression brings its value to the CPU: `x.cpu()`, `device="cpu"`."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "cpu":
+        return True
+    values = [*node.args, *(k.value for k in node.keywords if k.arg == "device")]
+    return any(isinstance(value, ast.Constant) and value.value == "cpu" for value in values)
