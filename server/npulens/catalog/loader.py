@@ -302,11 +302,12 @@ _PARAMETERS = _Section(
         "position": _position,
         "meaning": _one_of(Meaning),
         "rule": _string,
+        "fix": _applicability,
         "shimmed": _flag,
         "note": _localized,
         "source": _string,
     },
-    {"position": None, "shimmed": False, "note": None},
+    {"position": None, "fix": Applicability.SAFE, "shimmed": False, "note": None},
 )
 _ENVIRONMENT = _Section(
     "environment",

@@ -30,6 +30,7 @@ class ModuleFacts:
     Attributes:
         shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
         device_names: Names that are handed to something that takes a device.
+        backend_names: Names that are handed to something that makes a process group.
         own_methods: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
@@ -39,6 +40,7 @@ class ModuleFacts:
 
     shimmed: bool
     device_names: frozenset[str]
+    backend_names: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
     imports_torch: bool

@@ -19,6 +19,10 @@ _NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )
+_BACKEND_USE = re.compile(
+    r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
+    r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
+)
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class Piece:
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with.
         device_names: Names handed to something that takes a device; `None` until asked for.
+        backend_names: The same for process groups.
         methods: Names of the methods of its classes.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
@@ -55,6 +60,7 @@ class Piece:
     methods: frozenset[str]
     weighs_npu: bool
     device_names: frozenset[str] | None = None
+    backend_names: frozenset[str] | None = None
     findings: list[Finding] | None = None
 
 
@@ -123,6 +129,7 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
     return ModuleFacts(
         shimmed=target.style is MigrationStyle.RUNTIME_SHIM or any(p.shimmed for p in pieces),
         device_names=_device_names(pieces),
+        backend_names=_backend_names(pieces),
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
         imports_torch=any(p.torch_import is not None for p in pieces),
@@ -139,6 +146,16 @@ def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
         if piece.device_names is None:
             piece.device_names = frozenset(_DEVICE_USE.findall(piece.parsed.text))
     return frozenset().union(*(piece.device_names or () for piece in pieces))
+
+
+def _backend_names(pieces: Sequence[Piece]) -> frozenset[str]:
+    """Names handed to something that makes a process group; of use only beside "nccl"."""
+    if not any("nccl" in piece.triggers for piece in pieces):
+        return frozenset()
+    for piece in pieces:
+        if piece.backend_names is None:
+            piece.backend_names = frozenset(_BACKEND_USE.findall(piece.parsed.text))
+    return frozenset().union(*(piece.backend_names or () for piece in pieces))
 
 
 def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str]:

@@ -2,7 +2,15 @@
 
 import ast
 
-from npulens.checks import environment, import_statements, methods, references, strings
+from npulens.checks import (
+    backend_options,
+    environment,
+    import_statements,
+    methods,
+    parallel,
+    references,
+    strings,
+)
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
@@ -13,9 +21,18 @@ _CHECKS: Checks = {
         references.default_tensor_type,
         references.literal_getattr,
         methods.called,
+        backend_options.declared,
         strings.call,
+        parallel.wrapper_test,
+        parallel.device_ids,
+        parallel.reduction,
     ),
-    ast.Compare: (strings.comparison,),
+    ast.Compare: (strings.comparison, parallel.compared_backend, parallel.wrapper_test),
+    ast.Tuple: (parallel.wrappers_together,),
+    ast.List: (parallel.wrappers_together,),
+    ast.Set: (parallel.wrappers_together,),
+    ast.BinOp: (parallel.wrappers_together,),
+    ast.BoolOp: (parallel.wrappers_together,),
     ast.Assign: (references.assigned, strings.assignment),
     ast.AnnAssign: (references.assigned, strings.assignment),
     ast.NamedExpr: (strings.assignment,),

@@ -13,7 +13,7 @@ from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)
-_NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
+_NEEDS_PLUGIN = re.compile(r"npu|hccl|HCCL|mstx")
 
 
 def npu_fix(

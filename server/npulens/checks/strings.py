@@ -67,8 +67,13 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Compare)
     sides = [node.left, *node.comparators]
     for word in WORDS.values():
-        if any(holds(side, word, scope) for side in sides):
+        if any(holds(side, word, scope) or _is_backend(side, word, context) for side in sides):
             report_compared(sides, word, scope, context)
+
+
+def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
+    """Whether a name is handed to what makes a process group."""
+    return word.old == "nccl" and last_identifier(node) in context.facts.backend_names
 
 
 def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -76,13 +81,34 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)
     if node.value is None:
         return
+    if isinstance(node, ast.AnnAssign) and names_its_values(node.annotation):
+        return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
         for target in targets:
             for part, value in _paired(target, node.value):
                 name = last_identifier(part)
-                if name and _is_named_so(name, word, context) and not _is_device_list(value):
+                if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
+                    continue
+                if _is_named_so(name, word, context):
                     report_all(value, word, None, scope, context)
+
+
+def names_its_values(annotation: ast.expr | None) -> bool:
+    """`Literal["nccl", "gloo"]`: what a public option takes, which callers rely on."""
+    if annotation is None:
+        return False
+    parts = [node for node in ast.walk(annotation) if isinstance(node, ast.Subscript)]
+    return any(
+        last_identifier(part.value) == "Literal"
+        and any(isinstance(n, ast.Constant) and n.value == "nccl" for n in ast.walk(part.slice))
+        for part in parts
+    )
+
+
+def _is_named_after_nccl(name: str, word: Word) -> bool:
+    """`NCCL_BACKEND = "nccl"`, which is right by its name; what uses it is another matter."""
+    return word.old == "nccl" and "nccl" in name.lower()
 
 
 def loop(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -98,7 +124,8 @@ def _is_named_so(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is, or is handed to something that takes a device."""
     if word.identifier.search(name):
         return True
-    return word.old == "cuda" and name in context.facts.device_names
+    names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
+    return name in names
 
 
 def _is_device_list(node: ast.expr) -> bool:
@@ -126,7 +153,7 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
     )
     pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
     for parameter, default in pairs:
-        if default is None:
+        if default is None or names_its_values(parameter.annotation):
             continue
         for word in WORDS.values():
             if _is_named_so(parameter.arg, word, context):
