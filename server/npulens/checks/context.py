@@ -31,6 +31,7 @@ class ModuleFacts:
         shimmed: The module imports `transfer_to_npu`, or the whole project uses it.
         device_names: Names that are handed to something that takes a device.
         backend_names: Names that are handed to something that makes a process group.
+        backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         own_methods: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
@@ -41,6 +42,7 @@ class ModuleFacts:
     shimmed: bool
     device_names: frozenset[str]
     backend_names: frozenset[str]
+    backend_types: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
     imports_torch: bool

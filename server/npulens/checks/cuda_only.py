@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 _ELSEWHERE = re.compile(r"sagemaker|colab", re.IGNORECASE)
 _ABOUT_CUDA = re.compile(
-    r"cuda\w*(?:capab|compat|_backend)|require\w*_(?:cuda|torch_gpu)|check_(?!is_)\w+_cuda",
+    r"cuda\w*(?:capab|compat|_backend)|require\w*_(?:cuda|torch_gpu)|check_(?!is_)\w+_cuda"
+    r"|nccl\w*_version|nccl_is_available",
     re.IGNORECASE,
 )
 _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support|compat\w*)\(")
@@ -22,6 +23,9 @@ _LIBRARY_TEST = re.compile(
 _TENSOR_DEVICE = re.compile(r"\.is_cuda\b|\bdevice\.type\b|\.device\)? [!=]= ")
 _AVAILABLE = re.compile(r"torch\.cuda\.\w+\(")
 _KERNEL_CALL = re.compile(r"\w+_cuda(?:_\w+)?\Z|cuda_\w+\Z|\w*[kK]ernel\w*\Z")
+_NCCL_TEST = re.compile(r"[\"']nccl[\"']|Backend\.NCCL")
+_NEGATION = re.compile(r"!=|\bnot\b")
+_ABOUT_NCCL = re.compile(r"NCCL|nccl\w|\w_nccl|\.nccl\b")
 _PLAIN_CUDA_CALLS = frozenset({"is_cuda", "to_cuda", "move_to_cuda"})
 _REFUSAL_FOR_KERNEL = re.compile(
     r"CUDA kernel|xformers|flash.?att|mamba|triton|nunchaku|tensorrt", re.IGNORECASE
@@ -85,6 +89,18 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
     if not _TENSOR_DEVICE.search(test) or _AVAILABLE.search(test):
         return False
     return all(_is_contiguous(s) for s in node.body) or any(_kernel_calls(node.body))
+
+
+def is_nccl_matter(test: str, body: list[str]) -> bool:
+    """Whether an `if` asks for NCCL to do what is NCCL's alone: its variables, its own classes.
+
+    Args:
+        test: The text of its test.
+        body: The texts of the statements of its body, all of which must name NCCL.
+    """
+    if not _NCCL_TEST.search(test) or _NEGATION.search(test):
+        return False
+    return all(_ABOUT_NCCL.search(text) for text in body)
 
 
 def leaves_out_body(test: str) -> bool:

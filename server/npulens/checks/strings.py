@@ -66,6 +66,8 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
     assert isinstance(node, ast.Compare)
     sides = [node.left, *node.comparators]
+    if any(_is_such_parameter(side, scope, context) for side in sides):
+        return
     for word in WORDS.values():
         if any(holds(side, word, scope) or _is_backend(side, word, context) for side in sides):
             report_compared(sides, word, scope, context)
@@ -81,7 +83,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)
     if node.value is None:
         return
-    if isinstance(node, ast.AnnAssign) and names_its_values(node.annotation):
+    if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
@@ -94,15 +96,29 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
                     report_all(value, word, None, scope, context)
 
 
-def names_its_values(annotation: ast.expr | None) -> bool:
+def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
     """`Literal["nccl", "gloo"]`: what a public option takes, which callers rely on."""
-    if annotation is None:
+    if annotation is None or isinstance(annotation, ast.Constant):
         return False
-    parts = [node for node in ast.walk(annotation) if isinstance(node, ast.Subscript)]
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Name) and part.id in context.facts.backend_types:
+            return True
+        if isinstance(part, ast.Subscript) and last_identifier(part.value) == "Literal":
+            values = (n.value for n in ast.walk(part.slice) if isinstance(n, ast.Constant))
+            if "nccl" in values:
+                return True
+    return False
+
+
+def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether a name is a parameter with such a type."""
+    function = getattr(scope, "node", None)
+    if not isinstance(node, ast.Name) or not isinstance(function, Function):
+        return False
+    arguments = function.args
     return any(
-        last_identifier(part.value) == "Literal"
-        and any(isinstance(n, ast.Constant) and n.value == "nccl" for n in ast.walk(part.slice))
-        for part in parts
+        parameter.arg == node.id and _names_its_values(parameter.annotation, context)
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     )
 
 
@@ -153,7 +169,7 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
     )
     pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
     for parameter, default in pairs:
-        if default is None or names_its_values(parameter.annotation):
+        if default is None or _names_its_values(parameter.annotation, context):
             continue
         for word in WORDS.values():
             if _is_named_so(parameter.arg, word, context):

@@ -271,7 +271,7 @@ def _setup(script: Script, home: Home) -> tuple[Edit, ...]:
 
 def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, ...]:
     """`nn.DataParallel(model, device_ids=[0, 1])`: another class, one card, the model on it."""
-    arguments = [*call.args, *call.keywords]
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     wrapped = arguments[0] if arguments else None
     model = wrapped.value if isinstance(wrapped, ast.keyword) else wrapped
     if model is None or isinstance(model, ast.Starred):
@@ -285,7 +285,8 @@ def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, .
         return ()
     span, end = script.span(model), script.span(call).end - 1
     rest = Span(span.end, end)
-    if "#" in script.lines.text[slice(*rest)]:
+    behind = script.lines.text[slice(*rest)].strip()
+    if "#" in behind or behind[:1] not in ("", ","):
         return ()
     names = _renamed(script, call, scope)
     simple = isinstance(model, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
@@ -304,11 +305,11 @@ def _renamed(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, ...]:
         for node in ast.walk(script.tree)
         if isinstance(node, ast.Attribute | ast.Name) and dotted_name(node) == name
     ]
-    elsewhere = len(re.findall(r"\bDataParallel\b", script.lines.text))
+    named = [n for n in ast.walk(script.tree) if getattr(n, "attr", "") == "DataParallel"]
     if isinstance(call.func, ast.Attribute):
         owner = qualified_names(call.func.value, scope)
         inner = {"torch.nn": "parallel.", "torch.nn.parallel": ""}
-        if len(owner) != 1 or owner[0] not in inner or elsewhere != len(references):
+        if len(owner) != 1 or owner[0] not in inner or len(named) != len(references):
             return ()
         text = f"{script.source(call.func.value)}.{inner[owner[0]]}DistributedDataParallel"
         return tuple(Edit(script.span(node), text) for node in references)
