@@ -42,7 +42,7 @@ BACKENDS = [
     "dist.init_process_group(⟦NPU201:dist.Backend.NCCL⟧)",
     "from torch.distributed import Backend\ndist.init_process_group(⟦NPU201:Backend.NCCL⟧)",
     "from torch.distributed import distributed_c10d as c\nb = ⟦NPU201:c.Backend.NCCL⟧",
-    "from accelerate import InitProcessGroupKwargs\nInitProcessGroupKwargs(backend=⟦NPU201:'nccl'⟧)",
+    "from accelerate import InitProcessGroupKwargs as K\nK(backend=⟦NPU201:'nccl'⟧)",
     "from lightning.pytorch.strategies import DDPStrategy\n"
     "DDPStrategy(process_group_backend=⟦NPU201:'nccl'⟧)",
     "import deepspeed\ndeepspeed.init_distributed(⟦NPU201:'nccl'⟧)",
@@ -359,7 +359,7 @@ SCRIPTS = {
             "loader = DataLoader(build(data, 'train'), shuffle=True)\n"
             "held_out = DataLoader(build(data, 'test'), shuffle=False)\n"
             "model = Net()\n"
-            "if torch.cuda.device_count() > 1:\n"
+            "if torch.cuda.is_available() and torch.cuda.device_count() > 1:\n"
             "    model = nn.DataParallel(model)\n"
             "if isinstance(model, nn.DataParallel):\n    print('wrapped')" + TRAINED
         )
@@ -375,7 +375,7 @@ SCRIPTS = {
             + "loader = DataLoader(dataset, sampler=sampler)\n"
             "held_out = DataLoader(build(data, 'test'), shuffle=False)\n"
             "model = Net()\n"
-            "if torch.npu.device_count() > 1:\n"
+            "if torch.npu.is_available() and torch.npu.device_count() > 1:\n"
             "    model = nn.parallel."
             + WRAPPED.replace("Net()", "model")
             + "\nif isinstance(model, nn.parallel.DistributedDataParallel):\n    print('wrapped')"
@@ -420,6 +420,15 @@ UNCLEAR = {
     "condition": BASE.replace(
         "model = nn.DataParallel(Net())",
         "model = Net()\nif args.many:\n    model = nn.DataParallel(model)",
+    ),
+    "several-conditions": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif torch.cuda.device_count() > 1 and many:\n"
+        "    model = nn.DataParallel(model)",
+    ),
+    "four-cards": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif torch.cuda.device_count() > 3:\n    model = nn.DataParallel(model)",
     ),
     "other-arm": BASE.replace(
         "model = nn.DataParallel(Net())",

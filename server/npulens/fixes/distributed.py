@@ -30,6 +30,10 @@ _ALREADY_SEVERAL_PROCESSES = re.compile(
     r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
     r"|\bspawn\b|\bset_device\b|\bAccelerator\b"
 )
+_CARDS = re.compile(
+    r"[\w.]+\.device_count\(\) *(?:> *1|>= *2)|[\w.]+\.is_available\(\)|use_cuda"
+    r"|device(?:\.type)? *== *[\"'](?:cuda|npu)[\"']"
+)
 _TRAINS = re.compile(r"\.backward\(")
 _NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -198,13 +202,19 @@ def _is_always_reached(script: Script, home: Home, call: ast.Call) -> bool:
         if isinstance(statement, ast.With):
             body = statement.body
         elif isinstance(statement, ast.If):
-            test = script.source(statement.test)
             in_body = any(_holds(s, call) for s in statement.body)
-            if not in_body or "device_count()" not in test or " or " in test:
+            if not in_body or not _asks_for_cards(script, statement.test):
                 return False
             body = statement.body
         else:
             return isinstance(statement, ast.Assign | ast.AnnAssign)
+
+
+def _asks_for_cards(script: Script, test: ast.expr) -> bool:
+    """Whether a test holds wherever there are several cards."""
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and all(_asks_for_cards(script, t) for t in test.values)
+    return _CARDS.fullmatch(script.source(test)) is not None
 
 
 def _unnumbered_devices(script: Script) -> list[Edit] | None:
