@@ -193,7 +193,6 @@ WRAPPERS = [
     "ok = isinstance(m, ⟦NPU202:nn.DataParallel⟧)",
     "ok = type(m) is ⟦NPU202:nn.DataParallel⟧",
     "y = ⟦NPU204:nn.parallel.replicate⟧(m, [0, 1])",
-    "y = ⟦NPU204:nn.parallel.parallel_apply⟧(ms, xs)",
     "y = ⟦NPU204:nn.parallel.gather⟧(ys, 0)",
     "from torch.nn.parallel import ⟦NPU204:comm⟧\n⟦NPU204:comm⟧.reduce_add(xs)",
     "from torch.nn.parallel.scatter_gather import ⟦NPU204:scatter_kwargs⟧",
@@ -229,6 +228,7 @@ NO_WRAPPERS = [
     "from mine.parallel import scatter, gather\nscatter(x, [0, 1])",
     "import torch.distributed as dist\ndist.scatter(x, xs)\ndist.gather(x, xs)",
     "ok = hasattr(m, 'module')",
+    "y = nn.parallel.parallel_apply(ms, xs)",
 ]
 
 
@@ -258,6 +258,8 @@ def test_the_local_rank_is_offered_where_there_is_one() -> None:
 REDUCED = [
     "t = torch.tensor([1.0], dtype=⟦NPU207:torch.float64⟧, device='npu')\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t, op=op)",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t)\n"
+    "    t = t.tolist()",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).to(d)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).npu()\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧, device=d)\n"
@@ -278,6 +280,12 @@ def test_what_hccl_cannot_reduce(snippet: str) -> None:
 
 
 # One process for each card.
+
+TRAINED_ELSEWHERE = """
+def train(model, batches):
+    for x in batches:
+        model(x).sum().backward()
+"""
 
 IMPORTS = """\
 import torch
@@ -393,6 +401,17 @@ def test_a_script_becomes_one_process_for_each_card(name: str) -> None:
     assert "NPU2" not in str([f.rule.code for f in findings(after)])
 
 
+def test_a_loader_may_be_handed_to_the_function_that_trains() -> None:
+    source = (
+        IMPORTS + TRAINED_ELSEWHERE + "loader = DataLoader(data, shuffle=True)\n"
+        "model = nn.DataParallel(Net())\n"
+        "for epoch in range(2):\n    train(model, loader)\n"
+    )
+    result = fixed(source)
+    assert "sampler.set_epoch(epoch)\n    train(model, loader)" in result
+    assert "DataParallel(Net())" in fixed(source.replace("train(model, loader)", "test(loader)"))
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_edit_is_never_safe(name: str) -> None:
     own = [f for f in findings(SCRIPTS[name][0]) if f.rule.name == "data-parallel"]
@@ -411,6 +430,7 @@ UNCLEAR = {
         "def make():\n    return DataLoader(data, shuffle=True)\nloader = make()\n",
     ),
     "two-wrappers": BASE.replace("\nfor epoch", "\nother = nn.DataParallel(Net())\nfor epoch"),
+    "loader-for-something-else": BASE.replace("for x in loader", "for x in stream"),
     "no-training": BASE.replace(".backward()", ".item()"),
     "group-there": BASE.replace("loader =", "torch.distributed.init_process_group()\nloader ="),
     "set-device": BASE.replace("loader =", "torch.npu.set_device(1)\nloader ="),

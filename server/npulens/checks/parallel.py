@@ -175,18 +175,20 @@ def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _made(node: ast.expr, scope: Scope) -> ast.expr | None:
-    """The expression a tensor is made by: the argument, or what its name was assigned, once."""
+    """What makes a tensor: the argument, or the only thing assigned to its name before."""
     if isinstance(node, ast.Call):
         return node
     if not isinstance(node, ast.Name) or not isinstance(scope, FunctionScope):
         return None
-    if not isinstance(scope.node, Function) or len(scope.names.get(node.id, ())) != 1:
+    place = (node.lineno, node.col_offset)
+    before = [binding for binding in scope.names.get(node.id, ()) if binding.place < place]
+    if not isinstance(scope.node, Function) or len(before) != 1:
         return None
     assigned = (
         statement.value
         for statement in _statements(scope.node.body)
         if isinstance(statement, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == node.id for t in statement.targets)
+        and (statement.end_lineno, statement.end_col_offset) == before[0].place
     )
     return next(assigned, None)
 

@@ -12,6 +12,7 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+BACKWARD = ".backward("
 _SAMPLER = "torch.utils.data.distributed.DistributedSampler"
 _SAMPLER_NAMES = ("sampler", "train_sampler", "distributed_sampler")
 _DATASET_NAMES = ("dataset", "train_dataset", "training_data")
@@ -96,6 +97,29 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
     if not isinstance(value.value, bool):
         return None
     return Loader(statement, call, dataset, shuffle, value.value)
+
+
+def feeds_training(script: Source, tree: ast.Module, loader: Loader) -> bool:
+    """Whether a loop over the loader goes backward, or a function that does is given the loader."""
+    names = {
+        target.id
+        for target in ast.walk(loader.statement)
+        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+    }
+    training = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and BACKWARD in script.source(node)
+    }
+    for node in ast.walk(tree):
+        used: list[ast.expr] = []
+        if isinstance(node, ast.For) and BACKWARD in script.source(node):
+            used = [node.iter]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in training:
+            used = [*node.args, *(k.value for k in node.keywords)]
+        if any(getattr(part, "id", "") in names for u in used for part in ast.walk(u)):
+            return True
+    return False
 
 
 def sampler_edits(script: Source, body: Sequence[ast.stmt], loader: Loader) -> tuple[Edit, ...]:

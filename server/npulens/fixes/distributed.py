@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
-from npulens.fixes.data_loaders import sampler_edits, trains_with
+from npulens.fixes.data_loaders import BACKWARD, feeds_training, sampler_edits, trains_with
 from npulens.fixes.imports import import_edit, imports_module, torch_import
 from npulens.syntax.bindings import Function, bindings_of, walrus_lines
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
@@ -34,7 +34,6 @@ _CARDS = re.compile(
     r"[\w.]+\.device_count\(\) *(?:> *1|>= *2)|[\w.]+\.is_available\(\)|use_cuda"
     r"|device(?:\.type)? *== *[\"'](?:cuda|npu)[\"']"
 )
-_TRAINS = re.compile(r"\.backward\(")
 _NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETUP = (
@@ -84,7 +83,7 @@ class Script(NamedTuple):
 
 def one_process_per_card(tree: ast.Module, text: str) -> tuple[Edit, ...]:
     """The edits that make a script run in one process for each card; none if it is not clear."""
-    if _ALREADY_SEVERAL_PROCESSES.search(text) or not _TRAINS.search(text):
+    if _ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
         return ()
     found_lines = walrus_lines(text)
     module = ModuleScope(ModuleNames([bindings_of(tree.body, found_lines)]), 0, found_lines)
@@ -98,7 +97,7 @@ def one_process_per_card(tree: ast.Module, text: str) -> tuple[Edit, ...]:
         return ()
     loader = trains_with(home.body, calls)
     devices = _unnumbered_devices(script)
-    if loader is None or devices is None:
+    if loader is None or devices is None or not feeds_training(script, tree, loader):
         return ()
     parts = (
         _setup(script, home),
