@@ -24,7 +24,7 @@ _BACKEND_USE = re.compile(
     r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
 )
 _BACKEND_TYPE = re.compile(
-    r"^(\w+)[^=\n]*=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
+    r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
 )
 
 
