@@ -7,6 +7,7 @@ from dataclasses import replace
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -70,6 +71,7 @@ def analyze(
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
+    findings = with_whole_module(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 

@@ -146,11 +146,12 @@ PARAMETERS = Section(
         "position": read_position,
         "meaning": one_of(Meaning),
         "rule": read_string,
+        "fix": read_applicability,
         "shimmed": read_flag,
         "note": read_localized,
         "source": read_string,
     },
-    {"position": None, "shimmed": False, "note": None},
+    {"position": None, "fix": Applicability.SAFE, "shimmed": False, "note": None},
 )
 ENVIRONMENT = Section(
     "environment",

@@ -74,6 +74,7 @@ class ParameterEntry:
         callable: Qualified name, or `.name` for a method of any receiver.
         parameter: Its name.
         position: Its 0-based place among the positional arguments, or `None` if keyword-only.
+        fix: `manual` if the callable accepts nothing for the NPU.
     """
 
     callable: str
@@ -84,6 +85,7 @@ class ParameterEntry:
     shimmed: bool
     note: LocalizedText | None
     source: str
+    fix: Applicability = Applicability.SAFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
+        words |= {"device_ids", "all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
         object.__setattr__(self, "triggers", frozenset(words))
@@ -139,4 +142,5 @@ class Catalogue:
 def _trigger(symbol: str) -> str:
     """The word of a qualified name that is least likely to stand in other code: its longest."""
     parts = symbol.split(".")
-    return "cuda" if "cuda" in parts else max(parts, key=len)
+    rare = [word for word in ("cuda", "NCCL") if word in parts]
+    return rare[0] if rare else max(parts, key=len)

@@ -32,6 +32,8 @@ class ModuleFacts:
         unpatched_names: Names that the module took from torch before the shim was imported.
         shim_can_move: It imports the shim in a statement of its own.
         device_names: Names that are handed to something that takes a device.
+        backend_names: Names that are handed to something that makes a process group.
+        backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         own_methods: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
@@ -43,6 +45,8 @@ class ModuleFacts:
     unpatched_names: frozenset[str]
     shim_can_move: bool
     device_names: frozenset[str]
+    backend_names: frozenset[str]
+    backend_types: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
     imports_torch: bool

@@ -12,7 +12,8 @@ Source = Callable[[ast.AST], str]
 
 _ELSEWHERE = re.compile(r"sagemaker|colab|^cuda_?(?:accelerator|platform|backend)", re.IGNORECASE)
 _ABOUT_CUDA = re.compile(
-    r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers",
+    r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers"
+    r"|nccl\w*_version|nccl_is_available",
     re.IGNORECASE,
 )
 _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support|compat\w*)\(")
@@ -33,6 +34,8 @@ _TENSOR_DEVICE = re.compile(
 )
 _AVAILABLE = re.compile(r"torch\.cuda\.\w+\(")
 _KERNEL_CALL = re.compile(r"\w+_cuda(?:_\w+)?\Z|cuda_\w+\Z|\w*[kK]ernel\w*\Z|is_\w*gpu_available\Z")
+_NCCL_TEST = re.compile(r"[\"']nccl[\"']|Backend\.NCCL")
+_ABOUT_NCCL = re.compile(r"NCCL|nccl\w|\w_nccl|\.nccl\b")
 _PLAIN_CUDA_CALLS = frozenset({"is_cuda", "to_cuda", "move_to_cuda"})
 _REFUSAL_FOR_KERNEL = re.compile(
     r"CUDA kernel|xformers|flash.?att|mamba|triton|nunchaku|tensorrt", re.IGNORECASE
@@ -151,6 +154,18 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
     if refuses and len(node.body) == 1 and not _NEGATION.search(test) and "cuda" in body.lower():
         return True  # a word on what CUDA tensors cannot do, or on how CUDA is installed
     return all(_is_contiguous(s) for s in node.body) or any(_kernel_calls(node.body))
+
+
+def is_nccl_matter(test: str, body: list[str]) -> bool:
+    """Whether an `if` asks for NCCL to do what is NCCL's alone: its variables, its own classes.
+
+    Args:
+        test: The text of its test.
+        body: The texts of the statements of its body, all of which must name NCCL.
+    """
+    if not _NCCL_TEST.search(test) or _NEGATION.search(test):
+        return False
+    return all(_ABOUT_NCCL.search(text) for text in body)
 
 
 def leaves_out_body(test: str) -> bool:

@@ -14,6 +14,7 @@ from npulens.checks.cuda_only import (
     before_old_torch,
     catches_old_torch,
     is_cuda_matter,
+    is_nccl_matter,
     kernel_flags,
     leaves_out_body,
     library_test,
@@ -239,6 +240,8 @@ class Guards:
         if leaves_out_body(test):
             return self.statements(node.orelse)
         if _CUDA.search(test) and is_cuda_matter(node, test, self._text(node.body)):
+            return self.statements(node.orelse)
+        if "nccl" in test and is_nccl_matter(test, [self._source(s) for s in node.body]):
             return self.statements(node.orelse)
         if self._never_on_npu(node.test):
             return (node.test, *self.statements(node.orelse))

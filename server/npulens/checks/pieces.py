@@ -21,6 +21,13 @@ _NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )
+_BACKEND_USE = re.compile(
+    r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
+    r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
+)
+_BACKEND_TYPE = re.compile(
+    r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +47,8 @@ class Piece:
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with.
         device_names: Names handed to something that takes a device; `None` until asked for.
+        backend_names: The same for process groups.
+        backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
@@ -57,6 +66,8 @@ class Piece:
     methods: frozenset[str]
     weighs_npu: bool
     device_names: frozenset[str] | None = None
+    backend_names: frozenset[str] | None = None
+    backend_types: frozenset[str] | None = None
     findings: list[Finding] | None = None
 
 
@@ -135,6 +146,7 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
     """What the pieces of a module tell each other, apart from the values of names."""
     in_file = any(p.shim.shimmed for p in pieces)
     by_others = target.style is MigrationStyle.RUNTIME_SHIM or target.shim is not Shim.ABSENT
+    backend_names, backend_types = _backend_names(pieces)
     return ModuleFacts(
         shimmed=in_file or by_others,
         unpatched_names=(
@@ -144,6 +156,8 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
         ),
         shim_can_move=any(p.shim.statement is not None for p in pieces),
         device_names=_device_names(pieces),
+        backend_names=backend_names,
+        backend_types=backend_types,
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
         imports_torch=any(p.torch_import is not None for p in pieces),
@@ -172,6 +186,20 @@ def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
         if piece.device_names is None:
             piece.device_names = frozenset(_DEVICE_USE.findall(piece.parsed.text))
     return frozenset().union(*(piece.device_names or () for piece in pieces))
+
+
+def _backend_names(pieces: Sequence[Piece]) -> tuple[frozenset[str], frozenset[str]]:
+    """Names handed to what makes process groups, and types of backends; of use beside "nccl"."""
+    if not any("nccl" in piece.triggers for piece in pieces):
+        return frozenset(), frozenset()
+    for piece in pieces:
+        if piece.backend_names is None:
+            piece.backend_names = frozenset(_BACKEND_USE.findall(piece.parsed.text))
+            piece.backend_types = frozenset(_BACKEND_TYPE.findall(piece.parsed.text))
+    return (
+        frozenset().union(*(piece.backend_names or () for piece in pieces)),
+        frozenset().union(*(piece.backend_types or () for piece in pieces)),
+    )
 
 
 def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str]:

@@ -2,7 +2,16 @@
 
 import ast
 
-from npulens.checks import environment, import_statements, methods, native, references, strings
+from npulens.checks import (
+    backend_options,
+    environment,
+    import_statements,
+    methods,
+    native,
+    parallel,
+    references,
+    strings,
+)
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
@@ -13,12 +22,26 @@ _CHECKS: Checks = {
         references.default_tensor_type,
         references.literal_getattr,
         methods.called,
+        backend_options.declared,
         strings.call,
         native.mentioned,
         native.literal_getattr,
         native.called,
+        parallel.wrapper_test,
+        parallel.device_ids,
+        parallel.reduction,
     ),
-    ast.Compare: (strings.comparison, native.mentioned),
+    ast.Compare: (
+        strings.comparison,
+        native.mentioned,
+        parallel.compared_backend,
+        parallel.wrapper_test,
+    ),
+    ast.Tuple: (parallel.wrappers_together,),
+    ast.List: (parallel.wrappers_together,),
+    ast.Set: (parallel.wrappers_together,),
+    ast.BinOp: (parallel.wrappers_together,),
+    ast.BoolOp: (parallel.wrappers_together,),
     ast.Assign: (references.assigned, strings.assignment, native.mentioned),
     ast.AnnAssign: (references.assigned, strings.assignment, native.mentioned),
     ast.arg: (native.mentioned,),

@@ -14,7 +14,7 @@ from npulens.syntax.values import Name
 
 ACCELERATOR_SINCE = TorchVersion(2, 6)
 _TORCH = ("torch.", "torch_npu.")
-_NEEDS_PLUGIN = re.compile(r"npu|hccl|mstx")
+_NEEDS_PLUGIN = re.compile(r"npu|hccl|HCCL|mstx")
 
 
 def npu_fix(

@@ -68,9 +68,16 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
     assert isinstance(node, ast.Compare)
     sides = [node.left, *node.comparators]
+    if any(_is_such_parameter(side, scope, context) for side in sides):
+        return
     for word in WORDS.values():
-        if any(holds(side, word, scope) for side in sides):
+        if any(holds(side, word, scope) or _is_backend(side, word, context) for side in sides):
             report_compared(sides, word, scope, context)
+
+
+def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
+    """Whether a name is handed to what makes a process group."""
+    return word.old == "nccl" and last_identifier(node) in context.facts.backend_names
 
 
 def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -78,13 +85,48 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)
     if node.value is None:
         return
+    if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
+        return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
         for target in targets:
             for part, value in _paired(target, node.value):
                 name = last_identifier(part)
-                if name and _is_named_so(name, word, context) and not _is_device_list(value):
+                if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
+                    continue
+                if _is_named_so(name, word, context):
                     report_all(value, word, None, scope, context)
+
+
+def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
+    """`Literal["nccl", "gloo"]`: what a public option takes, which callers rely on."""
+    if annotation is None or isinstance(annotation, ast.Constant):
+        return False
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Name) and part.id in context.facts.backend_types:
+            return True
+        if isinstance(part, ast.Subscript) and last_identifier(part.value) == "Literal":
+            values = (n.value for n in ast.walk(part.slice) if isinstance(n, ast.Constant))
+            if "nccl" in values:
+                return True
+    return False
+
+
+def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether a name is a parameter with such a type."""
+    function = getattr(scope, "node", None)
+    if not isinstance(node, ast.Name) or not isinstance(function, Function):
+        return False
+    arguments = function.args
+    return any(
+        parameter.arg == node.id and _names_its_values(parameter.annotation, context)
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    )
+
+
+def _is_named_after_nccl(name: str, word: Word) -> bool:
+    """`NCCL_BACKEND = "nccl"`, which is right by its name; what uses it is another matter."""
+    return word.old == "nccl" and "nccl" in name.lower()
 
 
 def loop(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -100,7 +142,8 @@ def _is_named_so(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is, or is handed to something that takes a device."""
     if word.identifier.search(name):
         return True
-    return word.old == "cuda" and name in context.facts.device_names
+    names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
+    return name in names
 
 
 def _is_device_list(node: ast.expr) -> bool:
@@ -128,7 +171,7 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
     )
     pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
     for parameter, default in pairs:
-        if default is None:
+        if default is None or _names_its_values(parameter.annotation, context):
             continue
         for word in WORDS.values():
             if _is_named_so(parameter.arg, word, context):

@@ -185,6 +185,10 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
         return _with_scope((node.args[0], *node.args[1:2]), scope)
     callee = node.func
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    table = callee.value if isinstance(callee, ast.Attribute) and name == "get" else None
+    if isinstance(table, ast.Dict) and context.guards.mentions_npu(table):
+        # `{"npu": "hccl"}.get(kind, "nccl")`: the rest is for other devices.
+        return _with_scope((callee, *node.args[:1]), scope)
     arguments: list[ast.AST] = [*node.args, *node.keywords]
     if name in _LOG_METHODS:
         arguments = _code_in_texts(arguments)

@@ -73,7 +73,8 @@ WORDS = {
     Meaning.BACKEND: Word(
         old="nccl",
         new="hccl",
-        identifier=re.compile(r"backend", re.IGNORECASE),
+        # Megatron's own option takes `nccl` alone, and its NPU adaptor knows what is meant.
+        identifier=re.compile(r"\A(?!(?:--)?distributed[-_]backend\Z).*backend", re.IGNORECASE),
         literal=re.compile(r"\Anccl\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"nccl\Z"),
@@ -260,8 +261,9 @@ def report_all(
     if rule is None:
         return
     note = parameter.note if parameter is not None else None
+    fix = parameter.fix if parameter is not None else Applicability.SAFE
     for literal in literals(node, word, context.guards):
-        _report(literal, _Finding(word, rule, Applicability.SAFE, note), scope, context)
+        _report(literal, _Finding(word, rule, fix, note), scope, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +291,8 @@ def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -
     replacement = source
     if opening is not None:
         edits, replacement = _replaced_words(source, span, finding.word)
+        if finding.applicability is Applicability.MANUAL:
+            edits = []
         if edits:
             all_edits, need = with_plugin(
                 tuple(edits), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context

@@ -1,0 +1,229 @@
+"""Parallel training: wrappers named beside each other, one card for each process, collectives."""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.fixes.distributed import DATA_PARALLEL
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.values import Name
+
+_DISTRIBUTED = frozenset(
+    {
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+    }
+)
+_BACKEND = frozenset(
+    {
+        "torch.distributed.Backend.NCCL",
+        "torch.distributed.distributed_c10d.Backend.NCCL",
+    }
+)
+_REDUCTIONS = frozenset(
+    f"torch.distributed.{module}{name}"
+    for module in ("", "distributed_c10d.")
+    for name in ("all_reduce", "reduce_scatter", "reduce_scatter_tensor")
+)
+"""Collectives for which ProcessGroupHCCL checks that HCCL can reduce the type."""
+_DOUBLE = frozenset({"torch.float64", "torch.double"})
+
+
+def wrappers_together(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`(DataParallel, DistributedDataParallel)`: right as it is, for both are asked for."""
+    together = list(alternatives(node))
+    named = [part for part in together if is_attribute_of_wrapper(part)]
+    if named and any(is_distributed_wrapper(part, scope) for part in together):
+        context.reported.update(context.span(part) for part in named)
+
+
+def is_attribute_of_wrapper(node: ast.expr) -> bool:
+    """Whether an expression may be `nn.DataParallel`; imported names are judged by their import."""
+    return isinstance(node, ast.Attribute) and node.attr == "DataParallel"
+
+
+def is_distributed_wrapper(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression is `DistributedDataParallel`, of PyTorch or of who wraps it again."""
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if name.endswith("DistributedDataParallel"):
+        return True
+    return bool(_DISTRIBUTED.intersection(qualified_names(node, scope)))
+
+
+def alternatives(node: ast.AST) -> Iterator[ast.expr]:
+    """Expressions named beside each other: in a tuple, a union, `isinstance(...) or ...`."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        yield from node.elts
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            tested = tested_class(value)
+            if tested is not None:
+                yield tested
+                yield from alternatives(tested)
+
+
+def tested_class(node: ast.AST) -> ast.expr | None:
+    """What `isinstance(x, ...)`, `type(x) is ...` or `x.__class__ == ...` compares with."""
+    if isinstance(node, ast.Call):
+        is_test = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
+        return node.args[1] if is_test and len(node.args) == 2 else None
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        left = node.left
+        called = isinstance(left, ast.Call) and isinstance(left.func, ast.Name)
+        if called and left.func.id == "type":  # type: ignore[attr-defined]
+            return node.comparators[0]
+        if isinstance(left, ast.Attribute) and left.attr == "__class__":
+            return node.comparators[0]
+    return None
+
+
+def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`isinstance(model, nn.DataParallel)`: no harm, but false after the migration."""
+    tested = tested_class(node)
+    if tested is None:
+        return
+    wrappers_together(tested, scope, context)
+    rule = context.catalogue.rule_named("data-parallel")
+    for part in (tested, *alternatives(tested)):
+        if not is_attribute_of_wrapper(part) or context.span(part) in context.reported:
+            continue
+        names = DATA_PARALLEL.intersection(qualified_names(part, scope))
+        if names and rule is not None:
+            entry = context.catalogue.symbols[min(names)]
+            context.report(
+                rule,
+                context.span(part),
+                entry.symbol,
+                [],
+                replacement=entry.becomes or "",
+                severity=Severity.HINT,
+            )
+
+
+def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
+    assert isinstance(node, ast.Compare)
+    if not context.facts.shimmed or context.guards.mentions_npu(node):
+        return
+    for side in (node.left, *node.comparators):
+        for part in (side, *alternatives(side)):
+            names = _BACKEND.intersection(qualified_names(part, scope))
+            if isinstance(part, ast.Attribute) and part.attr == "NCCL" and names:
+                entry = context.catalogue.symbols[min(names)]
+                span = context.span(part)
+                text = context.text[span.start : span.end - len("NCCL")] + "HCCL"
+                fix = Fix(use(text), Applicability.SAFE, (Edit(span, text),))
+                context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
+
+
+def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
+    assert isinstance(node, ast.Call)
+    given = next((k.value for k in node.keywords if k.arg == "device_ids"), None)
+    if not isinstance(given, ast.List | ast.Tuple) or not given.elts:
+        return
+    numbers = [e.value for e in given.elts if isinstance(e, ast.Constant)]
+    if len(numbers) != len(given.elts) or not all(type(n) is int for n in numbers):
+        return
+    if not _DISTRIBUTED.intersection(qualified_names(node.func, scope)):
+        return
+    rule = context.catalogue.rule_named(
+        "several-device-ids" if len(numbers) > 1 else "fixed-device-id"
+    )
+    fixes: list[Fix] = []
+    place = (node.lineno, node.col_offset)
+    if rule is None or context.span(given) in context.reported:
+        return
+    if scope_binds("local_rank", scope, place):
+        edit = Edit(context.span(given), "[local_rank]")
+        fixes.append(Fix(use("[local_rank]"), Applicability.UNSAFE, (edit,)))
+    source = context.source(given)
+    context.report(rule, context.span(given), source, fixes, replacement="[local_rank]")
+
+
+def scope_binds(name: str, scope: Scope, place: tuple[int, int]) -> bool:
+    """Whether a name is bound before a place in the function or module around it."""
+    return scope.bound(name, place) is not None and not any(
+        isinstance(value, Qualified) for value in resolve_name(Name(name), scope, place)
+    )
+
+
+def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dist.all_reduce(t)` of a tensor that is made with `dtype=torch.float64` just before."""
+    assert isinstance(node, ast.Call)
+    if not node.args or not _REDUCTIONS.intersection(qualified_names(node.func, scope)):
+        return
+    rule = context.catalogue.rule_named("collective-dtype")
+    made = _made(node.args[0], scope)
+    if rule is None or made is None or not _is_on_accelerator(made):
+        return
+    for keyword in _keywords(made):
+        names = _DOUBLE.intersection(qualified_names(keyword.value, scope))
+        span = context.span(keyword.value)
+        if keyword.arg == "dtype" and names and span not in context.reported:
+            written = context.text[slice(*span)]
+            text = written.rpartition(".")[0] + ".float32" if "." in written else ""
+            edit = Edit(span, text)
+            fixes = [Fix(use(text), Applicability.UNSAFE, (edit,))] if text else []
+            context.report(rule, span, written, fixes, replacement="torch.float32")
+
+
+def _made(node: ast.expr, scope: Scope) -> ast.expr | None:
+    """What makes a tensor: the argument, or the only thing assigned to its name before."""
+    if isinstance(node, ast.Call):
+        return node
+    if not isinstance(node, ast.Name) or not isinstance(scope, FunctionScope):
+        return None
+    place = (node.lineno, node.col_offset)
+    before = [binding for binding in scope.names.get(node.id, ()) if binding.place < place]
+    if not isinstance(scope.node, Function) or len(before) != 1:
+        return None
+    assigned = (
+        statement.value
+        for statement in _statements(scope.node.body)
+        if isinstance(statement, ast.Assign)
+        and (statement.end_lineno, statement.end_col_offset) == before[0].place
+    )
+    return next(assigned, None)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    pending = list(body)
+    while pending:
+        statement = pending.pop()
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            if not isinstance(statement, Function | ast.ClassDef):
+                pending += getattr(statement, field, ())
+
+
+def _keywords(node: ast.expr) -> Iterable[ast.keyword]:
+    """The keywords of `torch.tensor(...)`, also in `torch.tensor(...).cuda()`."""
+    while isinstance(node, ast.Call):
+        yield from node.keywords
+        if not isinstance(node.func, ast.Attribute):
+            return
+        node = node.func.value
+
+
+def _is_on_accelerator(node: ast.expr) -> bool:
+    """Whether a tensor is put on a device, which is not the CPU as far as it is written."""
+    on_device = False
+    inner: ast.expr = node
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        if inner.func.attr in ("cuda", "npu"):
+            return True
+        places = [k.value for k in inner.keywords if k.arg == "device"]
+        if inner.func.attr == "to":
+            places += inner.args[:1]
+        if any(isinstance(p, ast.Constant) and p.value == "cpu" for p in places):
+            return False
+        on_device = on_device or bool(places)
+        inner = inner.func.value
+    return on_device

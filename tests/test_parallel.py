@@ -1,0 +1,501 @@
+"""NPU2xx: backends of process groups, wrappers for several devices, collectives."""
+
+import ast
+
+import pytest
+from tests.helpers import SHIM, check, code, each_fix, findings, fixed
+
+from npulens.catalog.model import Severity
+
+DIST = "import torch\nimport torch.distributed as dist\n"
+DDP = "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+
+BACKENDS = [
+    "dist.init_process_group(⟦NPU201:'nccl'⟧)",
+    "dist.init_process_group(backend=⟦NPU201:'nccl'⟧, rank=0)",
+    "dist.init_process_group(⟦NPU201:'cpu:gloo,cuda:nccl'⟧)",
+    "dist.init_process_group(⟦NPU201:'cuda:nccl,cpu:gloo'⟧)",
+    "dist.init_process_group(⟦NPU201:'nccl'⟧ if cuda else 'gloo')",
+    "dist.new_group([0, 1], None, ⟦NPU201:'nccl'⟧)",
+    "dist.new_subgroups(backend=⟦NPU201:'nccl'⟧)",
+    "dist.new_subgroups_by_enumeration(ranks, backend=⟦NPU201:'nccl'⟧)",
+    "dist.is_backend_available(⟦NPU201:'nccl'⟧)",
+    "dist.Backend(⟦NPU201:'nccl'⟧)",
+    "kind = ⟦NPU201:'nccl'⟧\ndist.init_process_group(kind)",
+    "kind = ⟦NPU201:'nccl'⟧\ndist.init_process_group(backend=kind)\nok = kind == ⟦NPU201:'nccl'⟧",
+    "BACKEND = ⟦NPU201:'nccl'⟧\ndist.init_process_group(BACKEND)",
+    "def setup(kind=⟦NPU201:'nccl'⟧):\n    dist.init_process_group(kind, rank=0)",
+    "def setup(dist_backend: str = ⟦NPU201:'nccl'⟧): ...",
+    "class Config:\n    dist_backend: str = ⟦NPU201:'nccl'⟧",
+    "from dataclasses import field\nclass C:\n    backend: str = field(default=⟦NPU201:'nccl'⟧)",
+    "parser.add_argument('--dist-backend', default=⟦NPU201:'nccl'⟧)",
+    "parser.add_argument('--dist_backend', default=⟦NPU201:'nccl'⟧,\n"
+    "                    choices=[⟦NPU201:'nccl'⟧, 'gloo'])",
+    "@click.option('--backend', default=⟦NPU201:'nccl'⟧,\n"
+    "              type=click.Choice([⟦NPU201:'nccl'⟧, 'gloo']))\ndef f(backend): ...",
+    "flags.DEFINE_enum('backend', ⟦NPU201:'nccl'⟧, [⟦NPU201:'nccl'⟧, 'gloo'], 'which')",
+    "parser.add_argument('--backend', default=⟦NPU201:'nccl'⟧, choices=ALLOWED)",
+    "ok = dist.get_backend() == ⟦NPU201:'nccl'⟧",
+    "ok = dist.get_backend() != ⟦NPU201:'nccl'⟧",
+    "ok = args.backend in [⟦NPU201:'nccl'⟧, 'gloo']",
+    "ok = dist.get_backend() == ⟦NPU201:dist.Backend.NCCL⟧",
+    "dist.init_process_group(⟦NPU201:dist.Backend.NCCL⟧)",
+    "from torch.distributed import Backend\ndist.init_process_group(⟦NPU201:Backend.NCCL⟧)",
+    "from torch.distributed import distributed_c10d as c\nb = ⟦NPU201:c.Backend.NCCL⟧",
+    "from accelerate import InitProcessGroupKwargs as K\nK(backend=⟦NPU201:'nccl'⟧)",
+    "from lightning.pytorch.strategies import DDPStrategy\n"
+    "DDPStrategy(process_group_backend=⟦NPU201:'nccl'⟧)",
+    "import deepspeed\ndeepspeed.init_distributed(⟦NPU201:'nccl'⟧)",
+    "import deepspeed\ndeepspeed.init_distributed(dist_backend=⟦NPU201:'nccl'⟧)",
+    "import ignite.distributed as idist\nidist.Parallel(backend=⟦NPU201:'nccl'⟧)",
+    "import ignite.distributed as idist\nidist.initialize(⟦NPU201:'nccl'⟧)",
+    "if args.backend == ⟦NPU201:'nccl'⟧:\n    os.environ['NCCL_X'] = '1'\n    torch.ones(1)",
+    "⟦NPU203:torch.distributed.ProcessGroupNCCL.Options⟧(is_high_priority_stream=True)",
+    "ok = ⟦NPU203:dist.is_nccl_available⟧()",
+    "v = ⟦NPU203:torch.cuda.nccl.version⟧()",
+    "mesh = torch.distributed.init_device_mesh(⟦NPU110:'cuda'⟧, (2, 2))",
+    "from torch.distributed.device_mesh import DeviceMesh\nDeviceMesh(⟦NPU110:'cuda'⟧, [0, 1])",
+    "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=⟦NPU101:torch.cuda.device_count⟧())",
+]
+
+
+@pytest.mark.parametrize("snippet", BACKENDS)
+def test_nccl_is_found(snippet: str) -> None:
+    check(DIST + snippet)
+
+
+NO_BACKENDS = [
+    "dist.init_process_group('hccl')",
+    "dist.init_process_group(backend='gloo')",
+    "dist.init_process_group()",
+    "library = 'nccl'",
+    "NCCL_BACKEND = 'nccl'",
+    "nccl_backend = 'nccl'",
+    "print('backend is nccl')",
+    '"""The backend is nccl."""',
+    "# backend = 'nccl'",
+    "raise ValueError('nccl backend')",
+    "kind = 'nccl'\nbuild(kind)",
+    "bootstrap_backend: Literal['nccl', 'gloo'] = 'nccl'",
+    "class C:\n    comm_backend: Optional[Literal['nccl', 'ucc']] = 'nccl'",
+    "def f(backend: Literal['nccl', 'gloo'] = 'nccl'): ...",
+    "def f(backend: Literal['nccl', 'gloo']):\n    return backend == 'nccl'",
+    "Name = Literal['nccl', 'nvshmem']\ndef f(backend: Name):\n    return backend == 'nccl'",
+    "parser.add_argument('--distributed-backend', default='nccl', choices=['nccl', 'gloo'])",
+    "ok = args.distributed_backend == 'nccl'",
+    "run(['pretrain_gpt.py', '--distributed-backend', 'nccl'])",
+    "parser.add_argument('--backend', default='hccl', choices=['nccl', 'gloo', 'hccl'])",
+    "parser.add_argument('--backend', default='gloo', choices=['gloo', 'mpi'])",
+    "parser.add_argument('--backend', help='nccl')",
+    "ok = dist.get_backend() in ('nccl', 'hccl')",
+    "backend = {'npu': 'hccl'}.get(kind, 'nccl' if dist.is_nccl_available() else 'gloo')",
+    "backends = {'npu': 'hccl', 'cuda': 'nccl'}",
+    "backend = 'hccl' if is_npu_available() else 'nccl'",
+    "if get_backend() == 'nccl':\n    warn('see the NCCL guide')",
+    "if backend == 'nccl':\n    service = NCCLCopyService()",
+    "def _nccl_version():\n    return torch.cuda.nccl.version()",
+    "class Backend:\n    NCCL = 'nccl'\nb = Backend.NCCL",
+    "from mine import Backend\nb = Backend.NCCL",
+    "torch.distributed.barrier(device_ids=[0])",
+    "def init_process_group(b): ...\ninit_process_group('nccl')",
+]
+
+
+@pytest.mark.parametrize("snippet", NO_BACKENDS)
+def test_what_is_not_a_backend_for_the_npu_to_change(snippet: str) -> None:
+    check("from typing import Literal, Optional\n" + DIST + snippet)
+
+
+CHANGED = [
+    (
+        "p.add_argument('--backend', default='nccl', choices=['nccl', 'gloo'])",
+        "p.add_argument('--backend', default='hccl', choices=['nccl', 'gloo', 'hccl'])",
+    ),
+    (
+        'p.add_argument("--backend", default="nccl", choices=("nccl",  # GPU\n    "gloo",))',
+        'p.add_argument("--backend", default="hccl", choices=("nccl",  # GPU\n'
+        '    "gloo", "hccl",))',
+    ),
+    (
+        "p.add_argument('--backend', default='nccl', choices=['gloo', 'hccl'])",
+        "p.add_argument('--backend', default='hccl', choices=['gloo', 'hccl'])",
+    ),
+    (
+        "p.add_argument('--backend', default='nccl', choices=ALLOWED)",
+        "p.add_argument('--backend', default='nccl', choices=ALLOWED)",
+    ),
+    (
+        "BACKENDS = ['nccl', 'gloo']\n"
+        "p.add_argument('--backend', default='nccl', choices=BACKENDS)",
+        "BACKENDS = ['hccl', 'gloo']\n"
+        "p.add_argument('--backend', default='hccl', choices=BACKENDS)",
+    ),
+    (
+        "click.option('--backend', default='nccl', type=click.Choice(['gloo', 'nccl']))",
+        "click.option('--backend', default='hccl', type=click.Choice(['gloo', 'nccl', 'hccl']))",
+    ),
+    ("init(backend='cpu:gloo,cuda:nccl')", "init(backend='cpu:gloo,npu:hccl')"),
+    ("init(backend='cuda:nccl,cpu:gloo')", "init(backend='npu:hccl,cpu:gloo')"),
+    (
+        "import ignite.distributed as idist\nidist.initialize('nccl')",
+        "import ignite.distributed as idist\nidist.initialize('nccl')",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGED)
+def test_backends_are_changed(before: str, after: str) -> None:
+    assert fixed(before) == after
+
+
+def test_a_default_alone_is_never_moved_out_of_its_choices() -> None:
+    source = "p.add_argument('--backend', default='nccl', choices=['nccl', 'gloo'])\n"
+    for _, _, result in each_fix(source):
+        call = ast.parse(result).body[0].value  # type: ignore[attr-defined]
+        options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+        assert options["default"] == "hccl"
+        assert options["default"] in options["choices"]
+
+
+SHIMMED = [
+    "dist.init_process_group('nccl')",
+    "dist.init_process_group(backend=dist.Backend.NCCL)",
+    "dist.new_group(backend='nccl')",
+    "ok = dist.is_nccl_available()",
+    "backend = 'nccl'\ndist.init_process_group(backend)",
+    "p.add_argument('--backend', default='nccl', choices=['nccl', 'gloo'])",
+    "ok = dist.get_backend() == ⟦NPU201:'nccl'⟧",
+    "ok = dist.get_backend() == ⟦NPU201:dist.Backend.NCCL⟧",
+    "ok = dist.get_backend() in (dist.Backend.GLOO, ⟦NPU201:dist.Backend.NCCL⟧)",
+    "m = ⟦NPU202:torch.nn.DataParallel⟧(m)",
+    "parts = ⟦NPU204:torch.nn.parallel.scatter⟧(x, [0, 1])",
+    "v = ⟦NPU203:torch.cuda.nccl.version⟧()",
+    "def f():\n    t = torch.ones(1, dtype=⟦NPU207:torch.double⟧, device='npu')\n"
+    "    dist.all_reduce(t)",
+]
+
+
+@pytest.mark.parametrize("snippet", SHIMMED)
+def test_with_the_shim_only_what_it_leaves(snippet: str) -> None:
+    check(DIST + snippet, SHIM)
+
+
+WRAPPERS = [
+    "m = ⟦NPU202:nn.DataParallel⟧(m)",
+    "m = ⟦NPU202:nn.DataParallel⟧(m, device_ids=[0, 1])",
+    "m = ⟦NPU202:nn.DataParallel⟧(m).cuda_if_needed()",
+    "m.features = ⟦NPU202:nn.DataParallel⟧(m.features)",
+    "W = ⟦NPU202:nn.DataParallel⟧ if many else None",
+    "y = ⟦NPU202:nn.parallel.data_parallel⟧(m, x, [0, 1])",
+    "from torch.nn.parallel import ⟦NPU202:data_parallel⟧\ny = data_parallel(m, x)",
+    "from torch.nn import ⟦NPU202:DataParallel⟧\nif isinstance(m, DataParallel): m = m.module",
+    "from torch.nn import ⟦NPU202:DataParallel⟧\nm = DataParallel(m)\nisinstance(m, DataParallel)",
+    "ok = isinstance(m, ⟦NPU202:nn.DataParallel⟧)",
+    "ok = type(m) is ⟦NPU202:nn.DataParallel⟧",
+    "y = ⟦NPU204:nn.parallel.replicate⟧(m, [0, 1])",
+    "y = ⟦NPU204:nn.parallel.gather⟧(ys, 0)",
+    "from torch.nn.parallel import ⟦NPU204:comm⟧\n⟦NPU204:comm⟧.reduce_add(xs)",
+    "from torch.nn.parallel.scatter_gather import ⟦NPU204:scatter_kwargs⟧",
+    "m = DDP(m, device_ids=⟦NPU205:[0, 1]⟧)",
+    "m = nn.parallel.DistributedDataParallel(m, device_ids=⟦NPU205:(0, 1, 2)⟧)",
+    "m = DDP(m, device_ids=⟦NPU206:[0]⟧, output_device=0)",
+]
+
+
+@pytest.mark.parametrize("snippet", WRAPPERS)
+def test_wrappers_for_one_process_are_found(snippet: str) -> None:
+    check("from torch import nn\n" + DDP + snippet)
+
+
+NO_WRAPPERS = [
+    "m = DDP(m, device_ids=[local_rank])",
+    "m = DDP(m, device_ids=[args.local_rank], output_device=args.local_rank)",
+    "m = DDP(m)",
+    "m = DDP(m, device_ids=None)",
+    "m = DDP(m, device_ids=[])",
+    "m = Wrapper(m, device_ids=[0, 1])",
+    "net = m.module",
+    "ok = isinstance(m, (nn.DataParallel, nn.parallel.DistributedDataParallel))",
+    "ok = isinstance(m, (nn.DataParallel, DDP))",
+    "ok = isinstance(m, nn.DataParallel) or isinstance(m, DDP)",
+    "ok = isinstance(m, nn.DataParallel | DDP)",
+    "ok = type(m) in (nn.DataParallel, DDP)",
+    "kinds = [nn.DataParallel, DDP]",
+    "from torch.nn.parallel import DataParallel\nok = isinstance(m, (DataParallel, DDP))",
+    "from torch.nn import DataParallel as D\nok = isinstance(m, D) or isinstance(m, DDP)",
+    "class DataParallel: ...\nm = DataParallel(m)",
+    "from mine import DataParallel\nm = DataParallel(m)",
+    "from mine.parallel import scatter, gather\nscatter(x, [0, 1])",
+    "import torch.distributed as dist\ndist.scatter(x, xs)\ndist.gather(x, xs)",
+    "ok = hasattr(m, 'module')",
+    "y = nn.parallel.parallel_apply(ms, xs)",
+]
+
+
+@pytest.mark.parametrize("snippet", NO_WRAPPERS)
+def test_wrappers_that_are_right(snippet: str) -> None:
+    check("from torch import nn\n" + DDP + snippet)
+
+
+def test_asking_for_a_wrapper_is_a_hint() -> None:
+    for source in (
+        "import torch\nok = isinstance(m, torch.nn.DataParallel)\n",
+        "import torch\nok = m.__class__ == torch.nn.DataParallel\n",
+        "from torch.nn import DataParallel\nok = isinstance(m, DataParallel)\n",
+    ):
+        assert [f.effective_severity for f in findings(source)] == [Severity.HINT], source
+    made = "from torch.nn import DataParallel\nm = DataParallel(m)\n"
+    assert [f.effective_severity for f in findings(made)] == [Severity.ERROR]
+
+
+def test_the_local_rank_is_offered_where_there_is_one() -> None:
+    before = DDP + "local_rank = rank()\nm = DDP(m, device_ids=[0, 1])\n"
+    assert fixed(before) == before.replace("[0, 1]", "[local_rank]")
+    before = DDP + "m = DDP(m, device_ids=[0, 1])\n"
+    assert fixed(before) == before
+
+
+REDUCED = [
+    "t = torch.tensor([1.0], dtype=⟦NPU207:torch.float64⟧, device='npu')\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t, op=op)",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t)\n"
+    "    t = t.tolist()",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).to(d)\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).npu()\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧, device=d)\n"
+    "    dist.reduce_scatter_tensor(t, x)",
+    "t = torch.zeros(2, dtype=torch.float32, device=d)\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=torch.float64)\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=torch.float64, device='cpu')\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    dist.broadcast(t, 0)",
+    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    t = t.float()\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=torch.int64, device=d)\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    mine.all_reduce(t)",
+]
+
+
+@pytest.mark.parametrize("snippet", REDUCED)
+def test_what_hccl_cannot_reduce(snippet: str) -> None:
+    check(DIST + "def f(d, x, op):\n    " + snippet)
+
+
+# One process for each card.
+
+TRAINED_ELSEWHERE = """
+def train(model, batches):
+    for x in batches:
+        model(x).sum().backward()
+"""
+
+IMPORTS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from mine import Net, data
+"""
+SETUP = """\
+local_rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(local_rank)
+torch.distributed.init_process_group(backend="hccl")
+"""
+TRAINED = """
+for epoch in range(3):
+    # one pass
+    for x in loader:
+        model(x).sum().backward()
+"""
+TRAINED_SAMPLED = TRAINED.replace("# one pass\n", "# one pass\n    sampler.set_epoch(epoch)\n")
+SAMPLER = "sampler = torch.utils.data.distributed.DistributedSampler(data)\n"
+WRAPPED = 'DistributedDataParallel(Net().to(f"npu:{local_rank}"), device_ids=[local_rank])'
+
+
+def indented(text: str) -> str:
+    return "".join("    " + line if line.strip() else line for line in text.splitlines(True))
+
+
+SCRIPTS = {
+    "module": (
+        IMPORTS
+        + "loader = DataLoader(data, shuffle=True)  # all\nmodel = nn.DataParallel(Net())"
+        + TRAINED,
+        "import os\n"
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + SETUP
+        + SAMPLER
+        + "loader = DataLoader(data, sampler=sampler)  # all\n"
+        + f"model = nn.parallel.{WRAPPED}"
+        + TRAINED_SAMPLED,
+    ),
+    "positional-and-imported": (
+        "import os, torch, torch_npu\nfrom torch.nn import DataParallel\n"
+        "from torch.utils import data as d\nfrom mine import Net, data\n"
+        "loader = d.DataLoader(data, 8, True, num_workers=2)\n"
+        "model = DataParallel(Net(), [0, 1], 0)" + TRAINED,
+        "import os, torch, torch_npu\nfrom torch.nn.parallel import DistributedDataParallel\n"
+        "from torch.utils import data as d\nfrom mine import Net, data\n"
+        + SETUP
+        + SAMPLER
+        + "loader = d.DataLoader(data, 8, sampler=sampler, num_workers=2)\n"
+        + f"model = {WRAPPED}"
+        + TRAINED_SAMPLED,
+    ),
+    "guard-and-alias": (
+        "import os\nimport torch\nimport torch_npu\n"
+        "from torch.nn.parallel import DataParallel as P\n"
+        "from torch.utils.data import DataLoader\nfrom mine import Net, data\n"
+        "if __name__ == '__main__':\n"
+        + indented("loader = DataLoader(data, shuffle=False)\nmodel = P(module=Net())" + TRAINED),
+        "import os\nimport torch\nimport torch_npu\n"
+        "from torch.nn.parallel import DistributedDataParallel as P\n"
+        "from torch.utils.data import DataLoader\nfrom mine import Net, data\n"
+        "if __name__ == '__main__':\n"
+        + indented(
+            SETUP
+            + SAMPLER.replace("(data)", "(data, shuffle=False)")
+            + "loader = DataLoader(data, sampler=sampler)\nmodel = "
+            + WRAPPED.replace("DistributedDataParallel", "P").replace("P(", "P(module=")
+            + TRAINED
+        ),
+    ),
+    "main-with-two-loaders": (
+        IMPORTS
+        + "def main():\n"
+        + '    """Train."""\n'
+        + indented(
+            "device = torch.device('cuda:0')\n"
+            "loader = DataLoader(build(data, 'train'), shuffle=True)\n"
+            "held_out = DataLoader(build(data, 'test'), shuffle=False)\n"
+            "model = Net()\n"
+            "if torch.cuda.is_available() and torch.cuda.device_count() > 1:\n"
+            "    model = nn.DataParallel(model)\n"
+            "if isinstance(model, nn.DataParallel):\n    print('wrapped')" + TRAINED
+        )
+        + "\nmain()\n",
+        "import os\n"
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + "def main():\n"
+        + '    """Train."""\n'
+        + indented(
+            SETUP + "device = torch.device('npu')\n"
+            "dataset = build(data, 'train')\n"
+            + SAMPLER.replace("(data)", "(dataset)")
+            + "loader = DataLoader(dataset, sampler=sampler)\n"
+            "held_out = DataLoader(build(data, 'test'), shuffle=False)\n"
+            "model = Net()\n"
+            "if torch.npu.is_available() and torch.npu.device_count() > 1:\n"
+            "    model = nn.parallel."
+            + WRAPPED.replace("Net()", "model")
+            + "\nif isinstance(model, nn.parallel.DistributedDataParallel):\n    print('wrapped')"
+            + TRAINED_SAMPLED
+        )
+        + "\nmain()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_becomes_one_process_for_each_card(name: str) -> None:
+    before, after = SCRIPTS[name]
+    assert fixed(before) == after
+    assert "NPU2" not in str([f.rule.code for f in findings(after)])
+
+
+def test_a_loader_may_be_handed_to_the_function_that_trains() -> None:
+    source = (
+        IMPORTS + TRAINED_ELSEWHERE + "loader = DataLoader(data, shuffle=True)\n"
+        "model = nn.DataParallel(Net())\n"
+        "for epoch in range(2):\n    train(model, loader)\n"
+    )
+    result = fixed(source)
+    assert "sampler.set_epoch(epoch)\n    train(model, loader)" in result
+    assert "DataParallel(Net())" in fixed(source.replace("train(model, loader)", "test(loader)"))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_edit_is_never_safe(name: str) -> None:
+    own = [f for f in findings(SCRIPTS[name][0]) if f.rule.name == "data-parallel"]
+    assert {fix.applicability.value for f in own for fix in f.fixes} == {"unsafe"}
+
+
+BASE = SCRIPTS["module"][0]
+UNCLEAR = {
+    "sampler-there": BASE.replace("shuffle=True", "sampler=mine"),
+    "batch-sampler": BASE.replace("shuffle=True", "batch_sampler=mine"),
+    "options-unpacked": BASE.replace("shuffle=True", "**options"),
+    "shuffle-not-literal": BASE.replace("shuffle=True", "shuffle=args.shuffle"),
+    "two-loaders": BASE.replace("model =", "other = DataLoader(data, shuffle=True)\nmodel =", 1),
+    "loader-elsewhere": BASE.replace(
+        "loader = DataLoader(data, shuffle=True)  # all\n",
+        "def make():\n    return DataLoader(data, shuffle=True)\nloader = make()\n",
+    ),
+    "two-wrappers": BASE.replace("\nfor epoch", "\nother = nn.DataParallel(Net())\nfor epoch"),
+    "loader-for-something-else": BASE.replace("for x in loader", "for x in stream"),
+    "no-training": BASE.replace(".backward()", ".item()"),
+    "group-there": BASE.replace("loader =", "torch.distributed.init_process_group()\nloader ="),
+    "set-device": BASE.replace("loader =", "torch.npu.set_device(1)\nloader ="),
+    "numbered-device": BASE.replace("model(x)", "model(x.cuda(1))"),
+    "device-by-number": BASE.replace("model(x)", "model(x.to('cuda:1'))"),
+    "device-composed": BASE.replace("model(x)", "model(x.to(f'cuda:{gpu}'))"),
+    "condition": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif args.many:\n    model = nn.DataParallel(model)",
+    ),
+    "several-conditions": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif torch.cuda.device_count() > 1 and many:\n"
+        "    model = nn.DataParallel(model)",
+    ),
+    "four-cards": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif torch.cuda.device_count() > 3:\n    model = nn.DataParallel(model)",
+    ),
+    "other-arm": BASE.replace(
+        "model = nn.DataParallel(Net())",
+        "model = Net()\nif torch.cuda.device_count() < 2: pass\nelse:\n"
+        "    model = nn.DataParallel(model)",
+    ),
+    "dimension": BASE.replace("nn.DataParallel(Net())", "nn.DataParallel(Net(), dim=1)"),
+    "comment-inside": BASE.replace("(Net())", "(Net(),\n    # both\n    device_ids=[0, 1])"),
+    "one-line": BASE.replace("loader =", "x = 1; loader ="),
+    "os-is-another": "from mine import os\n" + BASE,
+    "library": IMPORTS
+    + "def train(data):\n"
+    + indented("loader = DataLoader(data, shuffle=True)\nmodel = nn.DataParallel(Net())" + TRAINED),
+    "method": IMPORTS
+    + "class T:\n    def run(self):\n"
+    + indented(
+        indented(
+            "loader = DataLoader(data, shuffle=True)\nmodel = nn.DataParallel(Net())" + TRAINED
+        )
+    ),
+    "functional": BASE + "        nn.parallel.data_parallel(model, x)\n",
+}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_what_is_not_clear_is_explained_and_not_edited(name: str) -> None:
+    source = UNCLEAR[name]
+    ast.parse(source)
+    own = [f for f in findings(source) if f.rule.name == "data-parallel"]
+    assert own
+    for finding in own:
+        assert finding.fixes == ()
+        assert "DistributedSampler" in finding.message("en")
+        assert "DistributedSampler" in finding.message("zh")
+
+
+def test_lines_keep_their_ending() -> None:
+    before, after = SCRIPTS["module"]
+    assert fixed(before.replace("\n", "\r\n")) == after.replace("\n", "\r\n")
+
+
+def test_broken_code_elsewhere_costs_only_the_edit() -> None:
+    source = code(
+        """
+        import torch
+        model = torch.nn.DataParallel(model)
+        x = (
+        """
+    )
+    assert {f.rule.code for f in findings(source)} == {"NPU001", "NPU202"}
