@@ -14,6 +14,13 @@ class Meaning(str, Enum):
     BACKEND = "backend"
 
 
+CHECKED_WORDS = frozenset(
+    {"backward", "set_default_dtype", "set_float32_matmul_precision"}
+    | {"use_deterministic_algorithms"}
+)
+"""Words of code that no table lists and a check looks at all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class SymbolEntry:
     """What is known of one qualified name, such as `torch.cuda.synchronize`.
@@ -120,6 +127,7 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
+        words |= CHECKED_WORDS
         words.update(_trigger(symbol) for symbol in self.symbols)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
@@ -135,4 +143,6 @@ class Catalogue:
 def _trigger(symbol: str) -> str:
     """The word of a qualified name that is least likely to stand in other code: its longest."""
     parts = symbol.split(".")
+    if parts[0] == "apex":
+        return parts[0]  # its names are common words, and the import has to be there
     return "cuda" if "cuda" in parts else max(parts, key=len)

@@ -2,7 +2,17 @@
 
 import ast
 
-from npulens.checks import environment, import_statements, methods, references, strings
+from npulens.checks import (
+    amp_calls,
+    apex_amp,
+    environment,
+    import_statements,
+    layout,
+    methods,
+    precision,
+    references,
+    strings,
+)
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
@@ -10,20 +20,34 @@ _CHECKS: Checks = {
     ast.Import: (import_statements.imported,),
     ast.ImportFrom: (import_statements.imported,),
     ast.Call: (
+        amp_calls.called,
+        layout.memory_format,
+        precision.double,
+        precision.deterministic,
         references.default_tensor_type,
         references.literal_getattr,
         methods.called,
         strings.call,
     ),
-    ast.Compare: (strings.comparison,),
-    ast.Assign: (references.assigned, strings.assignment),
+    ast.Compare: (layout.known_formats, strings.comparison),
+    ast.List: (layout.known_formats,),
+    ast.Tuple: (layout.known_formats,),
+    ast.Set: (layout.known_formats,),
+    ast.Assign: (
+        apex_amp.initialized,
+        layout.switch_set,
+        references.assigned,
+        strings.assignment,
+    ),
     ast.AnnAssign: (references.assigned, strings.assignment),
     ast.NamedExpr: (strings.assignment,),
-    ast.For: (strings.loop,),
+    ast.Expr: (layout.product_precision,),
+    ast.For: (precision.training_loop, strings.loop),
+    ast.While: (precision.training_loop,),
     ast.IfExp: (strings.conditional,),
     ast.arguments: (strings.defaults,),
     ast.Return: (strings.returned,),
-    ast.Dict: (strings.dictionary,),
+    ast.Dict: (layout.known_formats, strings.dictionary),
     ast.Match: (strings.case,),
     ast.Constant: (environment.variable, strings.constant),
     ast.JoinedStr: (strings.formatted,),
