@@ -48,6 +48,8 @@ FOUND = [
     "from apex import amp\nwith ⟦NPU304:amp.scale_loss⟧(loss, o) as s:\n    s.backward()",
     "import apex\nm = ⟦NPU304:apex.amp.initialize⟧(m)",
     "from apex import amp as a\nnorm(⟦NPU304:a.master_params⟧(o), 1.0)",
+    "from apex import amp\nif not has_apex:\n    raise ImportError\nelse:\n"
+    "    m, o = ⟦NPU304:amp.initialize⟧(m, o)",
     "def f(m, o):\n    from apex import amp\n    return ⟦NPU304:amp.initialize⟧(m, o)",
     "from apex import amp\nsave({'amp': ⟦NPU304:amp.state_dict⟧()})",
     "import apex.amp as amp\n⟦NPU304:amp.load_state_dict⟧(state)",
@@ -56,6 +58,8 @@ FOUND = [
     "x = x.⟦NPU306:double⟧().⟦NPU105:cuda⟧()",
     "x = x.npu().⟦NPU306:double⟧()",
     "x = x.⟦NPU306:double⟧().to('npu')",
+    "x = x.to('npu').to(⟦NPU306:torch.float64⟧)",
+    "x = x.type(⟦NPU306:torch.float64⟧).npu()",
     "x = x.to(⟦NPU110:'cuda'⟧, ⟦NPU306:torch.float64⟧)",
     "x = x.to(device='npu:0', dtype=⟦NPU306:torch.double⟧)",
     "x = torch.zeros(3, dtype=⟦NPU306:torch.float64⟧, device='npu')",
@@ -117,6 +121,11 @@ NOT_FOUND = [
     "    s = torch.cuda.amp.GradScaler()",
     "if version >= (2, 4):\n    cast = torch.amp.autocast(kind)\nelse:\n"
     "    cast = torch.cuda.amp.autocast()",
+    "try:\n    if version():\n        cast = torch.amp.autocast\n    else:\n"
+    "        cast = None\nexcept AttributeError:\n    cast = torch.cuda.amp.autocast",
+    # apex where there is another way
+    "from apex import amp\nif self.use_apex:\n    m, o = amp.initialize(m, o)",
+    "from apex import amp\nif is_apex_available():\n    save(amp.state_dict())",
     # doubles on the CPU, or who knows where
     "x = torch.tensor(values, dtype=torch.float64)",
     "x = x.double()",
@@ -129,6 +138,9 @@ NOT_FOUND = [
     "x = x.npu().half().sum()",
     "x = shape.double(3).to('npu')",
     "torch.set_default_dtype(torch.float64)",
+    "torch.set_default_dtype(torch.float64)\ninputs = f(input())",
+    "x = x.npu().to(torch.float32)",
+    "x = x.npu().type(kind)",
     "torch.set_default_dtype(torch.float32)\nx.npu()",
     "x = numpy.zeros(3, dtype=numpy.float64)",
     # determinism
@@ -139,6 +151,7 @@ NOT_FOUND = [
     "torch.use_deterministic_algorithms(on)\ntorch.distributed.init_process_group('hccl')",
     # training loops with precision, without a device, in libraries
     "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimizer.step()",
+    "for inputs in loader:\n    loss = model(inputs)\n    loss.backward()\n    optimizer.step()",
     "model.npu().half()\nfor x in loader:\n    loss.backward()\n    optimizer.step()",
     "model.npu()\nfor x in loader:\n    with torch.autocast('npu'):\n        loss = model(x)\n"
     "    loss.backward()\n    optimizer.step()",
@@ -223,6 +236,8 @@ AGNOSTIC_FIXES = [
         "def f(ctx, x): return x",
     ),
     ("with torch.autocast('cuda'): pass", f"with torch.autocast({KIND}): pass"),
+    ("dtype = torch.get_autocast_gpu_dtype()", f"dtype = torch.get_autocast_dtype({KIND})"),
+    ("torch.set_autocast_gpu_dtype(dtype)", f"torch.set_autocast_dtype({KIND}, dtype)"),
 ]
 
 
@@ -354,6 +369,7 @@ OTHER_SHAPES = [
     ("print(loss.item())", "scaler = 1"),
     ("print(loss.item())", "keep(amp)"),
     ("from apex import amp\n", "from apex import amp, optimizers\n"),
+    ("def main(", "def main2():\n    from apex import amp\n\ndef main("),
     (
         "from apex import amp\n",
         "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n",

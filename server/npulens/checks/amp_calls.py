@@ -30,12 +30,15 @@ from npulens.text.spans import Span
 _CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
 _NEUTRAL_SCALERS = frozenset({"torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"})
 _NEUTRAL_CALLS = {
-    # What a call of `torch.cuda.amp` becomes, and the names of its positional arguments there.
+    # What a call becomes in device-agnostic code, and the names of its positional arguments there.
     "torch.cuda.amp.autocast": ("torch.amp.autocast", ("enabled", "dtype", "cache_enabled")),
+    "torch.get_autocast_gpu_dtype": ("torch.get_autocast_dtype", ()),
+    "torch.set_autocast_gpu_dtype": ("torch.set_autocast_dtype", ()),
     "torch.cuda.amp.GradScaler": ("torch.amp.GradScaler", ()),
     "torch.cuda.amp.custom_fwd": ("torch.amp.custom_fwd", ()),
     "torch.cuda.amp.custom_bwd": ("torch.amp.custom_bwd", ()),
 }
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _NEUTRAL_CALLS)
 _DEVICE_TYPE = f"{ACCELERATOR}.type"
 _POSITION_OF_ENABLED = 4
 """Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
@@ -44,7 +47,7 @@ _POSITION_OF_ENABLED = 4
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.cuda.amp.autocast()`, `torch.amp.GradScaler("cuda")`."""
     assert isinstance(node, ast.Call)
-    if dotted_name(node.func) is None:
+    if not _may_be_amp(node.func, context):
         return
     names = qualified_names(node.func, scope)
     if len(names) != 1:
@@ -56,6 +59,15 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _cuda_call(node, name, scope, context)
     elif name in _NEUTRAL_SCALERS:
         _neutral_scaler(node, name, scope, context)
+
+
+def _may_be_amp(callee: ast.expr, context: Context) -> bool:
+    """A look at the last name only, before anything is resolved."""
+    if isinstance(callee, ast.Attribute):
+        return callee.attr in _LAST_NAMES and dotted_name(callee) is not None
+    return isinstance(callee, ast.Name) and (
+        callee.id in _LAST_NAMES or callee.id in context.facts.aliases
+    )
 
 
 def _positional_enabled(node: ast.Call, context: Context) -> None:

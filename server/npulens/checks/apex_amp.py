@@ -53,7 +53,9 @@ def initialized(node: ast.AST, scope: Scope, context: Context) -> None:
     """`model, optimizer = amp.initialize(model, optimizer, opt_level="O1")`."""
     assert isinstance(node, ast.Assign)
     call = node.value
-    if not isinstance(call, ast.Call) or _INITIALIZE not in qualified_names(call.func, scope):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return  # of a name that was imported the use is found like any other
+    if call.func.attr != "initialize" or _INITIALIZE not in qualified_names(call.func, scope):
         return
     entry = context.catalogue.symbols.get(_INITIALIZE)
     if entry is None:
@@ -303,16 +305,22 @@ def _handled(script: _Script) -> int:
 
 def _import_edit(script: _Script, context: Context) -> Edit:
     """Take `from apex import amp` out, where it stands alone among other statements."""
-    for block in _blocks_everywhere(script.tree):
-        for statement in block:
-            if isinstance(statement, ast.ImportFrom) and statement.module == "apex":
-                names = [(alias.name, alias.asname) for alias in statement.names]
-                _require(names in ([("amp", None)], [("amp", script.alias)]) and len(block) > 1)
-                return _line_removed(statement, context)
-    raise _OtherShapeError
+    imports = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "apex"
+    ]
+    _require(len(imports) == 1)
+    statement = imports[0]
+    names = [(alias.name, alias.asname) for alias in statement.names]
+    _require(names in ([("amp", None)], [("amp", script.alias)]))
+    blocks = [block for block in _blocks_everywhere(script.tree) if statement in block]
+    _require(len(blocks) == 1 and len(blocks[0]) > 1)
+    return _line_removed(statement, context)
 
 
 def _blocks_everywhere(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    """The bodies in which a statement can be taken out: not those of `try` and of classes."""
     yield from _blocks(tree.body)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

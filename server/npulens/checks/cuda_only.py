@@ -13,6 +13,7 @@ _ABOUT_CUDA = re.compile(
     re.IGNORECASE,
 )
 _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support|compat\w*)\(")
+_APEX = re.compile(r"\b(?:use|has|have|with)_apex\b|apex_available|\bapex is not None")
 _OLD_LIBRARY = re.compile(r"\bversion\([\"'][\w-]+[\"']\)\)?\s*<")
 _ROCM = re.compile(r"version\.hip|\brocm|_rocm|ROCM")
 _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is not None\Z")
@@ -88,7 +89,12 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
 
 
 def leaves_out_body(test: str) -> bool:
-    """Whether a test keeps the NPU out of its body: Colab, ROCm builds, very old libraries."""
+    """Whether a test keeps the NPU out of its body.
+
+    Colab, ROCm builds, very old libraries, apex where there is another way.
+    """
+    if _APEX.search(test) and not re.search(r"\bnot\b(?! None)", test):
+        return True
     return (
         lives_elsewhere(test) or _ROCM.search(test) is not None or bool(_OLD_LIBRARY.search(test))
     )

@@ -9,7 +9,7 @@ _CASTS = re.compile(
     r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
     re.IGNORECASE,
 )
-_DEVICE = re.compile(r"cuda|npu")
+_DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
 _COLLECTIVES = re.compile(r"init_process_group|DistributedDataParallel|all_reduce|FullyShardedData")
 
 
@@ -22,6 +22,7 @@ class Evidence:
         names_device: It names CUDA or the NPU.
         trains_in_full_precision: It runs a backward pass, and no word of it is about another
             precision or about a library that would see to it.
+        asks_for_determinism: It asks for deterministic algorithms.
         collectives_unordered: It asks for deterministic algorithms and communicates, and nothing
             makes the communication deterministic.
     """
@@ -29,6 +30,7 @@ class Evidence:
     is_script: bool = False
     names_device: bool = False
     trains_in_full_precision: bool = False
+    asks_for_determinism: bool = False
     collectives_unordered: bool = False
 
 
@@ -46,6 +48,7 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
         trains_in_full_precision=trains and not _any(_CASTS, texts),
+        asks_for_determinism=asks,
         collectives_unordered=asks
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),

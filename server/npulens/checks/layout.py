@@ -63,9 +63,18 @@ def _report_format(
         if rule is not None:
             context.report(rule, span, entry.symbol, [])
         return
+    if isinstance(keyword.value, ast.IfExp) and _is_contiguous_else(keyword.value, written, scope):
+        written = keyword.value
     fix = _contiguous(call, keyword, written, method, context)
     fixes = [] if fix is None else [fix]
     context.report(entry.rule, span, entry.symbol, fixes, note=entry.note)
+
+
+def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
+    """Whether the other choice is the usual format, and asking for the choice does nothing."""
+    other = choice.orelse if written is choice.body else choice.body
+    does_nothing = not any(isinstance(node, ast.Call) for node in ast.walk(choice.test))
+    return does_nothing and "torch.contiguous_format" in qualified_names(other, scope)
 
 
 def _contiguous(
@@ -86,7 +95,7 @@ def _contiguous(
             if method == "contiguous":
                 title = use(f".{text}")
             return Fix(title, safety, (edit,))
-    root = dotted_name(written)
+    root = dotted_name(written.body if isinstance(written, ast.IfExp) else written)
     if root is None:
         return None
     names = (root.root, *root.path[:-1], "contiguous_format")
@@ -114,14 +123,19 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
     target = node.targets[0]
     if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
         return
+    if target.attr not in _SWITCHES:
+        return
     for name in qualified_names(target, scope):
         entry = context.catalogue.symbols.get(name)
         if entry is None or context.span(target) in context.reported:
             continue
         value = node.value.value if isinstance(node.value, ast.Constant) else None
         fixes: list[Fix] = []
+        is_deterministic = name == "torch.backends.cudnn.deterministic"
+        if is_deterministic and context.facts.evidence.asks_for_determinism:
+            continue  # the way that counts on the NPU is there too
         if name in _ON_IS_ASKED_FOR and value is not False:
-            if value is True and name == "torch.backends.cudnn.deterministic":
+            if value is True and is_deterministic:
                 fixes = _deterministic(node, scope, context)
             _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
         elif name in _PRECISION_SWITCHES and isinstance(value, str):
@@ -144,6 +158,7 @@ _PRECISION_SWITCHES = {
     "torch.backends.cudnn.conv.fp32_precision": "torch.npu.conv.allow_hf32",
     "torch.backends.cudnn.rnn.fp32_precision": "",
 }
+_SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_ON_IS_ASKED_FOR, *_PRECISION_SWITCHES))
 _PRECISIONS = {"tf32": True, "ieee": False}
 _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 

@@ -23,7 +23,6 @@ def is_fallback(neutral: str, cuda_only: str) -> bool:
     """Whether the second of two ways is what the first replaced."""
     return (
         _CUDA_ONLY.search(cuda_only) is not None
-        and _CUDA_ONLY.search(neutral) is None
         and _NEUTRAL.search(neutral) is not None
         and _NEUTRAL.search(cuda_only) is None
     )

@@ -7,6 +7,7 @@ from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
+from npulens.text.spans import Span
 
 _DOUBLES = frozenset({"torch.float64", "torch.double"})
 _DEVICE_METHODS = frozenset({"cuda", "npu"})
@@ -17,14 +18,23 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         _converted(node, node.func, scope, context)
-    names = qualified_names(node.func, scope)
-    if names and names[0].startswith("torch."):
-        device, dtype = keyword_of(node, "device"), keyword_of(node, "dtype")
-        if device is not None and dtype is not None and _on_device(device.value, scope):
+    device, dtype = keyword_of(node, "device"), keyword_of(node, "dtype")
+    if device is not None and dtype is not None:
+        names = qualified_names(node.func, scope)
+        is_torch = bool(names) and names[0].startswith("torch.")
+        if is_torch and _on_device(device.value, scope):
             _report_double(dtype.value, scope, context)
-        sets_default = names[0] == "torch.set_default_dtype" and len(node.args) == 1
-        if sets_default and context.facts.evidence.names_device:
-            _report_double(node.args[0], scope, context)
+    elif _sets_default(node, scope, context):
+        _report_double(node.args[0], scope, context)
+
+
+def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
+    """`torch.set_default_dtype(...)` in a module that puts something on the device."""
+    return (
+        len(node.args) == 1
+        and context.facts.evidence.names_device
+        and "torch.set_default_dtype" in qualified_names(node.func, scope)
+    )
 
 
 def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Context) -> None:
@@ -38,14 +48,22 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
     for making, moving in ((inner, node), (node, inner)):
-        assert isinstance(making.func, ast.Attribute)
-        is_plain = making.func.attr == "double" and not making.args and not making.keywords
-        if is_plain and _moves(moving, scope):
-            rule = context.catalogue.rule_named("double-on-device")
-            end = context.span(making.func).end
-            span = context.span(making.func)._replace(start=end - len("double"))
-            if rule is not None and span not in context.reported:
-                context.report(rule, span, ".double()", [])
+        if _moves(moving, scope):
+            _report_making(making, scope, context)
+
+
+def _report_making(call: ast.Call, scope: Scope, context: Context) -> None:
+    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `.type(torch.float64)`."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr in ("to", "type"):
+        for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            _report_double(value, scope, context)
+    elif call.func.attr == "double" and not call.args and not call.keywords:
+        rule = context.catalogue.rule_named("double-on-device")
+        end = context.span(call.func).end
+        span = Span(end - len("double"), end)
+        if rule is not None and span not in context.reported:
+            context.report(rule, span, ".double()", [])
 
 
 def _moves(call: ast.Call, scope: Scope) -> bool:
