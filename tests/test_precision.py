@@ -70,6 +70,8 @@ FOUND = [
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\ntorch.distributed.init_process_group('hccl')",
     "from torch.nn.parallel import DistributedDataParallel\n"
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)",
+    "from torch.distributed import init_process_group\n"
+    "⟦NPU307:torch.use_deterministic_algorithms⟧(mode=True, warn_only=True)",
     # no mixed precision
     "model.npu()\nfor x in loader:\n    loss = model(x)\n    ⟦NPU308:loss.backward()⟧\n"
     "    optimizer.step()",

@@ -96,9 +96,10 @@ def _report_double(node: ast.expr, scope: Scope, context: Context) -> None:
 def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
     assert isinstance(node, ast.Call)
-    if not context.facts.evidence.collectives_unordered or len(node.args) != 1:
+    if not context.facts.evidence.collectives_unordered:
         return
-    value = node.args[0]
+    mode = keyword_of(node, "mode")
+    value = node.args[0] if node.args else mode and mode.value
     if not isinstance(value, ast.Constant) or value.value is not True:
         return
     name = "torch.use_deterministic_algorithms"
