@@ -191,6 +191,12 @@ def test_formats_are_taken_out(before: str, after: str) -> None:
     assert fixed(f"{head}x = {before}\n", NPU, Applicability.SAFE) == f"{head}x = {after}\n"
 
 
+def test_a_function_of_ones_own_may_need_the_argument() -> None:
+    source = "import torch\nx = convert(x, memory_format=torch.channels_last)\n"
+    assert fixed(source, NPU, Applicability.SAFE) == source
+    assert fixed(source) == source.replace("channels_last", "contiguous_format")
+
+
 def test_code_for_gpus_too_keeps_the_format_until_somebody_decides() -> None:
     source = "import torch\nx = x.contiguous(memory_format=torch.channels_last)\n"
     assert fixed(source, AGNOSTIC, Applicability.SAFE) == source

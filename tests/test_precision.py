@@ -68,9 +68,9 @@ FOUND = [
     "torch.set_default_dtype(⟦NPU306:torch.float64⟧)\nx = torch.ones(3).npu()",
     # determinism
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\ntorch.distributed.init_process_group('hccl')",
-    "from torch.nn.parallel import DistributedDataParallel\n"
+    "from torch.nn.parallel import DistributedDataParallel as DDP\nmodel = DDP(model)\n"
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)",
-    "from torch.distributed import init_process_group\n"
+    "from torch.distributed import init_process_group\ninit_process_group('hccl')\n"
     "⟦NPU307:torch.use_deterministic_algorithms⟧(mode=True, warn_only=True)",
     # no mixed precision
     "model.npu()\nfor x in loader:\n    loss = model(x)\n    ⟦NPU308:loss.backward()⟧\n"
@@ -150,6 +150,8 @@ NOT_FOUND = [
     "torch.use_deterministic_algorithms(False)\ntorch.distributed.init_process_group('hccl')",
     "import os\nos.environ['HCCL_DETERMINISTIC'] = 'true'\n"
     "torch.use_deterministic_algorithms(True)\ntorch.distributed.init_process_group('hccl')",
+    "from torch.nn.parallel import DistributedDataParallel\n"
+    "torch.use_deterministic_algorithms(True)",
     "torch.use_deterministic_algorithms(on)\ntorch.distributed.init_process_group('hccl')",
     # training loops with precision, without a device, in libraries
     "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimizer.step()",
@@ -238,6 +240,10 @@ AGNOSTIC_FIXES = [
         "def f(ctx, x): return x",
     ),
     ("with torch.autocast('cuda'): pass", f"with torch.autocast({KIND}): pass"),
+    (
+        "@torch.cuda.amp.custom_bwd\ndef f(ctx, x): return x",
+        f"@torch.amp.custom_bwd(device_type={KIND})\ndef f(ctx, x): return x",
+    ),
     ("dtype = torch.get_autocast_gpu_dtype()", f"dtype = torch.get_autocast_dtype({KIND})"),
     ("torch.set_autocast_gpu_dtype(dtype)", f"torch.set_autocast_dtype({KIND}, dtype)"),
 ]

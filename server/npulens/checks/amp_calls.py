@@ -39,6 +39,7 @@ _NEUTRAL_CALLS = {
     "torch.cuda.amp.custom_bwd": ("torch.amp.custom_bwd", ()),
 }
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _NEUTRAL_CALLS)
+_DECORATORS = frozenset({"custom_fwd", "custom_bwd"})
 _DEVICE_TYPE = f"{ACCELERATOR}.type"
 _POSITION_OF_ENABLED = 4
 """Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
@@ -91,27 +92,72 @@ def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
 
 
 def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
-    """The finding that the name alone would be, with a device-agnostic fix beside the plain one."""
+    position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
+    more = () if position is None else (position,)
+    _report(node.func, name, more, _agnostic(node, name, context), scope, context)
+
+
+def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`@torch.cuda.amp.custom_fwd`, a decorator that is not called."""
+    assert isinstance(node, ast.FunctionDef)
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr in _DECORATORS:
+            names = qualified_names(decorator, scope)
+            if names and names[0] in _NEUTRAL_CALLS:
+                fixes = _agnostic_decorator(decorator, names[0], context)
+                _report(decorator, names[0], (), fixes, scope, context)
+
+
+def _report(
+    node: ast.expr,
+    name: str,
+    more: tuple[Edit, ...],
+    agnostic: list[Fix],
+    scope: Scope,
+    context: Context,
+) -> None:
+    """The finding that the name alone would be, with a device-agnostic fix beside the plain one.
+
+    `more` is what else the plain fix has to change.
+    """
     entry = context.catalogue.symbols.get(name)
-    written = dotted_name(node.func)
+    written = dotted_name(node)
     if entry is None or written is None or (context.facts.shimmed and entry.shimmed):
         return
-    fixes = npu_fix(node.func, written, entry, scope, context) if exists(entry, context) else []
-    position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
-    if position is not None:
-        fixes = [replace(fix, edits=(*fix.edits, position)) for fix in fixes]
-    fixes += _agnostic(node, name, context)
+    fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
+    fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
     becomes = entry.becomes or ""
-    span = context.span(node.func)
-    context.report(entry.rule, span, entry.symbol, fixes, replacement=becomes, note=entry.note)
+    context.report(
+        entry.rule,
+        context.span(node),
+        entry.symbol,
+        fixes + agnostic,
+        replacement=becomes,
+        note=entry.note,
+    )
+
+
+def _is_spelled_out(node: ast.expr, name: str) -> bool:
+    """Whether a name is written in full, so that `torch` is what the fix takes it for."""
+    written = dotted_name(node)
+    return written is not None and (written.root, *written.path) == tuple(name.split("."))
+
+
+def _agnostic_decorator(node: ast.expr, name: str, context: Context) -> list[Fix]:
+    """`@torch.amp.custom_fwd(device_type=torch.accelerator.current_accelerator().type)`."""
+    if not _is_spelled_out(node, name) or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    text = f"{_NEUTRAL_CALLS[name][0]}(device_type={_DEVICE_TYPE})"
+    edit = Edit(context.span(node), text)
+    return [Fix(use(text), Applicability.UNSAFE, (edit,), MigrationStyle.DEVICE_AGNOSTIC)]
 
 
 def _agnostic(node: ast.Call, name: str, context: Context) -> list[Fix]:
     """`torch.amp.autocast(torch.accelerator.current_accelerator().type, ...)`."""
     becomes, positional = _NEUTRAL_CALLS[name]
-    root = dotted_name(node.func)
-    spelled_plainly = root is not None and (root.root, *root.path) == tuple(name.split("."))
-    if not spelled_plainly or context.target.torch_version < ACCELERATOR_SINCE or is_spread(node):
+    if context.target.torch_version < ACCELERATOR_SINCE or is_spread(node):
+        return []
+    if not _is_spelled_out(node.func, name):
         return []
     edits = [Edit(context.span(node.func), becomes)]
     opening = context.text.find("(", context.span(node.func).end) + 1

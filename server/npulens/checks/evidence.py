@@ -10,7 +10,9 @@ _CASTS = re.compile(
     re.IGNORECASE,
 )
 _DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
-_COLLECTIVES = re.compile(r"init_process_group|DistributedDataParallel|all_reduce|FullyShardedData")
+_COLLECTIVES = re.compile(
+    r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Evidence:
         trains_in_full_precision: It runs a backward pass, and no word of it is about another
             precision or about a library that would see to it.
         asks_for_determinism: It asks for deterministic algorithms.
-        collectives_unordered: It asks for deterministic algorithms and communicates, and nothing
-            makes the communication deterministic.
+        collectives_unordered: It asks for deterministic algorithms and sets up distributed
+            training, and nothing makes the communication deterministic.
     """
 
     is_script: bool = False

@@ -12,6 +12,7 @@ from npulens.checks import (
     precision,
     references,
     strings,
+    switches,
 )
 from npulens.checks.visitor import Checks
 
@@ -35,16 +36,17 @@ _CHECKS: Checks = {
     ast.Set: (layout.known_formats,),
     ast.Assign: (
         apex_amp.initialized,
-        layout.switch_set,
+        switches.switch_set,
         references.assigned,
         strings.assignment,
     ),
     ast.AnnAssign: (references.assigned, strings.assignment),
     ast.NamedExpr: (strings.assignment,),
-    ast.Expr: (layout.product_precision,),
+    ast.Expr: (switches.product_precision,),
     ast.For: (precision.training_loop, strings.loop),
     ast.While: (precision.training_loop,),
     ast.IfExp: (strings.conditional,),
+    ast.FunctionDef: (amp_calls.decorated,),
     ast.arguments: (strings.defaults,),
     ast.Return: (strings.returned,),
     ast.Dict: (layout.known_formats, strings.dictionary),
