@@ -1,8 +1,10 @@
 """Memory formats and switches of CUDA libraries: what is found, what is not, what it becomes."""
 
+import ast
+
 import pytest
 
-from helpers import AGNOSTIC, NPU, SHIM, check, findings, fixed
+from helpers import AGNOSTIC, NPU, SHIM, check, each_fix, findings, fixed, parses, unmarked
 from npulens.catalog.model import Applicability, Severity
 
 FOUND = [
@@ -137,6 +139,15 @@ def test_what_is_not_found(snippet: str) -> None:
     check("import torch\n" + snippet)
 
 
+@pytest.mark.parametrize("snippet", FOUND)
+def test_every_fix_alone_leaves_python(snippet: str) -> None:
+    source, _ = unmarked("import torch\n" + snippet)
+    for _, _, result in each_fix(source):
+        ast.parse(result)
+    for style in (NPU, AGNOSTIC, SHIM):
+        assert parses(fixed(source, style))
+
+
 def test_there_are_enough_of_both() -> None:
     assert min(len(FOUND), len(NOT_FOUND)) >= 40
 
@@ -163,18 +174,6 @@ FORMATS = [
         "x.to(\n    device,\n)",
     ),
     (
-        "x.to(memory_format=torch.channels_last if a else torch.contiguous_format)",
-        "x.to(memory_format=torch.contiguous_format)",
-    ),
-    (
-        "x.to(d, memory_format=torch.contiguous_format if a else torch.channels_last)",
-        "x.to(d)",
-    ),
-    (
-        "x.to(d, memory_format=torch.channels_last if f() else torch.contiguous_format)",
-        "x.to(d, memory_format=torch.contiguous_format if f() else torch.contiguous_format)",
-    ),
-    (
         "x.to(device,  # there\n    memory_format=torch.channels_last)",
         "x.to(device,  # there\n    memory_format=torch.contiguous_format)",
     ),
@@ -189,6 +188,34 @@ FORMATS = [
 def test_formats_are_taken_out(before: str, after: str) -> None:
     head = "import torch\nimport torch as th\n"
     assert fixed(f"{head}x = {before}\n", NPU, Applicability.SAFE) == f"{head}x = {after}\n"
+
+
+# Formats chosen at run time: perhaps for other devices too, so the fix has to be read.
+CHOSEN = [
+    (
+        "x.to(memory_format=usual if a else torch.channels_last)",
+        "x.to(memory_format=torch.contiguous_format)",
+    ),
+    (
+        "x.to(memory_format=torch.channels_last if a else torch.contiguous_format)",
+        "x.to(memory_format=torch.contiguous_format)",
+    ),
+    (
+        "x.to(d, memory_format=torch.contiguous_format if a else torch.channels_last)",
+        "x.to(d)",
+    ),
+    (
+        "x.to(d, memory_format=torch.channels_last if f() else torch.contiguous_format)",
+        "x.to(d, memory_format=torch.contiguous_format if f() else torch.contiguous_format)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHOSEN)
+def test_a_choice_of_formats_has_to_be_read(before: str, after: str) -> None:
+    head = "import torch\nusual = torch.contiguous_format\n"
+    assert fixed(f"{head}x = {before}\n") == f"{head}x = {after}\n"
+    assert fixed(f"{head}x = {before}\n", NPU, Applicability.SAFE) == f"{head}x = {before}\n"
 
 
 def test_a_function_of_ones_own_may_need_the_argument() -> None:

@@ -1,8 +1,10 @@
 """Mixed precision, double precision, determinism: what is found, what is not, what it becomes."""
 
+import ast
+
 import pytest
 
-from helpers import AGNOSTIC, NPU, SHIM, check, code, each_fix, findings, fixed
+from helpers import AGNOSTIC, NPU, SHIM, check, code, each_fix, findings, fixed, parses, unmarked
 from npulens.catalog.model import Applicability, Severity
 
 FOUND = [
@@ -179,6 +181,15 @@ def test_what_is_found(snippet: str) -> None:
 @pytest.mark.parametrize("snippet", NOT_FOUND)
 def test_what_is_not_found(snippet: str) -> None:
     check("import torch\n" + snippet)
+
+
+@pytest.mark.parametrize("snippet", FOUND)
+def test_every_fix_alone_leaves_python(snippet: str) -> None:
+    source, _ = unmarked("import torch\n" + snippet)
+    for _, _, result in each_fix(source):
+        ast.parse(result)
+    for style in (NPU, AGNOSTIC, SHIM):
+        assert parses(fixed(source, style))
 
 
 def test_there_are_enough_of_both() -> None:
@@ -365,6 +376,7 @@ OTHER_SHAPES = [
     ('opt_level="O1"', 'opt_level="O2"'),
     ('opt_level="O1"', "opt_level=args.level"),
     ('opt_level="O1"', "loss_scale=128.0"),
+    ("verbosity=0)", "verbosity=0  # quiet\n    )"),
     ("verbosity=0", "num_losses=2"),
     ("model, optimizer = amp", "net, optimizer = amp"),
     ("model, optimizer = amp.initialize(model, optimizer,", "model = amp.initialize(model,"),

@@ -97,7 +97,7 @@ def _require(condition: bool) -> None:
 
 def _read(node: ast.Assign, call: ast.Call, context: Context) -> _Script:
     """The parts of the script, from a tree of their own that holds the whole of it."""
-    _require(_NAME_TAKEN.search(context.text) is None)
+    _require(_NAME_TAKEN.search(context.text) is None and "#" not in context.source(node))
     try:
         tree = ast.parse(context.text)
     except (SyntaxError, ValueError, RecursionError):

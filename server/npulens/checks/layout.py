@@ -6,13 +6,12 @@ from npulens.catalog.model import (
     Applicability,
     Edit,
     Fix,
-    LocalizedText,
     MigrationStyle,
 )
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context
-from npulens.checks.titles import use
+from npulens.checks.titles import remove, use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
@@ -62,9 +61,10 @@ def _report_format(
         if rule is not None:
             context.report(rule, span, entry.symbol, [])
         return
+    replaced = written
     if isinstance(keyword.value, ast.IfExp) and _is_contiguous_else(keyword.value, written, scope):
-        written = keyword.value
-    fix = _contiguous(call, keyword, written, method, scope, context)
+        replaced = keyword.value
+    fix = _contiguous(call, keyword, written, replaced, scope, context)
     fixes = [] if fix is None else [fix]
     context.report(entry.rule, span, entry.symbol, fixes, note=entry.note)
 
@@ -84,33 +84,34 @@ def _contiguous(
     call: ast.Call,
     keyword: ast.keyword,
     written: ast.expr,
-    method: str,
+    replaced: ast.expr,
     scope: Scope,
     context: Context,
 ) -> Fix | None:
     """Without the format; `.to()` of it alone keeps its argument, for a module has no other way.
 
     A GPU still gains by the format, so in code for both the fix has to be read; so it has where a
-    function of one's own takes the format.
+    function of one's own takes the format, or the format is chosen at run time.
+    `replaced` is `written`, or the whole choice around it.
     """
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
     known = method in _METHODS or _is_of_torch(call.func, scope)
-    safety = Applicability.SAFE if known and not agnostic else Applicability.UNSAFE
+    decided = not isinstance(keyword.value, ast.IfExp)
+    is_safe = known and decided and not agnostic
+    safety = Applicability.SAFE if is_safe else Applicability.UNSAFE
     only_format = method == "to" and len(call.args) + len(call.keywords) == 1
-    if keyword.value is written and known and not only_format:
+    if keyword.value is replaced and known and not only_format:
         edit = without(call, keyword, context)
         if edit is not None:
-            text = f"{method or context.source(call.func)}()"
-            title = LocalizedText("Remove `memory_format`", "去掉 `memory_format`")
-            if method == "contiguous":
-                title = use(f".{text}")
+            title = use(".contiguous()") if method == "contiguous" else remove("memory_format")
             return Fix(title, safety, (edit,))
-    root = dotted_name(written.body if isinstance(written, ast.IfExp) else written)
+    root = dotted_name(written)
     if root is None:
         return None
     names = (root.root, *root.path[:-1], "contiguous_format")
     text = ".".join(names)
-    return Fix(use(text), safety, (Edit(context.span(written), text),))
+    return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
