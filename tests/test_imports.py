@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from helpers import bug, code, findings, fixed
+from helpers import code, findings, fixed
 from npulens.analysis import StatementCache
 
 USE = "x.cuda()"
@@ -232,8 +232,7 @@ REPAIRED = [
     ("from torch.cuda import synchronize  # keep", "from torch_npu.npu import synchronize  # keep"),
     ("from torch.cuda import *", "from torch_npu.npu import *"),
     ("from torch.cuda.amp import autocast", "from torch_npu.npu.amp import autocast"),
-    bug(
-        "two statements, in reverse order",
+    (
         "from torch.cuda.amp import autocast, GradScaler",
         "from torch_npu.npu.amp import autocast, GradScaler",
     ),

@@ -125,15 +125,19 @@ def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue
     return Finding(catalogue.rules["NPU001"], span, {"detail": detail})
 
 
+_TOLD_ONCE = frozenset({"NPU004", "NPU308"})
+
+
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Newer syntax is reported at its first place only."""
+    """Newer syntax and missing mixed precision are reported at their first places only."""
     told: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
-        if finding.rule.code == "NPU004":
-            if finding.arguments["detail"] in told:
+        if finding.rule.code in _TOLD_ONCE:
+            detail = finding.arguments.get("detail", finding.rule.code)
+            if detail in told:
                 continue
-            told.add(finding.arguments["detail"])
+            told.add(detail)
         kept.append(finding)
     return kept
 

@@ -15,6 +15,14 @@ class Meaning(str, Enum):
     BACKEND = "backend"
 
 
+CHECKED_WORDS = frozenset(
+    {"backward", "set_default_dtype", "set_float32_matmul_precision"}
+    | {"use_deterministic_algorithms", "device_ids"}
+    | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
+)
+"""Words of code that no table lists and a check looks at all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class SymbolEntry:
     """What is known of one qualified name, such as `torch.cuda.synchronize`.
@@ -125,7 +133,7 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
-        words |= {"device_ids", "all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
+        words |= CHECKED_WORDS
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
         object.__setattr__(self, "triggers", frozenset(words))
@@ -142,5 +150,7 @@ class Catalogue:
 def _trigger(symbol: str) -> str:
     """The word of a qualified name that is least likely to stand in other code: its longest."""
     parts = symbol.split(".")
+    if parts[0] == "apex":
+        return parts[0]  # its names are common words, and the import has to be there
     rare = [word for word in ("cuda", "NCCL") if word in parts]
     return rare[0] if rare else max(parts, key=len)

@@ -1,44 +1,45 @@
-"""Arguments whose value stands in the code, against what an API takes."""
+"""Reading and taking out arguments of a call."""
 
 import ast
 
-from npulens.catalog.native import NativeLimit
+from npulens.catalog.model import Edit
+from npulens.checks.context import Context
+from npulens.text.spans import Span
+
+Argument = ast.expr | ast.keyword
 
 
-def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
-    """The argument of a call that breaks a limit; of one that is missing, the function called.
+def keyword_of(call: ast.Call, name: str) -> ast.keyword | None:
+    """The keyword argument of this name."""
+    return next((keyword for keyword in call.keywords if keyword.arg == name), None)
 
-    Only values that are written in the call count: what a name stands for may be anything.
-    """
-    assert limit.argument is not None
-    unpacks = any(k.arg is None for k in call.keywords)
-    unpacks = unpacks or any(isinstance(argument, ast.Starred) for argument in call.args)
-    value = next((k.value for k in call.keywords if k.arg == limit.argument), None)
-    if value is None and limit.position is not None and not unpacks:
-        value = call.args[limit.position] if limit.position < len(call.args) else None
-    if value is None:
-        return call.func if limit.absent and not unpacks else None
-    if limit.given:
-        is_none = isinstance(value, ast.Constant) and value.value is None
-        return None if is_none else value
-    try:
-        constant = ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+
+def is_spread(call: ast.Call) -> bool:
+    """Whether `*arguments` or `**options` hide what is passed."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
+
+
+def without(call: ast.Call, argument: Argument, context: Context) -> Edit | None:
+    """The edit that takes an argument out with its comma; `None` if a comment would go with it."""
+    arguments: list[Argument] = [*call.args, *call.keywords]
+    arguments.sort(key=lambda a: (a.lineno, a.col_offset))
+    index = arguments.index(argument)
+    if index + 1 < len(arguments):
+        removed = Span(context.span(argument).start, context.span(arguments[index + 1]).start)
+    elif index:
+        removed = Span(context.span(arguments[index - 1]).end, context.span(argument).end)
+    else:
+        # All that stands between the brackets, so that no comma is left alone.
+        opening = context.text.find("(", context.span(call.func).end)
+        removed = Span(opening + 1, context.span(call).end - 1)
+    if "#" in context.text[slice(*removed)] or is_bracketed(argument, removed, context):
         return None
-    return value if _breaks(limit, constant) else None
+    return Edit(removed, "")
 
 
-def _breaks(limit: NativeLimit, constant: object) -> bool:
-    if limit.only:
-        parts = constant if isinstance(constant, tuple | list) else (constant,)
-        return not all(_is_one_of(part, limit.only) for part in parts)
-    if limit.unlike:
-        return _is_one_of(constant, limit.unlike)
-    if isinstance(constant, bool) or not isinstance(constant, int | float):
-        return False
-    below = limit.below is not None and constant < limit.below
-    return below or (limit.above is not None and constant > limit.above)
-
-
-def _is_one_of(constant: object, values: tuple[object, ...]) -> bool:
-    return any(type(constant) is type(value) and constant == value for value in values)
+def is_bracketed(argument: Argument, removed: Span, context: Context) -> bool:
+    """Whether an argument stands in brackets of its own, half of which would be taken out."""
+    around = context.text[slice(*removed)].replace(context.source(argument), "", 1)
+    return "(" in around or ")" in around

@@ -13,6 +13,7 @@ from npulens.catalog.model import (
     Target,
 )
 from npulens.catalog.tables import Catalogue
+from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.guards import Guards
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
@@ -38,6 +39,7 @@ class ModuleFacts:
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
+        evidence: What its text tells of its author's intentions.
         asks_for_npu: The module has a function that says whether an NPU is available.
     """
 
@@ -52,6 +54,7 @@ class ModuleFacts:
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]
+    evidence: Evidence = NO_EVIDENCE
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support
 _LIBRARY_MISSING = re.compile(r"not _?is_(?!torch|accelerate|dist|tf|flax)\w+_available\(")
 _CUDA_QUESTION = re.compile(r"torch\.cuda\.(?:is_available|get_device_capability)\(")
 _OTHER_QUESTION = re.compile(r"\b(?:torch\.(?:xpu|mps)|is_torch_xpu)")
+_APEX = re.compile(r"\b(?:use|has|have|with)_apex\b|apex_available|\bapex is not None")
 _OLD_LIBRARY = re.compile(r"\bversion\([\"'][\w-]+[\"']\)\)?\s*<")
 _ROCM = re.compile(r"version\.hip|\brocm|_rocm|ROCM")
 _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is not None\Z")
@@ -169,7 +170,12 @@ def is_nccl_matter(test: str, body: list[str]) -> bool:
 
 
 def leaves_out_body(test: str) -> bool:
-    """Whether a test keeps the NPU out of its body: Colab, ROCm builds, very old libraries."""
+    """Whether a test keeps the NPU out of its body.
+
+    Colab, ROCm builds, very old libraries, apex where there is another way.
+    """
+    if _APEX.search(test) and not re.search(r"\bnot\b(?! None)", test):
+        return True
     return (
         lives_elsewhere(test) or _ROCM.search(test) is not None or bool(_OLD_LIBRARY.search(test))
     )

@@ -22,6 +22,7 @@ from npulens.checks.cuda_only import (
     tells_kernels,
     without_library_questions,
 )
+from npulens.checks.older_torch import chooses_release, is_fallback
 
 NPU_WORD = re.compile(
     r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
@@ -74,6 +75,7 @@ class Guards:
         self._mentions_accelerator = "_accelerator()" in text
         self._handled: set[ast.stmt] = set()
         self._mentions_libraries = "_available(" in text
+        self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
@@ -237,6 +239,12 @@ class Guards:
                 return self.statements(node.orelse)
             return () if _CUDA.search(text) else self.statements(node.body)
         test = self._source(node.test)
+        if self._mentions_old_amp and chooses_release(test):
+            body, other = self._text(node.body), self._text(node.orelse)
+            if is_fallback(body, other):
+                return (node.test, *self.statements(node.body))
+            if is_fallback(other, body):
+                return (node.test, *self.statements(node.orelse))
         if leaves_out_body(test):
             return self.statements(node.orelse)
         if _CUDA.search(test) and is_cuda_matter(node, test, self._text(node.body)):
@@ -260,6 +268,11 @@ class Guards:
             return []  # decided by something else than the device
         if "xla" in self._source(node.test):
             return [node.orelse]
+        if self._mentions_old_amp and chooses_release(self._source(node.test)):
+            if is_fallback(self._source(node.body), self._source(node.orelse)):
+                return [node.test, node.body]
+            if is_fallback(self._source(node.orelse), self._source(node.body)):
+                return [node.test, node.orelse]
         return [node.test, node.body, node.orelse]
 
     def handlers(self, node: ast.Try) -> Iterable[ast.AST]:
@@ -271,6 +284,10 @@ class Guards:
             return (*body, *rest)
         if self._mentions_absence and catches_old_torch(node, self._source):
             return (*body, *rest)
+        if self._mentions_old_amp:
+            tried = self._text(node.body)
+            if any(is_fallback(tried, self._text(handler.body)) for handler in node.handlers):
+                return (*body, *rest)
         return (*body, *node.handlers, *rest)
 
     def _text(self, body: list[ast.stmt]) -> str:

@@ -4,9 +4,9 @@ import ast
 
 from npulens.catalog.model import Finding
 from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
-from npulens.checks.arguments import argument_breaking
 from npulens.checks.context import Context
 from npulens.checks.entries import longest_entry
+from npulens.checks.native_arguments import argument_breaking
 from npulens.checks.tensors import is_tensor, made_on_cpu, on_cpu, tensor_method, tensor_type
 from npulens.checks.unverified import report_unverified
 from npulens.syntax.meanings import Member, Qualified, Value, canonical, resolve, resolve_name

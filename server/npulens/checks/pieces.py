@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
+from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
+from npulens.checks.evidence import evidence_of
 from npulens.checks.guards import NPU_WORD
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
@@ -45,7 +47,7 @@ class Piece:
         shim: Its import of `transfer_to_npu`, and the names it takes from torch before and after.
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
-            of the module have to be read with.
+            of the module have to be read with; or it uses apex, whose uses are repaired together.
         device_names: Names handed to something that takes a device; `None` until asked for.
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
@@ -92,7 +94,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
-        _weighs_npu(parsed),
+        "scale_loss" in text or _weighs_npu(parsed),
     )
 
 
@@ -163,6 +165,10 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
         imports_torch=any(p.torch_import is not None for p in pieces),
         imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),
+        evidence=evidence_of(
+            [piece.parsed.text for piece in pieces],
+            frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),
+        ),
     )
 
 

@@ -1,65 +1,88 @@
-"""Which check looks at which kind of node."""
+"""Which check looks at which kinds of node."""
 
 import ast
 
 from npulens.checks import (
+    amp_calls,
+    apex_amp,
     backend_options,
     environment,
     import_statements,
+    layout,
     methods,
     native,
     parallel,
+    precision,
     references,
     strings,
+    switches,
 )
-from npulens.checks.visitor import Checks
+from npulens.checks.visitor import Check, Checks
 
-_CHECKS: Checks = {
-    ast.Attribute: (references.attribute, methods.referenced, native.attribute),
-    ast.Import: (import_statements.imported,),
-    ast.ImportFrom: (import_statements.imported, native.imported),
-    ast.Call: (
-        references.default_tensor_type,
-        references.literal_getattr,
-        methods.called,
-        backend_options.declared,
-        strings.call,
-        native.mentioned,
-        native.literal_getattr,
-        native.called,
-        parallel.wrapper_test,
-        parallel.device_ids,
-        parallel.reduction,
-    ),
-    ast.Compare: (
-        strings.comparison,
-        native.mentioned,
-        parallel.compared_backend,
-        parallel.wrapper_test,
-    ),
-    ast.Tuple: (parallel.wrappers_together,),
-    ast.List: (parallel.wrappers_together,),
-    ast.Set: (parallel.wrappers_together,),
-    ast.BinOp: (parallel.wrappers_together,),
-    ast.BoolOp: (parallel.wrappers_together,),
-    ast.Assign: (references.assigned, strings.assignment, native.mentioned),
-    ast.AnnAssign: (references.assigned, strings.assignment, native.mentioned),
-    ast.arg: (native.mentioned,),
-    ast.Subscript: (native.mentioned,),
-    ast.FunctionDef: (native.mentioned,),
-    ast.AsyncFunctionDef: (native.mentioned,),
-    ast.ExceptHandler: (native.mentioned,),
-    ast.NamedExpr: (strings.assignment,),
-    ast.For: (strings.loop,),
-    ast.IfExp: (strings.conditional,),
-    ast.arguments: (strings.defaults,),
-    ast.Return: (strings.returned,),
-    ast.Dict: (strings.dictionary, native.mentioned),
-    ast.Match: (strings.case,),
-    ast.Constant: (environment.variable, strings.constant),
-    ast.JoinedStr: (strings.formatted,),
-}
-_CHECKS_WITH_STARS: Checks = {**_CHECKS, ast.Name: (references.bare_name, native.bare_name)}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SEQUENCES = (ast.Tuple, ast.List, ast.Set)
+
+# In this order: what reports a place first may keep a later, more general check from it.
+_TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
+    (amp_calls.called, (ast.Call,)),
+    (amp_calls.decorated, (ast.FunctionDef,)),
+    (apex_amp.initialized, (ast.Assign,)),
+    (layout.memory_format, (ast.Call,)),
+    (layout.known_formats, (ast.Compare, *_SEQUENCES, ast.Dict)),
+    (switches.switch_set, (ast.Assign,)),
+    (switches.product_precision, (ast.Expr,)),
+    (precision.double, (ast.Call,)),
+    (precision.deterministic, (ast.Call,)),
+    (precision.training_loop, (ast.For, ast.While)),
+    (references.attribute, (ast.Attribute,)),
+    (references.assigned, (ast.Assign, ast.AnnAssign)),
+    (references.default_tensor_type, (ast.Call,)),
+    (references.literal_getattr, (ast.Call,)),
+    (import_statements.imported, (ast.Import, ast.ImportFrom)),
+    (methods.referenced, (ast.Attribute,)),
+    (methods.called, (ast.Call,)),
+    (backend_options.declared, (ast.Call,)),
+    (strings.call, (ast.Call,)),
+    (strings.comparison, (ast.Compare,)),
+    (strings.assignment, (ast.Assign, ast.AnnAssign, ast.NamedExpr)),
+    (strings.loop, (ast.For,)),
+    (strings.conditional, (ast.IfExp,)),
+    (strings.defaults, (ast.arguments,)),
+    (strings.returned, (ast.Return,)),
+    (strings.dictionary, (ast.Dict,)),
+    (strings.case, (ast.Match,)),
+    (environment.variable, (ast.Constant,)),
+    (strings.constant, (ast.Constant,)),
+    (strings.formatted, (ast.JoinedStr,)),
+    (native.attribute, (ast.Attribute,)),
+    (native.imported, (ast.ImportFrom,)),
+    (native.mentioned, (ast.Call, ast.Compare, ast.Assign, ast.AnnAssign, ast.Dict)),
+    (native.mentioned, (ast.arg, ast.Subscript, *_FUNCTIONS, ast.ExceptHandler)),
+    (native.literal_getattr, (ast.Call,)),
+    (native.called, (ast.Call,)),
+    (parallel.wrapper_test, (ast.Call, ast.Compare)),
+    (parallel.device_ids, (ast.Call,)),
+    (parallel.reduction, (ast.Call,)),
+    (parallel.compared_backend, (ast.Compare,)),
+    (parallel.wrappers_together, (*_SEQUENCES, ast.BinOp, ast.BoolOp)),
+)
+_FOR_STARS: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
+    (references.bare_name, (ast.Name,)),
+    (native.bare_name, (ast.Name,)),
+)
+
+
+def _by_type(*tables: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...]) -> Checks:
+    found: dict[type[ast.AST], list[Check]] = {}
+    for table in tables:
+        for check, types in table:
+            for node_type in types:
+                found.setdefault(node_type, []).append(check)
+    return found
+
+
+_CHECKS = _by_type(_TABLE)
+_CHECKS_WITH_STARS = _by_type(_TABLE, _FOR_STARS)
 
 
 def checks(has_star_imports: bool) -> Checks:

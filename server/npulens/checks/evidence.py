@@ -1,0 +1,61 @@
+"""What the text of a module says about the intentions of its author, as far as rules need it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_CASTS = re.compile(
+    r"autocast|(?<![a-z])amp(?![a-z])|apex|[bf]p?16|half|float16|bfloat|mixed|precision"
+    r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
+    re.IGNORECASE,
+)
+_DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
+_COLLECTIVES = re.compile(
+    r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Facts about a whole module that are read off its text.
+
+    Attributes:
+        is_script: It has a main program.
+        names_device: It names CUDA or the NPU.
+        trains_in_full_precision: It runs a backward pass, and no word of it is about another
+            precision or about a library that would see to it.
+        asks_for_determinism: It asks for deterministic algorithms.
+        collectives_unordered: It asks for deterministic algorithms and sets up distributed
+            training, and nothing makes the communication deterministic.
+    """
+
+    is_script: bool = False
+    names_device: bool = False
+    trains_in_full_precision: bool = False
+    asks_for_determinism: bool = False
+    collectives_unordered: bool = False
+
+
+NO_EVIDENCE = Evidence()
+
+
+def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
+    """The evidence of a module: `texts` are its pieces, `words` the `CHECKED_WORDS` in them."""
+    if not words:
+        return NO_EVIDENCE
+    names_device = _any(_DEVICE, texts)
+    trains = "backward" in words and names_device
+    asks = "use_deterministic_algorithms" in words
+    return Evidence(
+        is_script=trains and any("__main__" in text for text in texts),
+        names_device=names_device,
+        trains_in_full_precision=trains and not _any(_CASTS, texts),
+        asks_for_determinism=asks,
+        collectives_unordered=asks
+        and _any(_COLLECTIVES, texts)
+        and not any("HCCL_DETERMINISTIC" in text for text in texts),
+    )
+
+
+def _any(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
+    return any(pattern.search(text) is not None for text in texts)

@@ -1,0 +1,128 @@
+"""Memory formats that suit cuDNN."""
+
+import ast
+
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    MigrationStyle,
+)
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.arguments import keyword_of, without
+from npulens.checks.context import Context
+from npulens.checks.titles import remove, use
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import dotted_name
+
+_METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize_", "resize_as_"})
+_FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
+
+
+def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`x.to(memory_format=torch.channels_last)`, `torch.empty(2, 3, memory_format=...)`."""
+    assert isinstance(node, ast.Call)
+    keyword = keyword_of(node, "memory_format")
+    if keyword is None:
+        return
+    value = keyword.value
+    branches = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    for branch in branches:
+        entry = _format_entry(branch, scope, context)
+        if entry is not None:
+            _report_format(node, keyword, branch, entry, scope, context)
+
+
+def _format_entry(node: ast.expr, scope: Scope, context: Context) -> SymbolEntry | None:
+    """What the table says of a format that is written out; of a variable its value is found."""
+    if not isinstance(node, ast.Attribute) or not node.attr.startswith("channels_last"):
+        return None
+    names = qualified_names(node, scope)
+    if len(names) != 1 or names[0] not in _FORMATS:
+        return None
+    return context.catalogue.symbols.get(names[0])
+
+
+def _report_format(
+    call: ast.Call,
+    keyword: ast.keyword,
+    written: ast.expr,
+    entry: SymbolEntry,
+    scope: Scope,
+    context: Context,
+) -> None:
+    span = context.span(written)
+    if span in context.reported:
+        return
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if method == "is_contiguous":
+        rule = context.catalogue.rule_named("channels-last-question")
+        if rule is not None:
+            context.report(rule, span, entry.symbol, [])
+        return
+    replaced = written
+    if isinstance(keyword.value, ast.IfExp) and _is_contiguous_else(keyword.value, written, scope):
+        replaced = keyword.value
+    fix = _contiguous(call, keyword, written, replaced, scope, context)
+    fixes = [] if fix is None else [fix]
+    context.report(entry.rule, span, entry.symbol, fixes, note=entry.note)
+
+
+def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
+    return any(name.startswith("torch.") for name in qualified_names(callee, scope))
+
+
+def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
+    """Whether the other choice is the usual format, and asking for the choice does nothing."""
+    other = choice.orelse if written is choice.body else choice.body
+    does_nothing = not any(isinstance(node, ast.Call) for node in ast.walk(choice.test))
+    return does_nothing and "torch.contiguous_format" in qualified_names(other, scope)
+
+
+def _contiguous(
+    call: ast.Call,
+    keyword: ast.keyword,
+    written: ast.expr,
+    replaced: ast.expr,
+    scope: Scope,
+    context: Context,
+) -> Fix | None:
+    """Without the format; `.to()` of it alone keeps its argument, for a module has no other way.
+
+    A GPU still gains by the format, so in code for both the fix has to be read; so it has where a
+    function of one's own takes the format, or the format is chosen at run time.
+    `replaced` is `written`, or the whole choice around it.
+    """
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
+    known = method in _METHODS or _is_of_torch(call.func, scope)
+    decided = not isinstance(keyword.value, ast.IfExp)
+    is_safe = known and decided and not agnostic
+    safety = Applicability.SAFE if is_safe else Applicability.UNSAFE
+    only_format = method == "to" and len(call.args) + len(call.keywords) == 1
+    if keyword.value is replaced and known and not only_format:
+        edit = without(call, keyword, context)
+        if edit is not None:
+            title = use(".contiguous()") if method == "contiguous" else remove("memory_format")
+            return Fix(title, safety, (edit,))
+    root = dotted_name(written)
+    if root is None:
+        return None
+    names = (root.root, *root.path[:-1], "contiguous_format")
+    text = ".".join(names)
+    return Fix(use(text), safety, (Edit(context.span(replaced), text),))
+
+
+def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: asked or listed, not used."""
+    assert isinstance(node, ast.Compare | ast.Dict | ast.List | ast.Tuple | ast.Set)
+    if isinstance(node, ast.Compare):
+        parts: list[ast.expr] = [node.left, *node.comparators]
+    elif isinstance(node, ast.Dict):
+        parts = [*(key for key in node.keys if key is not None), *node.values]
+    else:
+        parts = node.elts
+    for part in parts:
+        if _format_entry(part, scope, context) is not None:
+            context.reported.add(context.span(part))

@@ -1,0 +1,44 @@
+"""Arguments whose value stands in the code, against what an API takes."""
+
+import ast
+
+from npulens.catalog.native import NativeLimit
+
+
+def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
+    """The argument of a call that breaks a limit; of one that is missing, the function called.
+
+    Only values that are written in the call count: what a name stands for may be anything.
+    """
+    assert limit.argument is not None
+    unpacks = any(k.arg is None for k in call.keywords)
+    unpacks = unpacks or any(isinstance(argument, ast.Starred) for argument in call.args)
+    value = next((k.value for k in call.keywords if k.arg == limit.argument), None)
+    if value is None and limit.position is not None and not unpacks:
+        value = call.args[limit.position] if limit.position < len(call.args) else None
+    if value is None:
+        return call.func if limit.absent and not unpacks else None
+    if limit.given:
+        is_none = isinstance(value, ast.Constant) and value.value is None
+        return None if is_none else value
+    try:
+        constant = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if _breaks(limit, constant) else None
+
+
+def _breaks(limit: NativeLimit, constant: object) -> bool:
+    if limit.only:
+        parts = constant if isinstance(constant, tuple | list) else (constant,)
+        return not all(_is_one_of(part, limit.only) for part in parts)
+    if limit.unlike:
+        return _is_one_of(constant, limit.unlike)
+    if isinstance(constant, bool) or not isinstance(constant, int | float):
+        return False
+    below = limit.below is not None and constant < limit.below
+    return below or (limit.above is not None and constant > limit.above)
+
+
+def _is_one_of(constant: object, values: tuple[object, ...]) -> bool:
+    return any(type(constant) is type(value) and constant == value for value in values)

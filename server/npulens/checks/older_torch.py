@@ -1,0 +1,33 @@
+"""Fallbacks for releases of torch that had mixed precision for CUDA only.
+
+Since torch 2.4 one interface serves all devices, and libraries choose between it and the old one:
+`torch.get_autocast_dtype(device) if hasattr(...) else torch.get_autocast_gpu_dtype()`. What stands
+beside the device-neutral way never runs with a torch that torch_npu supports today.
+"""
+
+import re
+
+_NEUTRAL = re.compile(
+    r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype)"
+    r"|from torch\.amp import"
+)
+_CUDA_ONLY = re.compile(
+    r"torch\.(?:cuda\.amp\b|get_autocast_gpu_dtype)|from torch\.cuda\.amp import"
+)
+_VERSION = re.compile(
+    r"version|VERSION|TORCH_|torch_\d|hasattr\(|torch_min|ge_\d|GREATER|AVAILABLE"
+)
+
+
+def is_fallback(neutral: str, cuda_only: str) -> bool:
+    """Whether the second of two ways is what the first replaced."""
+    return (
+        _CUDA_ONLY.search(cuda_only) is not None
+        and _NEUTRAL.search(neutral) is not None
+        and _NEUTRAL.search(cuda_only) is None
+    )
+
+
+def chooses_release(test: str) -> bool:
+    """Whether a test asks for a release of torch, or for what only newer ones have."""
+    return _VERSION.search(test) is not None

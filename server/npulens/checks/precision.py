@@ -1,0 +1,158 @@
+"""Numbers as such: double precision on the device, determinism, training without autocast."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.checks.arguments import keyword_of
+from npulens.checks.context import Context
+from npulens.syntax.meanings import Literal, qualified_names, resolve
+from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
+from npulens.text.spans import Span
+
+_DOUBLES = frozenset({"torch.float64", "torch.double"})
+_DEVICE_METHODS = frozenset({"cuda", "npu"})
+
+
+def double(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`x.cuda().double()`, `torch.zeros(3, dtype=torch.float64, device="cuda")`."""
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute):
+        _converted(node, node.func, scope, context)
+    device, dtype = keyword_of(node, "device"), keyword_of(node, "dtype")
+    if device is not None and dtype is not None:
+        names = qualified_names(node.func, scope)
+        is_torch = bool(names) and names[0].startswith("torch.")
+        if is_torch and _on_device(device.value, scope):
+            _report_double(dtype.value, scope, context)
+    elif _sets_default(node, scope, context):
+        _report_double(node.args[0], scope, context)
+
+
+def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
+    """`torch.set_default_dtype(...)` in a module that puts something on the device."""
+    return (
+        len(node.args) == 1
+        and context.facts.evidence.names_device
+        and "torch.set_default_dtype" in qualified_names(node.func, scope)
+    )
+
+
+def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Context) -> None:
+    """A method that puts on the device after one that makes doubles, the reverse, or both."""
+    if method.attr == "to":
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if any(_on_device(value, scope) for value in values):
+            for value in values:
+                _report_double(value, scope, context)
+    inner = method.value
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        return
+    for making, moving in ((inner, node), (node, inner)):
+        if _moves(moving, scope):
+            _report_making(making, scope, context)
+
+
+def _report_making(call: ast.Call, scope: Scope, context: Context) -> None:
+    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `.type(torch.float64)`."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr in ("to", "type"):
+        for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            _report_double(value, scope, context)
+    elif call.func.attr == "double" and not call.args and not call.keywords:
+        rule = context.catalogue.rule_named("double-on-device")
+        end = context.span(call.func).end
+        span = Span(end - len("double"), end)
+        if rule is not None and span not in context.reported:
+            context.report(rule, span, ".double()", [])
+
+
+def _moves(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call puts a tensor or a module on the device."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr in _DEVICE_METHODS:
+        return True
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return call.func.attr == "to" and any(_on_device(value, scope) for value in values)
+
+
+def _on_device(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression is a string that names the device, or a device made from one."""
+    if isinstance(node, ast.Call) and "torch.device" in qualified_names(node.func, scope):
+        return bool(node.args) and _on_device(node.args[0], scope)
+    return any(
+        isinstance(value, Literal) and value.text.partition(":")[0] in ("cuda", "npu")
+        for value in resolve(node, scope)
+    )
+
+
+def _report_double(node: ast.expr, scope: Scope, context: Context) -> None:
+    rule = context.catalogue.rule_named("double-on-device")
+    names = qualified_names(node, scope) if isinstance(node, ast.Attribute) else []
+    span = context.span(node)
+    if rule is not None and names and names[0] in _DOUBLES and span not in context.reported:
+        context.report(rule, span, names[0], [])
+
+
+def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
+    assert isinstance(node, ast.Call)
+    if not context.facts.evidence.collectives_unordered:
+        return
+    mode = keyword_of(node, "mode")
+    value = node.args[0] if node.args else mode and mode.value
+    if not isinstance(value, ast.Constant) or value.value is not True:
+        return
+    name = "torch.use_deterministic_algorithms"
+    rule = context.catalogue.rule_named("deterministic-collectives")
+    if rule is not None and name in qualified_names(node.func, scope):
+        context.report(rule, context.span(node.func), name, [])
+
+
+def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
+    assert isinstance(node, ast.For | ast.While)
+    if not context.facts.evidence.trains_in_full_precision or _in_class(scope):
+        return
+    if not (isinstance(scope, ModuleScope) or context.facts.evidence.is_script):
+        return
+    calls = list(_method_calls(node))
+    backward = next((c for c in calls if _is_backward(c)), None)
+    steps = any(_is_step(c) for c in calls)
+    rule = context.catalogue.rule_named("no-mixed-precision")
+    if backward is None or not steps or rule is None:
+        return
+    span = context.span(backward)
+    if span not in context.reported:
+        context.report(rule, span, context.source(backward), [])
+
+
+def _in_class(scope: Scope | None) -> bool:
+    while scope is not None:
+        if isinstance(scope, ClassScope) or getattr(scope, "owner", None) is not None:
+            return True
+        scope = scope.parent
+    return False
+
+
+def _method_calls(node: ast.stmt) -> Iterator[ast.Call]:
+    """Calls of methods of names, each a statement of its own."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+            callee = inner.value.func
+            if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+                yield inner.value
+
+
+def _is_backward(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr == "backward" and "loss" in _receiver(call).lower()
+
+
+def _is_step(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr == "step" and "opt" in _receiver(call).lower()
+
+
+def _receiver(call: ast.Call) -> str:
+    assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+    return call.func.value.id

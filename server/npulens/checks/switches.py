@@ -1,0 +1,106 @@
+"""Switches of CUDA libraries whose value matters."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+
+
+def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
+        return
+    if target.attr not in _SWITCHES:
+        return
+    for name in qualified_names(target, scope):
+        entry = context.catalogue.symbols.get(name)
+        if entry is None or context.span(target) in context.reported:
+            continue
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        fixes: list[Fix] = []
+        is_deterministic = name == "torch.backends.cudnn.deterministic"
+        if is_deterministic and context.facts.evidence.asks_for_determinism:
+            continue  # the way that counts on the NPU is there too
+        if name in _ON_IS_ASKED_FOR and value is not False:
+            if value is True and is_deterministic:
+                fixes = _deterministic(node, scope, context)
+            _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
+        elif name in _PRECISION_SWITCHES and isinstance(value, str):
+            if value in _PRECISIONS and _PRECISION_SWITCHES[name]:
+                on = _PRECISIONS[value]
+                fixes = _statement(node, f"{_PRECISION_SWITCHES[name]} = {on}", scope, context)
+            _report_switch(target, entry, fixes, Severity.INFO, context)
+
+
+_ON_IS_ASKED_FOR = {
+    "torch.backends.cudnn.benchmark": Severity.INFO,
+    "torch.backends.cudnn.deterministic": Severity.WARNING,
+}
+"""Switches that mean something when turned on, while turning them off asks for nothing."""
+
+_PRECISION_SWITCHES = {
+    "torch.backends.fp32_precision": "",
+    "torch.backends.cuda.matmul.fp32_precision": "torch.npu.matmul.allow_hf32",
+    "torch.backends.cudnn.fp32_precision": "",
+    "torch.backends.cudnn.conv.fp32_precision": "torch.npu.conv.allow_hf32",
+    "torch.backends.cudnn.rnn.fp32_precision": "",
+}
+_SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_ON_IS_ASKED_FOR, *_PRECISION_SWITCHES))
+_PRECISIONS = {"tf32": True, "ieee": False}
+_REDUCED_PRODUCTS = frozenset({"high", "medium"})
+
+
+def _report_switch(
+    target: ast.Attribute,
+    entry: SymbolEntry,
+    fixes: list[Fix],
+    severity: Severity,
+    context: Context,
+) -> None:
+    context.report(
+        entry.rule,
+        context.span(target),
+        entry.symbol,
+        fixes,
+        replacement=entry.becomes or "",
+        note=entry.note,
+        severity=severity,
+    )
+
+
+def _deterministic(node: ast.Assign, scope: Scope, context: Context) -> list[Fix]:
+    return _statement(node, "torch.use_deterministic_algorithms(True)", scope, context)
+
+
+def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Context) -> list[Fix]:
+    """Another statement in place of one; it may cost speed or change numbers, so it is read."""
+    if context.torch_name(scope, node) is None:
+        return []
+    need = ImportNeed.PLUGIN if "npu" in text else ImportNeed.NOTHING
+    edit = Edit(context.span(node), text)
+    return [Fix(use(text), Applicability.UNSAFE, (edit,), imports=need)]
+
+
+def product_precision(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.set_float32_matmul_precision("high")`, which on a GPU turns TF32 on."""
+    assert isinstance(node, ast.Expr)
+    call = node.value
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return
+    value = call.args[0]
+    if not isinstance(value, ast.Constant) or value.value not in _REDUCED_PRODUCTS:
+        return
+    if "torch.set_float32_matmul_precision" not in qualified_names(call.func, scope):
+        return
+    rule = context.catalogue.rule_named("tf32-products")
+    if rule is not None:
+        becomes = "torch.npu.matmul.allow_hf32"
+        fixes = _statement(call, f"{becomes} = True", scope, context)
+        name = "torch.set_float32_matmul_precision"
+        context.report(rule, context.span(call), name, fixes, replacement=becomes)

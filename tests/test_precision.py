@@ -1,0 +1,411 @@
+"""Mixed precision, double precision, determinism: what is found, what is not, what it becomes."""
+
+import ast
+
+import pytest
+
+from helpers import AGNOSTIC, NPU, SHIM, check, code, each_fix, findings, fixed, parses, unmarked
+from npulens.catalog.model import Applicability, Severity
+
+FOUND = [
+    # torch.cuda.amp by any name
+    "with ⟦NPU301:torch.cuda.amp.autocast⟧(): pass",
+    "with ⟦NPU301:torch.cuda.amp.autocast⟧(enabled=False): pass",
+    "@⟦NPU301:torch.cuda.amp.autocast⟧()\ndef f(x): return x",
+    "from torch.cuda.amp import ⟦NPU301:autocast⟧, ⟦NPU301:GradScaler⟧\nscaler = GradScaler()",
+    "from torch.cuda import ⟦NPU301:amp⟧\nwith ⟦NPU301:amp.autocast⟧(): pass",
+    "import ⟦NPU301:torch.cuda.amp as amp⟧\nwith ⟦NPU301:amp.autocast⟧(): pass",
+    "cast = ⟦NPU301:torch.cuda.amp.autocast⟧",
+    "from torch.cuda.amp import ⟦NPU301:custom_fwd⟧, ⟦NPU301:custom_bwd⟧",
+    "@⟦NPU301:torch.cuda.amp.custom_fwd⟧(cast_inputs=torch.float16)\ndef f(ctx, x): return x",
+    "from torch.cuda.amp.grad_scaler import ⟦NPU301:GradScaler⟧",
+    "from torch.cuda.amp.autocast_mode import ⟦NPU301:autocast⟧",
+    "scaler = ⟦NPU301:torch.cuda.amp.GradScaler⟧(1024.0)",
+    # autocast of a device type
+    "with torch.autocast(⟦NPU302:'cuda'⟧): pass",
+    "with torch.autocast(device_type=⟦NPU302:'cuda'⟧, dtype=torch.bfloat16): pass",
+    "with torch.amp.autocast(⟦NPU302:'cuda'⟧, enabled=False): pass",
+    "@torch.autocast(⟦NPU302:'cuda'⟧)\ndef f(x): return x",
+    "from torch import autocast\nwith autocast(⟦NPU302:'cuda'⟧): pass",
+    "from torch.amp import autocast\nwith autocast(device_type=⟦NPU302:'cuda'⟧): pass",
+    "with torch.autocast(⟦NPU302:'cuda'⟧ if ok else 'cpu'): pass",
+    "context = torch.autocast(⟦NPU302:'cuda'⟧)\nwith context: pass",
+    "device_type = ⟦NPU110:'cuda'⟧\nwith torch.autocast(device_type): pass",
+    "@torch.amp.custom_fwd(device_type=⟦NPU302:'cuda'⟧)\ndef f(ctx, x): return x",
+    "dtype = torch.get_autocast_dtype(⟦NPU302:'cuda'⟧)",
+    "dtype = ⟦NPU302:torch.get_autocast_gpu_dtype⟧()",
+    "on = torch.is_autocast_enabled(⟦NPU302:'cuda'⟧)",
+    "ok = torch.amp.is_autocast_available(⟦NPU302:'cuda'⟧)",
+    # torch.amp.GradScaler
+    "scaler = ⟦NPU303:torch.amp.GradScaler⟧()",
+    "scaler = ⟦NPU303:torch.amp.GradScaler⟧('cuda')",
+    "scaler = ⟦NPU303:torch.amp.GradScaler⟧(device='cuda', enabled=on)",
+    "scaler = ⟦NPU303:torch.amp.GradScaler⟧(enabled=on)",
+    "from torch.amp import ⟦NPU303:GradScaler⟧\nscaler = ⟦NPU303:GradScaler⟧()",
+    # positional `enabled`
+    "s = ⟦NPU301:torch.cuda.amp.GradScaler⟧(1.0, 2.0, 0.5, 9, ⟦NPU305:False⟧)",
+    "from torch.cuda.amp import ⟦NPU301:GradScaler⟧\ns = GradScaler(1.0, 2.0, 0.5, 9, ⟦NPU305:on⟧)",
+    # apex
+    "from apex import amp\nm, o = ⟦NPU304:amp.initialize⟧(m, o, opt_level='O2')",
+    "from apex import amp\nwith ⟦NPU304:amp.scale_loss⟧(loss, o) as s:\n    s.backward()",
+    "import apex\nm = ⟦NPU304:apex.amp.initialize⟧(m)",
+    "from apex import amp as a\nnorm(⟦NPU304:a.master_params⟧(o), 1.0)",
+    "from apex import amp\nif not has_apex:\n    raise ImportError\nelse:\n"
+    "    m, o = ⟦NPU304:amp.initialize⟧(m, o)",
+    "def f(m, o):\n    from apex import amp\n    return ⟦NPU304:amp.initialize⟧(m, o)",
+    "from apex import amp\nsave({'amp': ⟦NPU304:amp.state_dict⟧()})",
+    "import apex.amp as amp\n⟦NPU304:amp.load_state_dict⟧(state)",
+    # double precision on the device
+    "x = x.⟦NPU105:cuda⟧().⟦NPU306:double⟧()",
+    "x = x.⟦NPU306:double⟧().⟦NPU105:cuda⟧()",
+    "x = x.npu().⟦NPU306:double⟧()",
+    "x = x.⟦NPU306:double⟧().to('npu')",
+    "x = x.to('npu').to(⟦NPU306:torch.float64⟧)",
+    "x = x.type(⟦NPU306:torch.float64⟧).npu()",
+    "x = x.to(⟦NPU110:'cuda'⟧, ⟦NPU306:torch.float64⟧)",
+    "x = x.to(device='npu:0', dtype=⟦NPU306:torch.double⟧)",
+    "x = torch.zeros(3, dtype=⟦NPU306:torch.float64⟧, device='npu')",
+    "x = torch.randn(3, device=torch.device('npu', 0), dtype=⟦NPU306:torch.double⟧)",
+    "d = 'npu' if ok else 'cpu'\nx = torch.ones(3, device=d, dtype=⟦NPU306:torch.float64⟧)",
+    "torch.set_default_dtype(⟦NPU306:torch.float64⟧)\nx = torch.ones(3).npu()",
+    # determinism
+    "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\ntorch.distributed.init_process_group('hccl')",
+    "from torch.nn.parallel import DistributedDataParallel as DDP\nmodel = DDP(model)\n"
+    "⟦NPU307:torch.use_deterministic_algorithms⟧(True)",
+    "from torch.distributed import init_process_group\ninit_process_group('hccl')\n"
+    "⟦NPU307:torch.use_deterministic_algorithms⟧(mode=True, warn_only=True)",
+    # no mixed precision
+    "model.npu()\nfor x in loader:\n    loss = model(x)\n    ⟦NPU308:loss.backward()⟧\n"
+    "    optimizer.step()",
+    "def main():\n    model.npu()\n    for e in range(3):\n        for x in loader:\n"
+    "            loss = model(x)\n            ⟦NPU308:loss.backward()⟧\n            opt.step()\n"
+    "if __name__ == '__main__':\n    main()",
+    "m.npu()\nfor x in a:\n    ⟦NPU308:loss.backward()⟧\n    opt.step()\n"
+    "for x in b:\n    loss.backward()\n    opt.step()",
+]
+
+NOT_FOUND = [
+    # ported
+    "import torch_npu\nwith torch.npu.amp.autocast(): pass",
+    "from torch_npu.npu.amp import GradScaler\ns = GradScaler(1.0, 2.0, 0.5, 9, True, enabled=on)",
+    "s = torch.npu.amp.GradScaler(1.0, 2.0, 0.5, 9, False)",
+    "with torch.autocast('npu'): pass",
+    "s = torch.amp.GradScaler('npu')",
+    "s = torch.amp.GradScaler(device='npu')",
+    "@torch.amp.custom_fwd(device_type='npu')\ndef f(ctx, x): return x",
+    # device-agnostic
+    "with torch.autocast(device.type): pass",
+    "with torch.autocast(device_type=x.device.type, enabled=False): pass",
+    "s = torch.amp.GradScaler(device)",
+    "s = torch.amp.GradScaler(device=device.type)",
+    "s = torch.amp.GradScaler(torch.accelerator.current_accelerator().type)",
+    "s = torch.amp.GradScaler(**options)",
+    "s = torch.amp.GradScaler(*options)",
+    # other devices
+    "with torch.autocast('cpu', dtype=torch.bfloat16): pass",
+    "with torch.cpu.amp.autocast(): pass",
+    "s = torch.amp.GradScaler('cpu')",
+    # names that look alike
+    "class autocast: ...\nwith autocast(): pass",
+    "from mine.amp import autocast, GradScaler\nwith autocast(): s = GradScaler()",
+    "from mine import amp\nm, o = amp.initialize(m, o, opt_level='O1')",
+    "amp.initialize(m, o)",
+    "class amp:\n    @staticmethod\n    def scale_loss(x, o): ...\namp.scale_loss(loss, o)",
+    "model.load_state_dict(model.state_dict())",
+    # texts
+    "'''Uses torch.cuda.amp.autocast() and apex.amp.initialize.'''",
+    "# torch.cuda.amp.GradScaler()\nx = 1",
+    "print('apex.amp.initialize')",
+    "log.info('torch.cuda.amp')",
+    # fallbacks for old releases of torch
+    "dtype = (torch.get_autocast_dtype(kind) if hasattr(torch, 'get_autocast_dtype')\n"
+    "    else torch.get_autocast_gpu_dtype())",
+    "s = torch.amp.GradScaler(d) if TORCH_GREATER_EQUAL_2_4 else torch.cuda.amp.GradScaler()",
+    "try:\n    s = torch.amp.GradScaler(device=d)\nexcept TypeError:\n"
+    "    s = torch.cuda.amp.GradScaler()",
+    "if version >= (2, 4):\n    cast = torch.amp.autocast(kind)\nelse:\n"
+    "    cast = torch.cuda.amp.autocast()",
+    "try:\n    if version():\n        cast = torch.amp.autocast\n    else:\n"
+    "        cast = None\nexcept AttributeError:\n    cast = torch.cuda.amp.autocast",
+    # apex where there is another way
+    "from apex import amp\nif self.use_apex:\n    m, o = amp.initialize(m, o)",
+    "from apex import amp\nif is_apex_available():\n    save(amp.state_dict())",
+    # doubles on the CPU, or who knows where
+    "x = torch.tensor(values, dtype=torch.float64)",
+    "x = x.double()",
+    "x = x.to(torch.float64)",
+    "x = x.double().cpu()",
+    "x = torch.zeros(3, dtype=torch.float64, device='cpu')",
+    "x = torch.zeros(3, dtype=torch.float64, device=x.device)",
+    "x = torch.zeros(3, dtype=torch.float32, device='npu')",
+    "x = x.npu().float()",
+    "x = x.npu().half().sum()",
+    "x = shape.double(3).to('npu')",
+    "torch.set_default_dtype(torch.float64)",
+    "torch.set_default_dtype(torch.float64)\ninputs = f(input())",
+    "x = x.npu().to(torch.float32)",
+    "x = x.npu().type(kind)",
+    "torch.set_default_dtype(torch.float32)\nx.npu()",
+    "x = numpy.zeros(3, dtype=numpy.float64)",
+    # determinism
+    "torch.use_deterministic_algorithms(True)",
+    "torch.use_deterministic_algorithms(False)\ntorch.distributed.init_process_group('hccl')",
+    "import os\nos.environ['HCCL_DETERMINISTIC'] = 'true'\n"
+    "torch.use_deterministic_algorithms(True)\ntorch.distributed.init_process_group('hccl')",
+    "from torch.nn.parallel import DistributedDataParallel\n"
+    "torch.use_deterministic_algorithms(True)",
+    "torch.use_deterministic_algorithms(on)\ntorch.distributed.init_process_group('hccl')",
+    # training loops with precision, without a device, in libraries
+    "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimizer.step()",
+    "for inputs in loader:\n    loss = model(inputs)\n    loss.backward()\n    optimizer.step()",
+    "model.npu().half()\nfor x in loader:\n    loss.backward()\n    optimizer.step()",
+    "model.npu()\nfor x in loader:\n    with torch.autocast('npu'):\n        loss = model(x)\n"
+    "    loss.backward()\n    optimizer.step()",
+    "from accelerate import Accelerator\nx.npu()\nfor x in a:\n    loss.backward()\n    opt.step()",
+    "import deepspeed\nx.npu()\nfor x in a:\n    loss.backward()\n    opt.step()",
+    "def train(model, opt):\n    model.npu()\n    for x in a:\n        loss.backward()\n"
+    "        opt.step()",
+    "class Engine:\n    def fit(self):\n        self.m.npu()\n        for x in a:\n"
+    "            loss.backward()\n            opt.step()\nif __name__ == '__main__':\n    pass",
+    "x.npu()\nfor x in a:\n    loss.backward()",
+    "x.npu()\nfor x in a:\n    engine.backward(loss)\n    engine.step()",
+    "x.npu()\nfor x in a:\n    opt.step()\n    scheduler.step()",
+]
+
+
+@pytest.mark.parametrize("snippet", FOUND)
+def test_what_is_found(snippet: str) -> None:
+    check("import torch\n" + snippet)
+
+
+@pytest.mark.parametrize("snippet", NOT_FOUND)
+def test_what_is_not_found(snippet: str) -> None:
+    check("import torch\n" + snippet)
+
+
+@pytest.mark.parametrize("snippet", FOUND)
+def test_every_fix_alone_leaves_python(snippet: str) -> None:
+    source, _ = unmarked("import torch\n" + snippet)
+    for _, _, result in each_fix(source):
+        ast.parse(result)
+    for style in (NPU, AGNOSTIC, SHIM):
+        assert parses(fixed(source, style))
+
+
+def test_there_are_enough_of_both() -> None:
+    assert min(len(FOUND), len(NOT_FOUND)) >= 40
+
+
+# What it becomes, below `import torch` and `import torch_npu`.
+FIXED = [
+    ("s = torch.cuda.amp.GradScaler()", "s = torch.npu.amp.GradScaler()"),
+    (
+        "s = torch.cuda.amp.GradScaler(1.0, 2.0, 0.5, 9, False)",
+        "s = torch.npu.amp.GradScaler(1.0, 2.0, 0.5, 9, enabled=False)",
+    ),
+    ("s = torch.amp.GradScaler()", "s = torch.npu.amp.GradScaler()"),
+    ("s = torch.amp.GradScaler('cuda')", "s = torch.npu.amp.GradScaler()"),
+    ("s = torch.amp.GradScaler(device='cuda')", "s = torch.npu.amp.GradScaler()"),
+    ("s = torch.amp.GradScaler('cuda', 9.0)", "s = torch.npu.amp.GradScaler(9.0)"),
+    (
+        "s = torch.amp.GradScaler('cuda', 1.0, 2.0, 0.5, 9, False)",
+        "s = torch.npu.amp.GradScaler(1.0, 2.0, 0.5, 9, enabled=False)",
+    ),
+    (
+        "s = torch.amp.GradScaler(enabled=on, device='cuda')",
+        "s = torch.npu.amp.GradScaler(enabled=on)",
+    ),
+    (
+        "s = torch.amp.GradScaler(\n    device='cuda',\n    enabled=on,\n)",
+        "s = torch.npu.amp.GradScaler(\n    enabled=on,\n)",
+    ),
+    ("with torch.autocast('cuda'): pass", "with torch.autocast('npu'): pass"),
+    ("with torch.cuda.amp.autocast(True): pass", "with torch.npu.amp.autocast(True): pass"),
+    (
+        "@torch.cuda.amp.custom_fwd\ndef f(ctx, x): return x",
+        "@torch.npu.amp.custom_fwd\ndef f(ctx, x): return x",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_safe_fixes_for_the_npu(before: str, after: str) -> None:
+    result = fixed(f"import torch\n{before}\n", NPU, Applicability.SAFE)
+    assert result == f"import torch\nimport torch_npu\n{after}\n"
+
+
+KIND = "torch.accelerator.current_accelerator().type"
+AGNOSTIC_FIXES = [
+    ("with torch.cuda.amp.autocast(): pass", f"with torch.amp.autocast({KIND}): pass"),
+    (
+        "with torch.cuda.amp.autocast(on, torch.bfloat16): pass",
+        f"with torch.amp.autocast({KIND}, enabled=on, dtype=torch.bfloat16): pass",
+    ),
+    ("s = torch.cuda.amp.GradScaler(9.0)", f"s = torch.amp.GradScaler({KIND}, 9.0)"),
+    ("s = torch.amp.GradScaler()", f"s = torch.amp.GradScaler({KIND})"),
+    ("s = torch.amp.GradScaler('cuda', 9.0)", f"s = torch.amp.GradScaler({KIND}, 9.0)"),
+    ("s = torch.amp.GradScaler(device='cuda')", f"s = torch.amp.GradScaler(device={KIND})"),
+    (
+        "@torch.cuda.amp.custom_fwd(cast_inputs=torch.float16)\ndef f(ctx, x): return x",
+        f"@torch.amp.custom_fwd(device_type={KIND}, cast_inputs=torch.float16)\n"
+        "def f(ctx, x): return x",
+    ),
+    ("with torch.autocast('cuda'): pass", f"with torch.autocast({KIND}): pass"),
+    (
+        "@torch.cuda.amp.custom_bwd\ndef f(ctx, x): return x",
+        f"@torch.amp.custom_bwd(device_type={KIND})\ndef f(ctx, x): return x",
+    ),
+    ("dtype = torch.get_autocast_gpu_dtype()", f"dtype = torch.get_autocast_dtype({KIND})"),
+    ("torch.set_autocast_gpu_dtype(dtype)", f"torch.set_autocast_dtype({KIND}, dtype)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), AGNOSTIC_FIXES)
+def test_device_agnostic_fixes(before: str, after: str) -> None:
+    assert fixed(f"import torch\n{before}\n", AGNOSTIC) == f"import torch\n{after}\n"
+
+
+def test_what_was_imported_by_name_is_called_in_full() -> None:
+    before = "from torch.amp import GradScaler\n\nscaler = GradScaler('cuda')\n"
+    after = (
+        "from torch.amp import GradScaler\nimport torch_npu\n\n"
+        "scaler = torch_npu.npu.amp.GradScaler()\n"
+    )
+    assert fixed(before) == after
+
+
+def test_the_fifth_argument_is_named_where_only_the_import_changes() -> None:
+    before = "from torch.cuda.amp import GradScaler\n\ns = GradScaler(1.0, 2.0, 0.5, 9, on)\n"
+    after = (
+        "from torch_npu.npu.amp import GradScaler\n\ns = GradScaler(1.0, 2.0, 0.5, 9, enabled=on)\n"
+    )
+    assert fixed(before, NPU, Applicability.SAFE) == after
+
+
+# With `transfer_to_npu` only what it does not patch is left.
+SHIMMED = [
+    "s = torch.cuda.amp.GradScaler()",
+    "with torch.cuda.amp.autocast(): pass",
+    "with torch.autocast('cuda'): pass",
+    "with torch.amp.autocast('cuda'): pass",
+    "from torch.cuda.amp import autocast, GradScaler",
+    "s = ⟦NPU303:torch.amp.GradScaler⟧()",
+    "s = ⟦NPU303:torch.amp.GradScaler⟧('cuda')",
+    "s = torch.cuda.amp.GradScaler(1.0, 2.0, 0.5, 9, ⟦NPU305:False⟧)",
+    "@torch.amp.custom_fwd(device_type=⟦NPU302:'cuda'⟧)\ndef f(ctx, x): return x",
+    "from apex import amp\nm, o = ⟦NPU304:amp.initialize⟧(m, o)",
+    "x = x.cuda().⟦NPU306:double⟧()",
+]
+
+
+@pytest.mark.parametrize("snippet", SHIMMED)
+def test_with_the_runtime_shim(snippet: str) -> None:
+    check("import torch\n" + snippet, SHIM)
+
+
+def test_severities() -> None:
+    found = findings("from torch.amp import GradScaler\ns = GradScaler()\n")
+    assert [f.effective_severity for f in found] == [Severity.HINT, Severity.WARNING]
+
+
+# apex.
+
+APEX = code("""
+    import torch
+    from apex import amp
+
+    def main(model, optimizer, loader):
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1", verbosity=0)
+        for images, labels in loader:
+            images = images.npu()
+
+            output = model(images)
+            # the loss
+            loss = criterion(
+                output,
+                labels,
+            )
+            optimizer.zero_grad()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+            optimizer.step()
+            print(loss.item())
+        torch.save({"amp": amp.state_dict()}, "last.pt")
+    """)
+NATIVE = code("""
+    import torch
+    import torch_npu
+
+    def main(model, optimizer, loader):
+        scaler = torch.npu.amp.GradScaler()
+        for images, labels in loader:
+            images = images.npu()
+
+            with torch.npu.amp.autocast():
+                output = model(images)
+                # the loss
+                loss = criterion(
+                    output,
+                    labels,
+                )
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            print(loss.item())
+        torch.save({"amp": scaler.state_dict()}, "last.pt")
+    """)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_apex_becomes_native_mixed_precision(newline: str) -> None:
+    result = fixed(APEX.replace("\n", newline))
+    assert result == NATIVE.replace("\n", newline)
+
+
+def test_apex_is_repaired_once_for_the_whole_script() -> None:
+    fixes = [fix for fix in each_fix(APEX) if fix[0] == "npu"]
+    assert [(style, safety) for style, safety, _ in fixes] == [("npu", "unsafe")]
+    assert fixed(APEX, NPU, Applicability.SAFE) == APEX
+
+
+OTHER_SHAPES = [
+    ('opt_level="O1"', 'opt_level="O2"'),
+    ('opt_level="O1"', "opt_level=args.level"),
+    ('opt_level="O1"', "loss_scale=128.0"),
+    ("verbosity=0)", "verbosity=0  # quiet\n    )"),
+    ("verbosity=0", "num_losses=2"),
+    ("model, optimizer = amp", "net, optimizer = amp"),
+    ("model, optimizer = amp.initialize(model, optimizer,", "model = amp.initialize(model,"),
+    ("optimizer) as scaled_loss", "[optimizer]) as scaled_loss"),
+    ("optimizer) as scaled_loss", "optimizer, delay_unscale=True) as scaled_loss"),
+    ("scaled_loss.backward()", "scaled_loss.backward(retain_graph=True)"),
+    ("        optimizer.step()\n", "        if ready:\n            optimizer.step()\n"),
+    ("output = model(images)", "output = compute(model, images)"),
+    ("output = model(images)", 'output = model(images, """\n    text""")'),
+    ("print(loss.item())", "scaler = 1"),
+    ("print(loss.item())", "keep(amp)"),
+    ("from apex import amp\n", "from apex import amp, optimizers\n"),
+    ("def main(", "def main2():\n    from apex import amp\n\ndef main("),
+    (
+        "from apex import amp\n",
+        "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), OTHER_SHAPES)
+def test_apex_in_another_shape_is_left_to_a_person(old: str, new: str) -> None:
+    source = APEX.replace(old, new)
+    assert source != APEX
+    found = [f for f in findings(source) if f.rule.code == "NPU304"]
+    assert found
+    assert not any(f.fixes for f in found)
+
+
+def test_a_use_of_apex_in_another_function_holds_the_fix_back() -> None:
+    source = APEX + "\ndef other(loss, o):\n    with amp.scale_loss(loss, o) as s:\n        pass\n"
+    assert not any(f.fixes for f in findings(source) if f.rule.code == "NPU304")
