@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -57,7 +57,10 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     methods: dict[str, MethodEntry] = {}
     parameters: dict[str, dict[str, ParameterEntry]] = {}
     environment: dict[str, EnvironmentEntry] = {}
+    libraries: dict[str, SymbolEntry] = {}
     for file in files:
+        for fields in file.entries(_LIBRARIES, rules):
+            libraries[fields["symbol"]] = SymbolEntry(**fields)
         for fields in file.entries(_SYMBOLS, rules):
             symbols[fields["symbol"]] = SymbolEntry(**fields)
         for fields in file.entries(_METHODS, rules):
@@ -73,6 +76,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         methods=methods,
         parameters={name: tuple(entries.values()) for name, entries in parameters.items()},
         environment=environment,
+        libraries=libraries,
     )
 
 
@@ -269,6 +273,7 @@ _SYMBOLS = _Section(
         "note": None,
     },
 )
+_LIBRARIES = replace(_SYMBOLS, name="libraries")
 _METHODS = _Section(
     "methods",
     ("name",),
@@ -322,7 +327,7 @@ _ENVIRONMENT = _Section(
     },
     {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
 )
-_SECTIONS = (_RULES, _SYMBOLS, _METHODS, _PARAMETERS, _ENVIRONMENT)
+_SECTIONS = (_RULES, _SYMBOLS, _LIBRARIES, _METHODS, _PARAMETERS, _ENVIRONMENT)
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,8 @@ class Catalogue:
     """By qualified name of the callable, or `.name`."""
     environment: Mapping[str, EnvironmentEntry]
     """By variable name."""
+    libraries: Mapping[str, SymbolEntry] = field(default_factory=dict)
+    """Other packages and what is in them, by qualified name."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
@@ -121,6 +123,7 @@ class Catalogue:
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words.update(_trigger(symbol) for symbol in self.symbols)
+        words.update(name.partition(".")[0] for name in self.libraries)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)

@@ -14,6 +14,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue
 from npulens.checks.guards import Guards
+from npulens.checks.optional_code import OptionalCode
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
@@ -61,6 +62,8 @@ class Context:
     reported: set[Span] = field(default_factory=set)
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
+    optional: OptionalCode = field(default_factory=OptionalCode)
+    """Where libraries are used only if they work."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)

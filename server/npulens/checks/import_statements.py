@@ -32,13 +32,13 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     for alias in node.names:
-        written = _written(node, alias)
+        written = written_name(node, alias)
         entry = longest_entry(written, context)
         if entry is not None:
             _report(node, alias, entry, written, context)
 
 
-def _written(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+def written_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     """The full name of what an alias imports; of a star, the module."""
     if isinstance(node, ast.Import):
         return canonical(alias.name)
@@ -65,7 +65,7 @@ def _report(
             fixes = _module_fix(alias, entry, context)
         else:
             fixes = [
-                *_from_fix(node, alias, entry, context),
+                *from_fix(node, alias, entry, context),
                 *_agnostic(node, alias, entry, context),
             ]
     report_entry(alias, entry, fixes, context)
@@ -101,7 +101,7 @@ def _npu_target(entry: SymbolEntry, context: Context) -> _Target | None:
     return _Target(module, member, entry.fix)
 
 
-def _from_fix(
+def from_fix(
     node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
 ) -> list[Fix]:
     """For `from torch import cuda` and `from torch.cuda import synchronize`."""
@@ -143,8 +143,8 @@ def _whole_statement(node: ast.ImportFrom, target: _Target, context: Context) ->
     start = context.span(node).start
     edits = [Edit(Span(start + module.start(1), start + module.end(1)), target.module)]
     for alias in node.names:
-        written = _written(node, alias)
-        entry = context.catalogue.symbols.get(written)
+        written = written_name(node, alias)
+        entry = context.catalogue.symbols.get(written) or context.catalogue.libraries.get(written)
         other = _npu_target(entry, context) if entry is not None else None
         if other is None or other[::2] != target[::2]:
             return ()

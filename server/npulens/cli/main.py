@@ -274,9 +274,13 @@ def _check_paths(
     paths: Sequence[str], catalogue: "Catalogue", configuration: "Configuration", jobs: int | None
 ) -> "Iterator[FileReport]":
     from npulens.workspace.discovery import discover
+    from npulens.workspace.operators import project_facts
     from npulens.workspace.run import FileReport, check_files
 
     found = discover(paths, configuration.exclude, configuration.root)
+    folders = [Path(path) for path in paths if Path(path).is_dir()]
+    project = project_facts(found.files, folders, catalogue)
+    configuration = replace(configuration, project=project)
     for path, problem in found.problems.items():
         yield FileReport(path, problem=problem)
     yield from check_files(found.files, catalogue, configuration, jobs)

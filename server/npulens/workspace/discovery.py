@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from npulens.checks.native_sources import NATIVE_SUFFIXES
 from npulens.workspace.configuration import absolute
 
-_SUFFIXES = (".py", ".pyi")
+_SUFFIXES = (".py", ".pyi", *NATIVE_SUFFIXES)
 _SKIPPED_FOLDERS = {
     ".bzr",
     ".direnv",
@@ -48,7 +49,7 @@ class Discovery:
 
 
 def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discovery:
-    """The files among `paths`, and the Python files below the folders among them.
+    """The files among `paths`, and the Python, C++ and CUDA files below the folders among them.
 
     A file named is always taken. Below a folder, links to folders are not followed, nor links to
     files outside of it.

@@ -11,6 +11,7 @@ from pathlib import Path
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding
 from npulens.catalog.tables import Catalogue
+from npulens.checks.native_sources import is_native_source
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.spans import Span
@@ -58,7 +59,8 @@ class Checker:
     def __init__(self, catalogue: Catalogue, configuration: Configuration) -> None:
         self._catalogue = catalogue
         self._configuration = configuration
-        self._words = _words_of_interest(catalogue)
+        project = {word.encode() for word in configuration.target.project.words}
+        self._words = (*_words_of_interest(catalogue), *project)
 
     def check_file(self, path: Path) -> FileReport:
         """Check a file; whatever is wrong with it is in the report."""
@@ -79,7 +81,7 @@ class Checker:
         if b"\0" not in data and not any(word in data for word in self._words):
             return FileReport(path)
         try:
-            document = Document(path, decode_source(data).text)
+            document = Document(path, _decoded(path, data))
         except UndecodableSource as error:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
@@ -95,6 +97,13 @@ class Checker:
         rule = self._catalogue.rules["NPU003"]
         findings = selected([Finding(rule, Span(0, 0), {"detail": detail})], self._configuration)
         return FileReport(path, findings, Document(path, ""))
+
+
+def _decoded(path: str, data: bytes) -> str:
+    """The text of a file; of C++, which declares no encoding, whatever can be read."""
+    if is_native_source(path):
+        return data.decode("utf-8", "replace").removeprefix("\ufeff")
+    return decode_source(data).text
 
 
 def internal_error(error: Exception) -> tuple[str, str]:
@@ -121,6 +130,7 @@ def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
     words = {
         *_WORDS,
         *(symbol.partition(".")[0] for symbol in catalogue.symbols),
+        *(library.partition(".")[0] for library in catalogue.libraries),
         *catalogue.methods,
         *catalogue.environment,
     }
