@@ -1,6 +1,8 @@
 """Packages besides PyTorch that need CUDA: their imports, and names in them with a replacement."""
 
 import ast
+from collections.abc import Iterable
+from dataclasses import replace
 
 from npulens.catalog.model import Finding, Fix
 from npulens.catalog.tables import SymbolEntry
@@ -10,6 +12,8 @@ from npulens.checks.import_statements import from_fix, written_name
 from npulens.checks.optional_code import (
     asked_parts,
     behind_exit,
+    blocks,
+    is_refused,
     runs_on_request,
     suppresses,
     tried_parts,
@@ -94,6 +98,10 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     name = dotted_name(used)
     fixes = npu_fix(used, name, entry, scope, context) if name and exists(entry, context) else []
     report_entry(used, entry, fixes, context)
+    if not fixes:
+        found = context.findings[-1]
+        arguments = {**found.arguments, _USED: entry.symbol}
+        context.findings[-1] = replace(found, arguments=arguments)
 
 
 def _is_reported_here(
@@ -149,17 +157,26 @@ def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if is_flash_attn_available(): import flash_attn`, `if TYPE_CHECKING: ...`."""
     _set_aside(asked_parts(node, context.source), context)
+    if isinstance(node, ast.If):
+        _behind_exits(node, context)
+
+
+def _behind_exits(node: ast.stmt, context: Context) -> None:
+    """What no program reaches without a library: it has left the block before."""
+    for block in blocks(node):
+        first = behind_exit(block, context.source)
+        if first is not None:
+            _set_aside([first, block[-1]], context)
 
 
 def entered(node: ast.AST, scope: Scope, context: Context) -> None:
     """A function that returns early without a library, a test that is skipped without it."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    if runs_on_request(node, context.source):
+    refused = isinstance(node, ast.ClassDef) and is_refused(node, context.source)
+    if refused or runs_on_request(node, context.source):
         _set_aside(node.body, context)
-        return
-    first = behind_exit(node.body, context.source)
-    if first is not None:
-        _set_aside([first, node.body[-1]], context)
+    else:
+        _behind_exits(node, context)
 
 
 def _set_aside(nodes: "list[ast.stmt] | list[ast.AST]", context: Context) -> None:
@@ -168,15 +185,21 @@ def _set_aside(nodes: "list[ast.stmt] | list[ast.AST]", context: Context) -> Non
         context.optional.add(span)
 
 
-def told_once(findings: list[Finding]) -> list[Finding]:
-    """One advice to install another package is enough for a file."""
+_USED = "used"
+"""The argument of a finding that tells the use of a name from its import."""
+_ABOUT_PACKAGES = frozenset({"library-needs-npu-build", "unverified-library"})
+
+
+def told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """For one file one advice to install another package, and one on each name that is used."""
     told: set[str] = set()
     kept = []
     for finding in findings:
-        if finding.rule.name in ("library-needs-npu-build", "unverified-library"):
-            package = finding.arguments["symbol"].partition(".")[0]
-            if package in told:
-                continue
-            told.add(package)
+        about = finding.arguments.get(_USED, "")
+        if finding.rule.name in _ABOUT_PACKAGES:
+            about = finding.arguments["symbol"].partition(".")[0]
+        if about and about in told:
+            continue
+        told.add(about)
         kept.append(finding)
     return kept

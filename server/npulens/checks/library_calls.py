@@ -60,8 +60,7 @@ def _fused_adam(node: ast.Call, scope: Scope, context: Context) -> None:
     name, dropped = call
     target = f"torch_npu.optim.{name}"
     edits = [Edit(span, target)]
-    for keyword in dropped:
-        edits.append(Edit(_with_comma(node, keyword, context), ""))
+    edits += [Edit(_with_comma(node, keyword, context), "") for keyword in dropped]
     if name == "NpuFusedAdamW" and all(k.arg != "weight_decay" for k in node.keywords):
         edits.append(_added("weight_decay=0.0", node, context))
     local = local_import("apex", scope, context)
@@ -164,9 +163,7 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
     if rule is not None:
         finder = "shutil.which" in qualified_names(node.func, scope)
         fixes = _npu_smi(command, first, is_list, finder, context)
-        context.report(
-            rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info"
-        )
+        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
 
 
 def _npu_smi(

@@ -28,6 +28,7 @@ _LIBRARIES = frozenset(
 _ELSEWHERE = re.compile(
     r"(?<![A-Za-z])(?:npu|NPU|sycl|dpct|musa|mlu|xpu|XPU)|aclnn|PrivateUse1|privateuseone"
 )
+_OTHER_FOLDER = re.compile(r"[\\/](?:cpu|npu|xpu|hpu|mlu|musa|mps|sycl|ascend)[\\/]")
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that also code for other devices uses, to tell them apart."""
@@ -96,7 +97,7 @@ def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[B
 
 def read_native_source(text: str, path: str = "") -> NativeSource:
     """What a C++ or CUDA source binds; a file that binds nothing is not read."""
-    if not any(word in text for word in _BINDERS):
+    if not any(word in text for word in _BINDERS) or _OTHER_FOLDER.search(path):
         return NativeSource((), False, False)
     read = list(live_tokens(text))
     code = [token for token, _ in read if token.kind != "directive"]
@@ -122,10 +123,14 @@ def _shows_cuda(read: Iterable[tuple[Token, bool]]) -> bool:
                 return True
         elif token.text == "<<<":
             return True
-        elif token.kind == "name":
-            if token.text not in _QUESTIONS and _CUDA_NAME.search(token.text):
-                return True
+        elif _names_cuda(token):
+            return True
     return False
+
+
+def _names_cuda(token: Token) -> bool:
+    is_name = token.kind == "name" and token.text not in _QUESTIONS
+    return is_name and _CUDA_NAME.search(token.text) is not None
 
 
 def _bindings(code: list[Token]) -> Iterator[Binding]:

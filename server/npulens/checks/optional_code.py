@@ -16,7 +16,7 @@ _DEVICE_PROBE = re.compile(
 )
 _LIBRARY_PROBE = re.compile(
     r"\b_?(?:[A-Z0-9_]*AVAILABLE|[A-Z0-9_]*INSTALLED|is_\w+_available|\w+_(?:is_)?available"
-    r"|\w+_installed|(?:HAS|HAVE|has|have)_\w+|[A-Z0-9_]+_(?:FOUND|IMPORTED))\b"
+    r"|\w+_installed|\w+_exists|(?:HAS|HAVE|has|have)_\w+|[A-Z0-9_]+_(?:FOUND|IMPORTED))\b"
     r"|find_spec|package_available|is_\w+_min_version|TYPE_CHECKING|sys\.modules"
     r"|\b(?:_?[A-Z]\w*|\w*(?:apex|amp|flash|xformers|xops|bnb|bitsandbytes|triton|te|cupy|nvml"
     r"|tensorrt|mamba|conv1d|[Ff]used|kernel|_ext|_ops)\w*) is not None"
@@ -106,6 +106,22 @@ def behind_exit(body: list[ast.stmt], source: Source) -> ast.stmt | None:
             if is_absence(test) and asks_for_library(test):
                 return body[index + 1]
     return None
+
+
+def blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of a statement."""
+    found = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list) and block]
+
+
+def is_refused(node: ast.ClassDef, source: Source) -> bool:
+    """Whether no instance of a class can be made without a library."""
+    return any(
+        isinstance(method, ast.FunctionDef)
+        and method.name == "__init__"
+        and behind_exit(method.body, source) is not None
+        for method in node.body
+    )
 
 
 def runs_on_request(

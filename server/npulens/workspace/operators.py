@@ -20,14 +20,15 @@ from npulens.checks.native_sources import (
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
-_BUILD_FILE = re.compile(r"setup|build|ext", re.IGNORECASE)
-_EXTENSION = re.compile(r"ext", re.IGNORECASE)
+_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
+_EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 class _Extension(NamedTuple):
     """An extension module as a build file declares it; sources are names without folders."""
 
+    folder: Path
     module: str
     sources: frozenset[str]
 
@@ -51,7 +52,7 @@ def project_facts(
     if not native:
         return ProjectFacts(own)
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
-    extensions = [extension for file in builds for extension in _extensions(_text(file))]
+    extensions = [extension for file in builds for extension in _extensions(file)]
     sources = {file: read_native_source(_text(file), str(file)) for file in native}
     beside = frozenset(_beside_cuda(sources, extensions))
     bound: set[tuple[str, str]] = set()
@@ -91,8 +92,8 @@ def _own_modules(
     tops: dict[Path, Path] = {}
     for folder in {file.parent for file in files}:
         top = _top(folder, tops)
-        if top != folder and folder.name in libraries and folder.parent == top:
-            yield folder.name
+        if top != folder:  # a package, perhaps in a namespace package
+            yield from libraries & {folder.name if folder.parent == top else "", top.name}
     for top in {*tops.values(), *folders}:
         for name in libraries:
             if (top / f"{name}.py").is_file() or (top / name / "__init__.py").is_file():
@@ -133,10 +134,10 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _extensions(text: str) -> Iterator[_Extension]:
+def _extensions(file: Path) -> Iterator[_Extension]:
     """The extension modules that a build file declares."""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(_text(file))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
@@ -150,7 +151,7 @@ def _extensions(text: str) -> Iterator[_Extension]:
         name = given.get("name", node.args[0] if node.args else None)
         module = _end_of_text(name).rpartition(".")[2]
         if module.isidentifier():
-            yield _Extension(module, frozenset(_source_names(node)))
+            yield _Extension(file.parent, module, frozenset(_source_names(node)))
 
 
 def _end_of_text(node: ast.expr | None) -> str:
@@ -166,7 +167,9 @@ def _source_names(node: ast.Call) -> Iterator[str]:
     for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
         if isinstance(argument, ast.List | ast.Tuple):
             for element in argument.elts:
-                last = element.args[-1] if isinstance(element, ast.Call) and element.args else element
+                last = (
+                    element.args[-1] if isinstance(element, ast.Call) and element.args else element
+                )
                 text = _end_of_text(last)
                 if text.endswith(NATIVE_SUFFIXES):
                     yield text.rpartition("/")[2]
@@ -174,16 +177,17 @@ def _source_names(node: ast.Call) -> Iterator[str]:
 
 def _modules(file: Path, extensions: Sequence[_Extension]) -> list[str]:
     """What the extension module may be called that a source goes into; empty if not known."""
-    listed = [extension.module for extension in extensions if file.name in extension.sources]
-    unlisted = [extension.module for extension in extensions if not extension.sources]
+    near = [extension for extension in extensions if extension.folder in file.parents]
+    listed = [extension.module for extension in near if file.name in extension.sources]
+    unlisted = [extension.module for extension in near if not extension.sources]
     return sorted(set(listed or unlisted)) or [""]
 
 
 def _beside_cuda(
     sources: Mapping[Path, NativeSource], extensions: Sequence[_Extension]
 ) -> Iterator[str]:
-    """C++ sources that a build file lists with CUDA files, or that have one of their name."""
-    listed = {name for extension in extensions if extension.has_cuda for name in extension.sources}
+    """C++ sources that a build file lists with CUDA files, or that have CUDA files beside them."""
+    with_cuda = [extension for extension in extensions if extension.has_cuda]
     by_folder: dict[Path, list[str]] = {}
     for file in sources:
         if file.suffix == ".cu":
@@ -192,7 +196,9 @@ def _beside_cuda(
         if not source.bindings or source.is_ported or file.suffix in CUDA_SUFFIXES:
             continue
         kernels = by_folder.get(file.parent, ())
-        if file.name in listed or any(
-            stem == file.stem or stem.startswith(f"{file.stem}_") for stem in kernels
+        if (
+            any(e.folder in file.parents and file.name in e.sources for e in with_cuda)
+            or any(stem == file.stem or stem.startswith(f"{file.stem}_") for stem in kernels)
+            or file.parent / "cuda" in by_folder
         ):
             yield str(file)
