@@ -20,7 +20,7 @@ from npulens.checks.optional_code import (
 )
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.scopes import Scope, lookup
+from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
 from npulens.syntax.values import Imported, dotted_name
 from npulens.text.spans import Span
 
@@ -114,9 +114,10 @@ def _is_reported_here(
 ) -> bool:
     """Whether a use tells more than the import of the name it starts with does."""
     held = lookup(root, scope, place) or []
-    for binding, _ in held:
+    for binding, holder in held:
         first, last = binding.block
-        if first != (0, 0) and not first <= place <= last:
+        elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
+        if first != (0, 0) and (elsewhere or not first <= place <= last):
             return False  # imported on a condition: elsewhere something else takes its place
         if not isinstance(binding.value, Imported):
             return False

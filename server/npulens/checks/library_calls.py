@@ -30,6 +30,7 @@ _RUNNERS = frozenset(
         "asyncio.create_subprocess_shell",
     }
 )
+_NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
@@ -153,6 +154,8 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
     """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
     if not node.args or _RUNNERS.isdisjoint(qualified_names(node.func, scope)):
         return
+    if _is_for_nvidia(scope):
+        return
     command = node.args[0]
     first, is_list = command, False
     if isinstance(command, ast.List | ast.Tuple) and command.elts:
@@ -164,6 +167,17 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         finder = "shutil.which" in qualified_names(node.func, scope)
         fixes = _npu_smi(command, first, is_list, finder, context)
         context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def _is_for_nvidia(scope: Scope) -> bool:
+    """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
+    current: Scope | None = scope
+    while current is not None:
+        name = getattr(getattr(current, "node", None), "name", "")
+        if _NVIDIA.search(name):
+            return True
+        current = getattr(current, "owner", None) or current.parent
+    return False
 
 
 def _npu_smi(

@@ -19,7 +19,8 @@ NATIVE_SUFFIXES = (*CUDA_SUFFIXES, ".cpp", ".cc", ".cxx")
 UNNAMED_MODULE = "TORCH_EXTENSION_NAME"
 """The name of a module that the build fills in."""
 
-_BINDERS = ("PYBIND11_MODULE", "TORCH_LIBRARY", "RegisterOperators")
+BINDERS = ("PYBIND11_MODULE", "TORCH_LIBRARY", "RegisterOperators")
+"""Of sources without any of these words nothing is to be said."""
 _MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE"})
 _LIBRARIES = frozenset(
     {"TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_IMPL"}
@@ -97,7 +98,7 @@ def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[B
 
 def read_native_source(text: str, path: str = "") -> NativeSource:
     """What a C++ or CUDA source binds; a file that binds nothing is not read."""
-    if not any(word in text for word in _BINDERS) or _OTHER_FOLDER.search(path):
+    if not any(word in text for word in BINDERS) or _OTHER_FOLDER.search(path):
         return NativeSource((), False, False)
     read = list(live_tokens(text))
     code = [token for token, _ in read if token.kind != "directive"]
@@ -121,9 +122,7 @@ def _shows_cuda(read: Iterable[tuple[Token, bool]]) -> bool:
         if token.kind == "directive":
             if "include" in token.text and _CUDA_NAME.search(token.text):
                 return True
-        elif token.text == "<<<":
-            return True
-        elif _names_cuda(token):
+        elif token.text == "<<<" or _names_cuda(token):
             return True
     return False
 

@@ -27,7 +27,6 @@ _DECORATOR = re.compile(r"require|skip_?if|skip_?unless|\bskip\b", re.IGNORECASE
 _EXITS = re.compile(r"\b(?:exit|_exit|abort|quit)\(")
 
 Source = Callable[[ast.AST], str]
-Place = Callable[[ast.AST], Span]
 
 
 class OptionalCode:
@@ -97,15 +96,18 @@ def asked_parts(node: ast.AST, source: Source) -> list[ast.AST]:
 def behind_exit(body: list[ast.stmt], source: Source) -> ast.stmt | None:
     """The first statement of a block behind `if not is_library_available(): return`."""
     for index, statement in enumerate(body[:-1]):
-        if (
-            isinstance(statement, ast.If)
-            and not statement.orelse
-            and isinstance(statement.body[-1], ast.Return | ast.Raise)
-        ):
-            test = source(statement.test)
-            if is_absence(test) and asks_for_library(test):
-                return body[index + 1]
+        if _leaves_without_library(statement, source):
+            return body[index + 1]
     return None
+
+
+def _leaves_without_library(statement: ast.stmt, source: Source) -> bool:
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    if not isinstance(statement.body[-1], ast.Return | ast.Raise):
+        return False
+    test = source(statement.test)
+    return is_absence(test) and asks_for_library(test)
 
 
 def blocks(node: ast.AST) -> list[list[ast.stmt]]:
@@ -119,7 +121,7 @@ def is_refused(node: ast.ClassDef, source: Source) -> bool:
     return any(
         isinstance(method, ast.FunctionDef)
         and method.name == "__init__"
-        and behind_exit(method.body, source) is not None
+        and any(_leaves_without_library(statement, source) for statement in method.body)
         for method in node.body
     )
 

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lsprotocol import types
 
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.loader import CatalogueError, load_catalogue
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
@@ -19,6 +19,8 @@ from npulens.workspace.configuration import (
     ConfigurationError,
     find_configuration,
 )
+from npulens.workspace.discovery import discover
+from npulens.workspace.operators import project_facts, project_root
 from npulens.workspace.run import selected
 
 logger = logging.getLogger(__name__)
@@ -69,6 +71,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
+        self._projects: dict[Path, ProjectFacts] = {}
 
     def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
         """The analysis of a task, or `None` if it was superseded on the way."""
@@ -92,8 +95,21 @@ class Engine:
         """What applies to a document: files are read when it was opened or saved, not for edits."""
         if opened.configuration is None or opened.configuration_is_due:
             opened.configuration_is_due = False  # first, so that a save from here on counts
-            opened.configuration = _look_up(opened.path)
+            configuration = _look_up(opened.path)
+            project = self._project(opened.path, configuration)
+            opened.configuration = replace(configuration, project=project)
         return opened.configuration
+
+    def _project(self, path: Path | None, configuration: Configuration) -> ProjectFacts:
+        """What is known of a project, gathered when its first document is opened."""
+        root = None if path is None else project_root(path)
+        if root is None:
+            return ProjectFacts()
+        if root not in self._projects:
+            files = discover([str(root)], configuration.exclude, configuration.root).files
+            catalogue = self._catalogue(configuration)
+            self._projects[root] = project_facts(files, [root], catalogue)
+        return self._projects[root]
 
     def _catalogue(self, configuration: Configuration) -> Catalogue:
         files = tuple(configuration.extend_rules)

@@ -11,7 +11,7 @@ from pathlib import Path
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding
 from npulens.catalog.tables import Catalogue
-from npulens.checks.native_sources import is_native_source
+from npulens.checks.native_sources import BINDERS, is_native_source
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.spans import Span
@@ -78,7 +78,8 @@ class Checker:
         if len(data) > MAX_FILE_SIZE:
             return self._refused(path, _TOO_LARGE)
         # UTF-16 has no such word, but NULs.
-        if b"\0" not in data and not any(word in data for word in self._words):
+        words = _NATIVE_WORDS if is_native_source(path) else self._words
+        if b"\0" not in data and not any(word in data for word in words):
             return FileReport(path)
         try:
             document = Document(path, _decoded(path, data))
@@ -124,6 +125,7 @@ _DETAILS = {
 
 _WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
 """Of files without any of these, and without the words of the tables, nothing is to be said."""
+_NATIVE_WORDS = tuple(word.encode() for word in BINDERS)
 
 
 def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
