@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501
 
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,8 @@ from npulens.analysis import StatementCache, analyze
 from npulens.catalog.model import ProjectFacts, Target
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.native_tokens import tokens
+from npulens.lsp.convert import ClientTerms
+from npulens.lsp.engine import Engine, OpenDocument, Task
 from npulens.text.document import Document
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.discovery import discover
@@ -287,12 +288,10 @@ def test_own_modules(tmp_path: Path, file: str, own: set[str]) -> None:
 
 
 def test_a_module_inside_a_package_hides_nothing(tmp_path: Path) -> None:
-    write(tmp_path, pkg____init___py="", pkg__triton_py="")
-    (tmp_path / "pkg").mkdir(exist_ok=True)
+    (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")
     (tmp_path / "pkg/triton.py").write_text("")
-    shutil.rmtree(tmp_path / "pkg____init__", ignore_errors=True)
-    assert "triton" not in facts(tmp_path).own_modules
+    assert facts(tmp_path).own_modules == frozenset()
 
 
 def test_sources_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
@@ -307,7 +306,7 @@ def test_sources_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
 def test_python_files_are_checked_with_their_project(tmp_path: Path) -> None:
     write(tmp_path, setup_py=SETUP, csrc__bind_cpp=BIND, csrc__kernel_cu="")
     (tmp_path / "use.py").write_text("from pkg import _C\n_C.nms(1)\n")
-    checker = Checker(CATALOGUE, Configuration(project=facts(tmp_path)))
+    checker = Checker(CATALOGUE, Configuration(), facts(tmp_path))
     assert [f.rule.code for f in checker.check_file(tmp_path / "use.py").findings] == ["NPU608"]
     bind = checker.check_file(tmp_path / "csrc/bind.cpp")
     assert [f.rule.code for f in bind.findings] == ["NPU607"]
@@ -333,3 +332,14 @@ def test_the_root_of_a_project(tmp_path: Path) -> None:
 )
 def test_extensions_built_from_python(snippet: str) -> None:
     check(snippet)
+
+
+def test_the_editor_knows_the_project(tmp_path: Path) -> None:
+    write(tmp_path, setup_py=SETUP, csrc__bind_cpp=BIND, csrc__kernel_cu="")
+    path = tmp_path / "use.py"
+    path.write_text("from pkg import _C\n_C.nms(1)\n")
+    document = Document(path.as_uri(), path.read_text(), 1)
+    opened = OpenDocument(path.as_uri(), path, document)
+    analysis = Engine().run(Task(opened, document, ClientTerms()), lambda: False)
+    assert analysis is not None
+    assert [finding.rule.code for finding in analysis.findings] == ["NPU608"]

@@ -278,12 +278,10 @@ def _check_paths(
     from npulens.workspace.run import FileReport, check_files
 
     found = discover(paths, configuration.exclude, configuration.root)
-    folders = [Path(path) for path in paths if Path(path).is_dir()]
-    project = project_facts(found.files, folders, catalogue)
-    configuration = replace(configuration, project=project)
+    project = project_facts(found.files, found.folders, catalogue)
     for path, problem in found.problems.items():
         yield FileReport(path, problem=problem)
-    yield from check_files(found.files, catalogue, configuration, jobs)
+    yield from check_files(found.files, catalogue, configuration, jobs, project)
 
 
 def _language(configuration: "Configuration") -> "Language":

@@ -35,6 +35,7 @@ class OpenDocument:
         path: The file behind it, or `None` for an unsaved one.
         document: Its newest text. Belongs to the event loop.
         configuration: What applied to it when last looked up. Belongs to the analysis thread.
+        project: What was known of its project then. Belongs to the analysis thread.
         configuration_is_due: Whether the next analysis shall look it up.
         statements: What its last analysis found. Belongs to the analysis thread.
     """
@@ -43,6 +44,7 @@ class OpenDocument:
     path: Path | None
     document: Document
     configuration: Configuration | None = None
+    project: ProjectFacts = field(default_factory=ProjectFacts)
     configuration_is_due: bool = True
     statements: StatementCache = field(default_factory=StatementCache)
 
@@ -81,7 +83,7 @@ class Engine:
         findings = analyze(
             task.document,
             self._catalogue(configuration),
-            configuration.target,
+            replace(configuration.target, project=task.opened.project),
             task.opened.statements,
         )
         if is_superseded():
@@ -95,9 +97,8 @@ class Engine:
         """What applies to a document: files are read when it was opened or saved, not for edits."""
         if opened.configuration is None or opened.configuration_is_due:
             opened.configuration_is_due = False  # first, so that a save from here on counts
-            configuration = _look_up(opened.path)
-            project = self._project(opened.path, configuration)
-            opened.configuration = replace(configuration, project=project)
+            opened.configuration = _look_up(opened.path)
+            opened.project = self._project(opened.path, opened.configuration)
         return opened.configuration
 
     def _project(self, path: Path | None, configuration: Configuration) -> ProjectFacts:

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from npulens.catalog.model import (
-    LANGUAGES,
-    Language,
-    MigrationStyle,
-    ProjectFacts,
-    Rule,
-    Target,
-    TorchVersion,
-)
+from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
 from npulens.catalog.tables import Catalogue
 
 _NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
@@ -34,7 +26,6 @@ class Configuration:
     Attributes:
         torch_version: The PyTorch release line that the code shall run on.
         style: What migrated code looks like.
-        project: What its files tell each other; gathered, not configured.
         select: The rules to report, all if empty: codes, names, or starts of codes such as `NPU1`.
         ignore: The rules to leave out, in the same words.
         exclude: Patterns as in `.gitignore`, relative to `root`.
@@ -45,7 +36,6 @@ class Configuration:
 
     torch_version: TorchVersion = Target().torch_version
     style: MigrationStyle = Target().style
-    project: ProjectFacts = Target().project
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -56,7 +46,7 @@ class Configuration:
     @property
     def target(self) -> Target:
         """What the analysis needs to know."""
-        return Target(self.torch_version, self.style, self.project)
+        return Target(self.torch_version, self.style)
 
     @property
     def root(self) -> Path:

@@ -41,10 +41,12 @@ class Discovery:
 
     Attributes:
         files: The files, each once, those of a folder in a fixed order.
+        folders: The folders that were named.
         problems: The paths and folders that cannot be used, and why.
     """
 
     files: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
 
@@ -79,6 +81,7 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
         if stat.S_ISREG(mode):
             add(path, os.path.realpath(path))
         elif stat.S_ISDIR(mode):
+            found.folders.append(Path(path))
             is_empty = True
             for file, real in _python_files(str(Path(path)), is_excluded, found.problems):
                 is_empty = False

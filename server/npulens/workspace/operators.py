@@ -79,7 +79,7 @@ def project_facts(
 def project_root(file: Path) -> Path | None:
     """The folder of the project that a file belongs to, `None` if nothing marks one."""
     for folder in file.parents:
-        if any((folder / marker).exists() for marker in _ROOT_MARKERS):
+        if any(_is_there(folder / marker) for marker in _ROOT_MARKERS):
             return folder
     return None
 
@@ -96,7 +96,7 @@ def _own_modules(
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
     for top in {*tops.values(), *folders}:
         for name in libraries:
-            if (top / f"{name}.py").is_file() or (top / name / "__init__.py").is_file():
+            if _is_there(top / f"{name}.py") or _is_there(top / name / "__init__.py"):
                 yield name
     for folder in folders:
         if folder.resolve().name in libraries:
@@ -107,16 +107,25 @@ def _own_modules(
 
 def _is_package(folder: Path) -> bool:
     """Whether a folder holds Python files, perhaps only in its own folders."""
-    return folder.is_dir() and (
+    return _is_there(folder) and (
         next(folder.glob("*.py"), None) is not None
         or next(folder.glob("*/__init__.py"), None) is not None
     )
 
 
+def _is_there(path: Path) -> bool:
+    """Whether a path is there and can be looked at."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
 def _top(folder: Path, known: dict[Path, Path]) -> Path:
     """The folder that holds the outermost package around."""
     climbed = []
-    while folder not in known and (folder / "__init__.py").is_file() and folder.parent != folder:
+    while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
         climbed.append(folder)
         folder = folder.parent
     top = known.setdefault(folder, folder)

@@ -5,11 +5,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.analysis import analyze
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.checks.native_sources import BINDERS, is_native_source
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
@@ -19,6 +19,7 @@ from npulens.workspace.configuration import Configuration, is_selected
 
 MAX_FILE_SIZE = 20_000_000
 """In bytes; a larger file is data and no program that a person wrote."""
+_NO_PROJECT = ProjectFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,18 @@ def selected(findings: Iterable[Finding], configuration: Configuration) -> tuple
 
 
 class Checker:
-    """Checks files one by one, with one catalogue and one configuration."""
+    """Checks files one by one, with one catalogue, one configuration and one project."""
 
-    def __init__(self, catalogue: Catalogue, configuration: Configuration) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        configuration: Configuration,
+        project: ProjectFacts = _NO_PROJECT,
+    ) -> None:
         self._catalogue = catalogue
         self._configuration = configuration
-        project = {word.encode() for word in configuration.target.project.words}
-        self._words = (*_words_of_interest(catalogue), *project)
+        self._target = replace(configuration.target, project=project)
+        self._words = (*_words_of_interest(catalogue), *(w.encode() for w in project.words))
 
     def check_file(self, path: Path) -> FileReport:
         """Check a file; whatever is wrong with it is in the report."""
@@ -87,7 +93,7 @@ class Checker:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
         try:
-            findings = analyze(document, self._catalogue, self._configuration.target)
+            findings = analyze(document, self._catalogue, self._target)
         except Exception as error:  # one file must not end the check of the others
             problem, traceback = internal_error(error)
             return FileReport(path, problem=problem, traceback=traceback)
@@ -146,6 +152,7 @@ def check_files(
     catalogue: Catalogue,
     configuration: Configuration,
     jobs: int | None = None,
+    project: ProjectFacts = _NO_PROJECT,
 ) -> Iterator[FileReport]:
     """Check files, in so many processes; the reports come in the order of the paths."""
     # A fork is quickest by far, but of a process with threads it may hang.
@@ -154,13 +161,13 @@ def check_files(
         jobs = 1 if len(paths) < _TOO_FEW_FILES[start] else min(_usable_processors(), _MOST_JOBS)
     jobs = min(jobs, len(paths))
     if jobs <= 1:
-        yield from map(Checker(catalogue, configuration).check_file, paths)
+        yield from map(Checker(catalogue, configuration, project).check_file, paths)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     executor = ProcessPoolExecutor(
-        jobs, get_context(start), _start_worker, (catalogue, configuration)
+        jobs, get_context(start), _start_worker, (catalogue, configuration, project)
     )
     try:
         chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
@@ -182,10 +189,12 @@ def _usable_processors() -> int:
 _worker_checker: Checker
 
 
-def _start_worker(catalogue: Catalogue, configuration: Configuration) -> None:
+def _start_worker(
+    catalogue: Catalogue, configuration: Configuration, project: ProjectFacts
+) -> None:
     global _worker_checker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    _worker_checker = Checker(catalogue, configuration)
+    _worker_checker = Checker(catalogue, configuration, project)
 
 
 def _check_in_worker(path: Path) -> FileReport:
