@@ -74,6 +74,8 @@ def _is_in_module(entry: SymbolEntry) -> bool:
 def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     """`xformers.ops.memory_efficient_attention`, which has a replacement of its own."""
     assert isinstance(node, ast.Attribute)
+    if not uses_libraries(context):
+        return
     written = dotted_name(node)
     if written is None or not isinstance(node.ctx, ast.Load):
         return
@@ -128,6 +130,26 @@ def _is_reported_here(
     return qualified == entry.symbol or is_class
 
 
+def uses_libraries(context: Context) -> bool:
+    """Whether a library may be used in a piece, so that its guards and names are worth a look.
+
+    It is imported in the piece itself or, by name, for the whole module.
+    """
+    if context.optional.is_wanted is None:
+        roots = {name.partition(".")[0] for name in context.catalogue.libraries}
+        # Everybody writes this word, of the library only an import tells.
+        words = (roots - {"cuda"}) | {"import cuda", "from cuda"}
+        module = context.module.module
+        context.optional.is_wanted = any(word in context.text for word in words) or any(
+            isinstance(binding.value, Imported)
+            and binding.value.qualified.partition(".")[0] in roots
+            for found in module.names.values()
+            for _, bindings in found
+            for binding in bindings
+        )
+    return context.optional.is_wanted
+
+
 def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     """What is known of a name, or else of the nearest package around it."""
     libraries = context.catalogue.libraries
@@ -145,18 +167,21 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
 def tried(node: ast.AST, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     assert isinstance(node, ast.Try)
-    _set_aside(tried_parts(node, context.source), context)
+    if uses_libraries(context):
+        _set_aside(tried_parts(node, context.source), context)
 
 
 def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
     """`with suppress(ImportError): import apex`."""
     assert isinstance(node, ast.With)
-    if suppresses(node, context.source):
+    if uses_libraries(context) and suppresses(node, context.source):
         _set_aside(node.body, context)
 
 
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if is_flash_attn_available(): import flash_attn`, `if TYPE_CHECKING: ...`."""
+    if not uses_libraries(context):
+        return
     _set_aside(asked_parts(node, context.source), context)
     if isinstance(node, ast.If):
         _behind_exits(node, context)
@@ -173,6 +198,8 @@ def _behind_exits(node: ast.stmt, context: Context) -> None:
 def entered(node: ast.AST, scope: Scope, context: Context) -> None:
     """A function that returns early without a library, a test that is skipped without it."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    if not uses_libraries(context):
+        return
     refused = isinstance(node, ast.ClassDef) and is_refused(node, context.source)
     if refused or runs_on_request(node, context.source):
         _set_aside(node.body, context)

@@ -6,9 +6,10 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
-from npulens.checks.library import library_entry
+from npulens.checks.library import library_entry, uses_libraries
 from npulens.checks.replacements import local_import
 from npulens.checks.titles import use
+from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -30,6 +31,7 @@ _RUNNERS = frozenset(
         "asyncio.create_subprocess_shell",
     }
 )
+_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
 _NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
@@ -37,7 +39,8 @@ _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """A call of any kind that this file is about."""
     assert isinstance(node, ast.Call)
-    _fused_adam(node, scope, context)
+    if uses_libraries(context):
+        _fused_adam(node, scope, context)
     _bound_operator(node, scope, context)
     _eight_bits(node, context)
     _nvidia_smi(node, scope, context)
@@ -152,14 +155,19 @@ def _eight_bits(node: ast.Call, context: Context) -> None:
 
 def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
     """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
-    if not node.args or _RUNNERS.isdisjoint(qualified_names(node.func, scope)):
-        return
-    if _is_for_nvidia(scope):
+    if not node.args:
         return
     command = node.args[0]
     first, is_list = command, False
     if isinstance(command, ast.List | ast.Tuple) and command.elts:
         first, is_list = command.elts[0], True
+    if isinstance(first, ast.Constant):
+        if not isinstance(first.value, str) or "nvidia-smi" not in first.value:
+            return
+    elif last_identifier(node.func) not in _RUNNER_NAMES:
+        return
+    if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
+        return
     if not any(isinstance(v, Literal) and _COMMAND.search(v.text) for v in resolve(first, scope)):
         return
     rule = context.catalogue.rule_named("nvidia-smi")
@@ -200,7 +208,8 @@ def _npu_smi(
 
 def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`load_inline(name, cpp_sources, cuda_sources)`."""
-    if not any(k.arg == "cuda_sources" for k in node.keywords) and len(node.args) < 3:
+    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
+    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
         return
     if "torch.utils.cpp_extension.load_inline" not in qualified_names(node.func, scope):
         return

@@ -30,10 +30,15 @@ Source = Callable[[ast.AST], str]
 
 
 class OptionalCode:
-    """Disjoint parts of a text; outer parts have to be added before what is inside of them."""
+    """Disjoint parts of a text; outer parts have to be added before what is inside of them.
+
+    Attributes:
+        is_wanted: Libraries are used here at all; `None` until that is looked up.
+    """
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
+        self.is_wanted: bool | None = None
 
     def add(self, span: Span) -> None:
         if span.start < span.end and not self.holds(span.start):
