@@ -68,7 +68,7 @@ IMPORTS = [
     "cuda.synchronize()",
     "if x:\n    from mine import cuda\nelse:\n    from torch import ⟦NPU101:cuda⟧\n"
     "cuda.synchronize()",
-    "if x:\n    import torch\nelse:\n    import cupy as torch\n⟦NPU101:torch.cuda.synchronize⟧()",
+    "if x:\n    import torch\nelse:\n    import jax as torch\n⟦NPU101:torch.cuda.synchronize⟧()",
     "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
     "if torch is not None:\n    ⟦NPU101:torch.cuda.synchronize⟧()",
     "try:\n    import torch\nexcept ImportError:\n    pass\n⟦NPU101:torch.cuda.synchronize⟧()",

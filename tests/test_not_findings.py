@@ -175,7 +175,7 @@ OWN_NAMES = [
     "class torch:\n    class cuda:\n        def synchronize(): pass\ntorch.cuda.synchronize()",
     "torch = Foo()\ntorch.cuda.synchronize()",
     "del torch\ntorch.cuda.synchronize()",
-    "import cupy as torch\ntorch.cuda.synchronize()",
+    "import jax as torch\ntorch.cuda.synchronize()",
     "from . import torch\ntorch.cuda.synchronize()",
     "from mine import torch\ntorch.cuda.synchronize()",
     "def f(torch):\n    torch.cuda.synchronize()",

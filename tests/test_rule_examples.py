@@ -17,6 +17,8 @@ WITH_NAMES = with_verified_names(CATALOGUE)
 
 NOT_FROM_A_TEXT = {
     "unreadable-source": "a text was read already; the workspace reports files that cannot be",
+    "cuda-operator": "found in C++ and CUDA sources; see test_extensions.py",
+    "cuda-operator-call": "needs to know the project; see test_extensions.py",
 }
 
 DEPENDS_ON_PYTHON = {

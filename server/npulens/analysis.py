@@ -8,6 +8,8 @@ from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
+from npulens.checks.library import told_once
+from npulens.checks.native_sources import is_native_source, native_source_findings
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -36,6 +38,7 @@ class StatementCache:
 
     def __init__(self) -> None:
         self.catalogue: Catalogue | None = None
+        self.triggers: frozenset[str] = frozenset()
         self.pieces: dict[str, Piece] = {}
         self.module: object = None
 
@@ -51,11 +54,14 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
-    pieces = None if cache is None else _reused_pieces(document.text, catalogue, cache)
+    if is_native_source(document.path):
+        return tuple(native_source_findings(document.text, catalogue, document.path, target))
+    triggers = catalogue.triggers | target.project.words
+    pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
-        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
-    facts = module_facts(pieces, target, catalogue.triggers)
+        pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
+    facts = module_facts(pieces, target, triggers)
     if cache is not None:
         state = (target, facts, module_signature(pieces))
         if cache.module != state:
@@ -76,15 +82,17 @@ def analyze(
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
 
-def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> list[Piece]:
-    if cache.catalogue is not catalogue:
-        cache.catalogue, cache.pieces, cache.module = catalogue, {}, None
+def _reused_pieces(
+    text: str, catalogue: Catalogue, triggers: frozenset[str], cache: StatementCache
+) -> list[Piece]:
+    if cache.catalogue is not catalogue or cache.triggers != triggers:
+        cache.catalogue, cache.triggers, cache.pieces, cache.module = catalogue, triggers, {}, None
     known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
     pieces = []
     for parsed in parse_statements(text, known):
         piece = cache.pieces.get(parsed.text)
         if piece is None or piece.parsed is not parsed:
-            piece = piece_of(parsed, catalogue.triggers)
+            piece = piece_of(parsed, triggers)
         pieces.append(piece)
     # A statement that stands there twice may mean something else at its second place.
     times = Counter(piece.parsed.text for piece in pieces)
@@ -139,7 +147,7 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
                 continue
             told.add(detail)
         kept.append(finding)
-    return kept
+    return told_once(kept)
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

@@ -7,7 +7,7 @@ from pathlib import Path
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.rule_file import CatalogueError, RuleFile
-from npulens.catalog.sections import ENVIRONMENT, METHODS, PARAMETERS, SYMBOLS
+from npulens.catalog.sections import ENVIRONMENT, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
 from npulens.catalog.tables import (
     Catalogue,
     EnvironmentEntry,
@@ -45,7 +45,10 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     methods: dict[str, MethodEntry] = {}
     parameters: dict[str, dict[str, ParameterEntry]] = {}
     environment: dict[str, EnvironmentEntry] = {}
+    libraries: dict[str, SymbolEntry] = {}
     for file in files:
+        for fields in file.entries(LIBRARIES, rules):
+            libraries[fields["symbol"]] = SymbolEntry(**fields)
         for fields in file.entries(SYMBOLS, rules):
             symbols[fields["symbol"]] = SymbolEntry(**fields)
         for fields in file.entries(METHODS, rules):
@@ -62,6 +65,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         parameters={name: tuple(entries.values()) for name, entries in parameters.items()},
         environment=environment,
         native=native_table(files, rules),
+        libraries=libraries,
     )
 
 

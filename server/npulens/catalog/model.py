@@ -76,12 +76,42 @@ _DEFAULT_VERSION = TorchVersion(2, 8)
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectFacts:
+    """What a file cannot know of its project; gathered once, before the files are checked.
+
+    Attributes:
+        own_modules: Top-level modules and packages of the project, which hide libraries of the
+            same name.
+        bound_operators: Operators that CUDA sources of the project bind for Python, each as the
+            last name of its extension module and its own name; the module is empty where nobody
+            says how it is called.
+        registered_operators: Those that they register with PyTorch, as `namespace.name`.
+        sources_beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
+    """
+
+    own_modules: frozenset[str] = frozenset()
+    bound_operators: frozenset[tuple[str, str]] = frozenset()
+    registered_operators: frozenset[str] = frozenset()
+    sources_beside_cuda: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Words of which one stands in every file that uses such an operator by its module."""
+        modules = {module for module, _ in self.bound_operators if module}
+        return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """What the code shall run on, how it shall look, and whether its scripts import the shim."""
+    """What the code shall run on, how it shall look, and what its project tells.
+
+    `shim` says whether the scripts that run a file import `transfer_to_npu`.
+    """
 
     torch_version: TorchVersion = _DEFAULT_VERSION
     style: MigrationStyle = MigrationStyle.NPU
     shim: Shim = Shim.ABSENT
+    project: ProjectFacts = ProjectFacts()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The lists of a rule file: which fields their entries have, and what reads each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from npulens.catalog.fields import (
@@ -113,6 +113,7 @@ SYMBOLS = Section(
         "note": None,
     },
 )
+LIBRARIES = replace(SYMBOLS, name="libraries")
 METHODS = Section(
     "methods",
     ("name",),
@@ -167,4 +168,4 @@ ENVIRONMENT = Section(
     },
     {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
 )
-SECTIONS = (RULES, SYMBOLS, METHODS, PARAMETERS, ENVIRONMENT)
+SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, ENVIRONMENT)

@@ -125,6 +125,8 @@ class Catalogue:
     """By variable name."""
     native: NativeTable = field(default_factory=NativeTable)
     """PyTorch's own APIs."""
+    libraries: Mapping[str, SymbolEntry] = field(default_factory=dict)
+    """Other packages and what is in them, by qualified name."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
@@ -136,6 +138,7 @@ class Catalogue:
         words |= CHECKED_WORDS
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
+        words.update(name.partition(".")[0] for name in self.libraries)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)

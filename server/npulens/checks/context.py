@@ -15,6 +15,7 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.guards import Guards
+from npulens.checks.optional_code import OptionalCode
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
@@ -74,6 +75,8 @@ class Context:
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: set[ast.expr] = field(default_factory=set)
     """What only names a type, as annotations do, and runs nothing."""
+    optional: OptionalCode = field(default_factory=OptionalCode)
+    """Where libraries are used only if they work."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)

@@ -33,7 +33,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     for alias in node.names:
-        written = _written(node, alias)
+        written = written_name(node, alias)
         entry = longest_entry(written, context)
         if entry is None:
             continue
@@ -43,7 +43,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             bound_before_shim(node, alias, entry, context)
 
 
-def _written(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+def written_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     """The full name of what an alias imports; of a star, the module."""
     if isinstance(node, ast.Import):
         return canonical(alias.name)
@@ -68,7 +68,7 @@ def _report(
             fixes = _module_fix(alias, entry, context)
         else:
             fixes = [
-                *_from_fix(node, alias, entry, context),
+                *from_fix(node, alias, entry, context),
                 *_agnostic(node, alias, entry, context),
             ]
     report_entry(alias, entry, fixes, context)
@@ -104,7 +104,7 @@ def _npu_target(entry: SymbolEntry, context: Context) -> _Target | None:
     return _Target(module, member, entry.fix)
 
 
-def _from_fix(
+def from_fix(
     node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
 ) -> list[Fix]:
     """For `from torch import cuda` and `from torch.cuda import synchronize`."""
@@ -146,8 +146,8 @@ def _whole_statement(node: ast.ImportFrom, target: _Target, context: Context) ->
     start = context.span(node).start
     edits = [Edit(Span(start + module.start(1), start + module.end(1)), target.module)]
     for alias in node.names:
-        written = _written(node, alias)
-        entry = context.catalogue.symbols.get(written)
+        written = written_name(node, alias)
+        entry = context.catalogue.symbols.get(written) or context.catalogue.libraries.get(written)
         other = _npu_target(entry, context) if entry is not None else None
         if other is None or other[::2] != target[::2]:
             return ()

@@ -9,6 +9,8 @@ from npulens.checks import (
     environment,
     import_statements,
     layout,
+    library,
+    library_calls,
     methods,
     native,
     parallel,
@@ -24,6 +26,12 @@ _SEQUENCES = (ast.Tuple, ast.List, ast.Set)
 
 # In this order: what reports a place first may keep a later, more general check from it.
 _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
+    (library.tried, (ast.Try,)),
+    (library.suppressed, (ast.With,)),
+    (library.asked, (ast.If, ast.IfExp, ast.BoolOp)),
+    (library.entered, (*_FUNCTIONS, ast.ClassDef)),
+    (library.referenced, (ast.Attribute,)),
+    (library.imported, (ast.Import, ast.ImportFrom)),
     (amp_calls.called, (ast.Call,)),
     (amp_calls.decorated, (ast.FunctionDef,)),
     (apex_amp.initialized, (ast.Assign,)),
@@ -54,6 +62,9 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (environment.variable, (ast.Constant,)),
     (strings.constant, (ast.Constant,)),
     (strings.formatted, (ast.JoinedStr,)),
+    (library_calls.called, (ast.Call,)),
+    (library_calls.provider_list, (ast.List,)),
+    (library_calls.provider, (ast.Constant,)),
     (native.attribute, (ast.Attribute,)),
     (native.imported, (ast.ImportFrom,)),
     (native.mentioned, (ast.Call, ast.Compare, ast.Assign, ast.AnnAssign, ast.Dict)),

@@ -276,22 +276,24 @@ def _check_stdin(
         yield FileReport(name, problem=f"cannot be read: {error.strerror}")
         return
     shims = ShimFinder().states_of_project(configuration)
-    yield Checker(catalogue, configuration, shims).check_bytes(name, data)
+    yield Checker(catalogue, configuration, shims=shims).check_bytes(name, data)
 
 
 def _check_paths(
     paths: Sequence[str], catalogue: "Catalogue", configuration: "Configuration", jobs: int | None
 ) -> "Iterator[FileReport]":
     from npulens.workspace.discovery import discover
+    from npulens.workspace.operators import project_facts
     from npulens.workspace.run import FileReport, check_files
     from npulens.workspace.shim import ShimFinder
 
     found = discover(paths, configuration.exclude, configuration.root)
+    project = project_facts(found.files, found.folders, catalogue)
     for path, problem in found.problems.items():
         yield FileReport(path, problem=problem)
     folder = _common_folder(paths)
     shims = ShimFinder().states_of_project(configuration, found.files, folder)
-    yield from check_files(found.files, catalogue, configuration, jobs, shims)
+    yield from check_files(found.files, catalogue, configuration, jobs, project, shims)
 
 
 def _language(configuration: "Configuration") -> "Language":

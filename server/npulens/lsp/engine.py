@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.loader import CatalogueError
-from npulens.catalog.model import Finding, Shim
+from npulens.catalog.model import Finding, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
@@ -21,6 +21,8 @@ from npulens.workspace.configuration import (
     absolute,
     find_configuration,
 )
+from npulens.workspace.discovery import discover
+from npulens.workspace.operators import project_facts, project_root
 from npulens.workspace.run import selected
 from npulens.workspace.shim import ShimFinder
 
@@ -36,6 +38,7 @@ class OpenDocument:
         path: The file behind it, or `None` for an unsaved one.
         document: Its newest text. Belongs to the event loop.
         configuration: What applied to it when last looked up. Belongs to the analysis thread.
+        project: What was known of its project then. Belongs to the analysis thread.
         configuration_is_due: Whether the next analysis shall look it up.
         folder: The folder of the client's workspace that the file is in, or `None`.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
@@ -47,6 +50,7 @@ class OpenDocument:
     path: Path | None
     document: Document
     configuration: Configuration | None = None
+    project: ProjectFacts = field(default_factory=ProjectFacts)
     configuration_is_due: bool = True
     folder: Path | None = None
     mentions_shim: bool = False
@@ -79,6 +83,7 @@ class Engine:
     def __init__(self) -> None:
         self._finders: dict[Path | None, ShimFinder] = {}
         self._catalogues: dict[Configuration, Catalogue] = {}
+        self._projects: dict[Path, ProjectFacts] = {}
 
     def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
         """The analysis of a task, or `None` if it was superseded on the way."""
@@ -88,7 +93,7 @@ class Engine:
         findings = analyze(
             task.document,
             self._catalogue(configuration),
-            replace(configuration.target, shim=task.opened.shim),
+            replace(configuration.target, shim=task.opened.shim, project=task.opened.project),
             task.opened.statements,
         )
         if is_superseded():
@@ -104,6 +109,7 @@ class Engine:
             opened.configuration_is_due = False  # first, so that a save from here on counts
             opened.configuration = _look_up(opened.path)
             opened.shim = self._shim(opened, opened.configuration)
+            opened.project = self._project(opened.path, opened.configuration)
         return opened.configuration
 
     def _shim(self, opened: OpenDocument, configuration: Configuration) -> Shim:
@@ -113,6 +119,17 @@ class Engine:
         finder = self._finders.setdefault(root, ShimFinder())
         states = finder.states_of_project(configuration, folder=opened.folder)
         return states.get(str(absolute(opened.path)), Shim.ABSENT)
+
+    def _project(self, path: Path | None, configuration: Configuration) -> ProjectFacts:
+        """What is known of a project, gathered when its first document is opened."""
+        root = None if path is None else project_root(path)
+        if root is None:
+            return ProjectFacts()
+        if root not in self._projects:
+            files = discover([str(root)], configuration.exclude, configuration.root).files
+            catalogue = self._catalogue(configuration)
+            self._projects[root] = project_facts(files, [root], catalogue)
+        return self._projects[root]
 
     def _catalogue(self, configuration: Configuration) -> Catalogue:
         # What the catalogue depends on, so that projects that ask for the same share one.

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from npulens.checks.native_sources import NATIVE_SUFFIXES
 from npulens.workspace.configuration import absolute
 
-_SUFFIXES = (".py", ".pyi")
+_SUFFIXES = (".py", ".pyi", *NATIVE_SUFFIXES)
 _SKIPPED_FOLDERS = {
     ".bzr",
     ".direnv",
@@ -40,15 +41,17 @@ class Discovery:
 
     Attributes:
         files: The files, each once, those of a folder in a fixed order.
+        folders: The folders that were named.
         problems: The paths and folders that cannot be used, and why.
     """
 
     files: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
 
 def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discovery:
-    """The files among `paths`, and the Python files below the folders among them.
+    """The files among `paths`, and the Python, C++ and CUDA files below the folders among them.
 
     A file named is always taken. Below a folder, links to folders are not followed, nor links to
     files outside of it.
@@ -78,6 +81,7 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
         if stat.S_ISREG(mode):
             add(path, os.path.realpath(path))
         elif stat.S_ISDIR(mode):
+            found.folders.append(Path(path))
             is_empty = True
             for file, real in _python_files(str(Path(path)), is_excluded, found.problems):
                 is_empty = False

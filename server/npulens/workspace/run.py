@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.analysis import analyze
-from npulens.catalog.model import Finding, Shim, Target
+from npulens.catalog.model import Finding, ProjectFacts, Shim, Target
 from npulens.catalog.tables import Catalogue
+from npulens.checks.native_sources import BINDERS, is_native_source
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.spans import Span
@@ -20,6 +21,7 @@ _NO_SHIMS: Mapping[str, Shim] = {}
 
 MAX_FILE_SIZE = 20_000_000
 """In bytes; a larger file is data and no program that a person wrote."""
+_NO_PROJECT = ProjectFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,13 @@ def selected(findings: Iterable[Finding], configuration: Configuration) -> tuple
 
 
 class Checker:
-    """Checks files one by one, with one catalogue and one configuration."""
+    """Checks files one by one, with one catalogue, one configuration and one project."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         configuration: Configuration,
+        project: ProjectFacts = _NO_PROJECT,
         shims: Mapping[str, Shim] = _NO_SHIMS,
     ) -> None:
         """Set up.
@@ -68,12 +71,14 @@ class Checker:
         Args:
             catalogue: The rules.
             configuration: The settings.
+            project: What a file cannot know of its project.
             shims: The files that run under `transfer_to_npu`, as `ShimFinder` finds them.
         """
         self._catalogue = catalogue
         self._configuration = configuration
+        self._project_target = replace(configuration.target, project=project)
         self._shims = shims
-        self._words = _words_of_interest(catalogue)
+        self._words = (*_words_of_interest(catalogue), *(w.encode() for w in project.words))
 
     def check_file(self, path: Path) -> FileReport:
         """Check a file; whatever is wrong with it is in the report."""
@@ -91,10 +96,11 @@ class Checker:
         if len(data) > MAX_FILE_SIZE:
             return self._refused(path, _TOO_LARGE)
         # UTF-16 has no such word, but NULs.
-        if b"\0" not in data and not any(word in data for word in self._words):
+        words = _NATIVE_WORDS if is_native_source(path) else self._words
+        if b"\0" not in data and not any(word in data for word in words):
             return FileReport(path)
         try:
-            document = Document(path, decode_source(data).text)
+            document = Document(path, _decoded(path, data))
         except UndecodableSource as error:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
@@ -107,7 +113,7 @@ class Checker:
         return FileReport(path, findings, document if findings else None)
 
     def _target(self, path: str) -> Target:
-        target = self._configuration.target
+        target = self._project_target
         shim = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return target if shim is None else replace(target, shim=shim)
 
@@ -115,6 +121,13 @@ class Checker:
         rule = self._catalogue.rules["NPU003"]
         findings = selected([Finding(rule, Span(0, 0), {"detail": detail})], self._configuration)
         return FileReport(path, findings, Document(path, ""))
+
+
+def _decoded(path: str, data: bytes) -> str:
+    """The text of a file; of C++, which declares no encoding, whatever can be read."""
+    if is_native_source(path):
+        return data.decode("utf-8", "replace").removeprefix("\ufeff")
+    return decode_source(data).text
 
 
 def internal_error(error: Exception) -> tuple[str, str]:
@@ -135,12 +148,14 @@ _DETAILS = {
 
 _WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
 """Of files without any of these, and without the words of the tables, nothing is to be said."""
+_NATIVE_WORDS = tuple(word.encode() for word in BINDERS)
 
 
 def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
     words = {
         *_WORDS,
         *(symbol.partition(".")[0] for symbol in catalogue.symbols),
+        *(library.partition(".")[0] for library in catalogue.libraries),
         *catalogue.methods,
         *catalogue.environment,
     }
@@ -154,6 +169,7 @@ def check_files(
     catalogue: Catalogue,
     configuration: Configuration,
     jobs: int | None = None,
+    project: ProjectFacts = _NO_PROJECT,
     shims: Mapping[str, Shim] = _NO_SHIMS,
 ) -> Iterator[FileReport]:
     """Check files, in so many processes; the reports come in the order of the paths."""
@@ -163,13 +179,13 @@ def check_files(
         jobs = 1 if len(paths) < _TOO_FEW_FILES[start] else min(_usable_processors(), _MOST_JOBS)
     jobs = min(jobs, len(paths))
     if jobs <= 1:
-        yield from map(Checker(catalogue, configuration, shims).check_file, paths)
+        yield from map(Checker(catalogue, configuration, project, shims).check_file, paths)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     executor = ProcessPoolExecutor(
-        jobs, get_context(start), _start_worker, (catalogue, configuration, shims)
+        jobs, get_context(start), _start_worker, (catalogue, configuration, project, shims)
     )
     try:
         chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
@@ -192,11 +208,14 @@ _worker_checker: Checker
 
 
 def _start_worker(
-    catalogue: Catalogue, configuration: Configuration, shims: Mapping[str, Shim]
+    catalogue: Catalogue,
+    configuration: Configuration,
+    project: ProjectFacts,
+    shims: Mapping[str, Shim],
 ) -> None:
     global _worker_checker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    _worker_checker = Checker(catalogue, configuration, shims)
+    _worker_checker = Checker(catalogue, configuration, project, shims)
 
 
 def _check_in_worker(path: Path) -> FileReport:

@@ -1,0 +1,249 @@
+"""Calls around libraries and extensions: bound operators, options, providers, `nvidia-smi`."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.checks.context import Context
+from npulens.checks.entries import report_entry
+from npulens.checks.library import library_entry, uses_libraries
+from npulens.checks.replacements import local_import
+from npulens.checks.titles import use
+from npulens.checks.words import last_identifier
+from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+_LOADERS = ("torch.utils.cpp_extension.load.", "torch.utils.cpp_extension.load_inline.")
+_RUNNERS = frozenset(
+    {
+        "os.popen",
+        "os.system",
+        "shutil.which",
+        "subprocess.Popen",
+        "subprocess.call",
+        "subprocess.check_call",
+        "subprocess.check_output",
+        "subprocess.getoutput",
+        "subprocess.getstatusoutput",
+        "subprocess.run",
+        "asyncio.create_subprocess_exec",
+        "asyncio.create_subprocess_shell",
+    }
+)
+_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
+_NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A call of any kind that this file is about."""
+    assert isinstance(node, ast.Call)
+    if uses_libraries(context):
+        _fused_adam(node, scope, context)
+    _bound_operator(node, scope, context)
+    _eight_bits(node, context)
+    _nvidia_smi(node, scope, context)
+    _inline_sources(node, scope, context)
+
+
+def _fused_adam(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`FusedAdam(parameters, lr=1e-3)`, where the fused AdamW of torch_npu takes the same."""
+    entry = context.catalogue.libraries.get("apex.optimizers.FusedAdam")
+    if entry is None or not isinstance(node.func, ast.Name | ast.Attribute):
+        return
+    span = context.span(node.func)
+    if context.optional.holds(span.start) or library_entry(entry.symbol, context) is None:
+        return
+    values = resolve(node.func, scope)
+    if values != [Qualified(entry.symbol)]:
+        return
+    call = _adam_call(node)
+    if call is None:
+        return
+    name, dropped = call
+    target = f"torch_npu.optim.{name}"
+    edits = [Edit(span, target)]
+    edits += [Edit(_with_comma(node, keyword, context), "") for keyword in dropped]
+    if name == "NpuFusedAdamW" and all(k.arg != "weight_decay" for k in node.keywords):
+        edits.append(_added("weight_decay=0.0", node, context))
+    local = local_import("apex", scope, context)
+    need = ImportNeed.PLUGIN_NAME if local is None else ImportNeed.NOTHING
+    fix = Fix(use(target), Applicability.UNSAFE, (*edits, *(local or ())), imports=need)
+    context.report(entry.rule, span, entry.symbol, [fix], replacement=target, note=entry.note)
+
+
+def _adam_call(node: ast.Call) -> tuple[str, list[ast.keyword]] | None:
+    """The class that does the same and the arguments it does not take; `None` if there is none."""
+    if len(node.args) > 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return None  # the third is another parameter there
+    dropped = []
+    name = "NpuFusedAdamW"
+    for keyword in node.keywords:
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if keyword.arg in ("params", "lr", "betas", "eps", "weight_decay"):
+            continue
+        if keyword.arg == "adam_w_mode" and value is False:
+            name = "NpuFusedAdam"
+        elif (keyword.arg, value) not in (
+            ("adam_w_mode", True),
+            ("bias_correction", True),
+            ("amsgrad", False),
+            ("set_grad_none", True),
+        ):
+            return None
+        dropped.append(keyword)
+    return name, dropped
+
+
+def _with_comma(node: ast.Call, keyword: ast.keyword, context: Context) -> Span:
+    """A keyword argument and the comma before it, or behind it if it is the first of all."""
+    others = sorted(context.span(part) for part in [*node.args, *node.keywords])
+    span = context.span(keyword)
+    index = others.index(span)
+    if index:
+        return Span(others[index - 1].end, span.end)
+    return Span(span.start, others[1].start) if len(others) > 1 else span
+
+
+def _added(argument: str, node: ast.Call, context: Context) -> Edit:
+    """An argument behind the last one."""
+    parts = [context.span(part) for part in [*node.args, *node.keywords]]
+    if not parts:
+        end = context.span(node).end - 1
+        return Edit(Span(end, end), argument)
+    last = max(parts).end
+    return Edit(Span(last, last), f", {argument}")
+
+
+def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
+    project = context.target.project
+    if not project.bound_operators and not project.registered_operators:
+        return
+    if not isinstance(node.func, ast.Name | ast.Attribute):
+        return
+    span = context.span(node.func)
+    rule = context.catalogue.rule_named("cuda-operator-call")
+    if rule is None or span in context.reported:
+        return
+    for value in resolve(node.func, scope):
+        if not isinstance(value, Qualified | Member):
+            continue
+        parts = value.name.split(".")
+        if value.name.startswith("torch.ops."):
+            found = ".".join(parts[2:4]) in project.registered_operators
+        elif isinstance(value, Member):
+            loaded = value.name.startswith(_LOADERS)
+            found = loaded and any(parts[-1] == name for _, name in project.bound_operators)
+        else:
+            found = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
+        if found:
+            context.report(rule, span, context.source(node.func), [])
+            return
+
+
+def _eight_bits(node: ast.Call, context: Context) -> None:
+    """`from_pretrained(path, load_in_8bit=True)`, which goes to bitsandbytes."""
+    for keyword in node.keywords:
+        if keyword.arg != "load_in_8bit":
+            continue
+        value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
+        if entry is not None and isinstance(value, ast.Constant) and value.value is True:
+            context.report(entry.rule, context.span(keyword), "load_in_8bit", [], note=entry.note)
+
+
+def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
+    if not node.args:
+        return
+    command = node.args[0]
+    first, is_list = command, False
+    if isinstance(command, ast.List | ast.Tuple) and command.elts:
+        first, is_list = command.elts[0], True
+    if isinstance(first, ast.Constant):
+        if not isinstance(first.value, str) or "nvidia-smi" not in first.value:
+            return
+    elif last_identifier(node.func) not in _RUNNER_NAMES:
+        return
+    if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
+        return
+    if not any(isinstance(v, Literal) and _COMMAND.search(v.text) for v in resolve(first, scope)):
+        return
+    rule = context.catalogue.rule_named("nvidia-smi")
+    if rule is not None:
+        finder = "shutil.which" in qualified_names(node.func, scope)
+        fixes = _npu_smi(command, first, is_list, finder, context)
+        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def _is_for_nvidia(scope: Scope) -> bool:
+    """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
+    current: Scope | None = scope
+    while current is not None:
+        name = getattr(getattr(current, "node", None), "name", "")
+        if _NVIDIA.search(name):
+            return True
+        current = getattr(current, "owner", None) or current.parent
+    return False
+
+
+def _npu_smi(
+    command: ast.expr, first: ast.expr, is_list: bool, is_path: bool, context: Context
+) -> list[Fix]:
+    """The plain overview has a counterpart; options and their output differ."""
+    if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
+        return []
+    if is_list and isinstance(command, ast.List | ast.Tuple) and len(command.elts) > 1:
+        return []
+    span = context.span(first)
+    quote = context.text[span.start]
+    if quote not in "\"'" or context.text[span.start : span.start + 3] == quote * 3:
+        return []
+    words = ["npu-smi"] if is_path else ["npu-smi", "info"]
+    text = f"{quote}, {quote}".join(words) if is_list else " ".join(words)
+    edit = Edit(span, f"{quote}{text}{quote}")
+    return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
+
+
+def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`load_inline(name, cpp_sources, cuda_sources)`."""
+    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
+    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
+        return
+    if "torch.utils.cpp_extension.load_inline" not in qualified_names(node.func, scope):
+        return
+    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
+    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
+    if given is None or (isinstance(given, ast.Constant) and not given.value):
+        return
+    rule = context.catalogue.rule_named("cuda-extension")
+    if rule is not None:
+        symbol = "torch.utils.cpp_extension.load_inline"
+        context.report(rule, context.span(node.func), symbol, [])
+
+
+def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A list of providers with that of the NPU among them is settled."""
+    assert isinstance(node, ast.List)
+    for element in node.elts:
+        if isinstance(element, ast.Constant) and element.value == "CANNExecutionProvider":
+            context.optional.add(context.span(node))
+
+
+def provider(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"CUDAExecutionProvider"`, which ONNX Runtime passes over on the NPU."""
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if not isinstance(value, str) or not value.endswith("ExecutionProvider"):
+        return
+    entry = context.catalogue.libraries.get(value)
+    span = context.span(node)
+    if entry is None or context.optional.holds(span.start) or span in context.reported:
+        return
+    at = context.text.find(value, *span)
+    fixes = []
+    if entry.becomes is not None and at >= 0:
+        edit = Edit(Span(at, at + len(value)), entry.becomes)
+        fixes.append(Fix(use(entry.becomes), entry.fix, (edit,)))
+    report_entry(node, entry, fixes, context)

@@ -1,0 +1,213 @@
+"""What the files of a project tell each other: own modules, and operators of its CUDA sources."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from npulens.catalog.model import ProjectFacts
+from npulens.catalog.tables import Catalogue
+from npulens.checks.native_sources import (
+    CUDA_SUFFIXES,
+    NATIVE_SUFFIXES,
+    UNNAMED_MODULE,
+    NativeSource,
+    cuda_bindings,
+    is_native_source,
+    read_native_source,
+)
+
+_MAX_SIZE = 2_000_000
+"""In bytes; a larger source is generated and binds nothing by hand."""
+_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
+_EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
+_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class _Extension(NamedTuple):
+    """An extension module as a build file declares it; sources are names without folders."""
+
+    folder: Path
+    module: str
+    sources: frozenset[str]
+
+    @property
+    def has_cuda(self) -> bool:
+        return any(source.endswith(CUDA_SUFFIXES) for source in self.sources)
+
+
+def project_facts(
+    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+) -> ProjectFacts:
+    """Read what is to be known of a project before its files are checked.
+
+    Args:
+        files: All files of it that are checked, C++ and CUDA sources among them.
+        folders: The folders that the user named.
+        catalogue: Says which names of modules matter.
+    """
+    own = frozenset(_own_modules(files, folders, catalogue))
+    native = [file for file in files if is_native_source(str(file))]
+    if not native:
+        return ProjectFacts(own)
+    builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
+    extensions = [extension for file in builds for extension in _extensions(file)]
+    sources = {file: read_native_source(_text(file), str(file)) for file in native}
+    beside = frozenset(_beside_cuda(sources, extensions))
+    bound: set[tuple[str, str]] = set()
+    registered: set[str] = set()
+    ported: set[tuple[str, str]] = set()
+    for file, source in sources.items():
+        modules = _modules(file, extensions)
+        if source.is_ported:
+            ported.update((b.owner, b.name) for b in source.bindings)
+        for binding in cuda_bindings(source, str(file) in beside):
+            owners = modules if binding.owner == UNNAMED_MODULE else [binding.owner]
+            if not binding.registered:
+                bound.update((owner, binding.name) for owner in owners)
+            elif binding.owner != "aten":
+                registered.update(f"{owner}.{binding.name}" for owner in owners if owner)
+    return ProjectFacts(
+        own,
+        frozenset(bound - ported),
+        frozenset(registered - {".".join(pair) for pair in ported}),
+        beside,
+    )
+
+
+def project_root(file: Path) -> Path | None:
+    """The folder of the project that a file belongs to, `None` if nothing marks one."""
+    for folder in file.parents:
+        if any(_is_there(folder / marker) for marker in _ROOT_MARKERS):
+            return folder
+    return None
+
+
+def _own_modules(
+    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+) -> Iterator[str]:
+    """Names of libraries that are top-level modules of the project."""
+    libraries = {name.partition(".")[0] for name in catalogue.libraries}
+    tops: dict[Path, Path] = {}
+    for folder in {file.parent for file in files}:
+        top = _top(folder, tops)
+        if top != folder:  # a package, perhaps in a namespace package
+            yield from libraries & {folder.name if folder.parent == top else "", top.name}
+    for top in {*tops.values(), *folders}:
+        for name in libraries:
+            if _is_there(top / f"{name}.py") or _is_there(top / name / "__init__.py"):
+                yield name
+    for folder in folders:
+        if folder.resolve().name in libraries:
+            yield folder.resolve().name
+        for parent in (folder, folder / "src"):
+            yield from (name for name in libraries if _is_package(parent / name))
+
+
+def _is_package(folder: Path) -> bool:
+    """Whether a folder holds Python files, perhaps only in its own folders."""
+    return _is_there(folder) and (
+        next(folder.glob("*.py"), None) is not None
+        or next(folder.glob("*/__init__.py"), None) is not None
+    )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a path is there and can be looked at."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
+def _top(folder: Path, known: dict[Path, Path]) -> Path:
+    """The folder that holds the outermost package around."""
+    climbed = []
+    while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
+        climbed.append(folder)
+        folder = folder.parent
+    top = known.setdefault(folder, folder)
+    known.update(dict.fromkeys(climbed, top))
+    return top
+
+
+def _text(file: Path) -> str:
+    """The text of a file as far as it can be read; what cannot be is reported when checked."""
+    try:
+        if file.stat().st_size > _MAX_SIZE:
+            return ""
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _extensions(file: Path) -> Iterator[_Extension]:
+    """The extension modules that a build file declares."""
+    try:
+        tree = ast.parse(_text(file))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        callee = node.func
+        called = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        if not _EXTENSION.search(called):
+            continue
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        name = given.get("name", node.args[0] if node.args else None)
+        module = _end_of_text(name).rpartition(".")[2]
+        if module.isidentifier():
+            yield _Extension(file.parent, module, frozenset(_source_names(node)))
+
+
+def _end_of_text(node: ast.expr | None) -> str:
+    """A string, or the end of one that is put together."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        return _end_of_text(node.values[-1])
+    if isinstance(node, ast.BinOp):
+        return _end_of_text(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _source_names(node: ast.Call) -> Iterator[str]:
+    for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
+        if isinstance(argument, ast.List | ast.Tuple):
+            for element in argument.elts:
+                last = (
+                    element.args[-1] if isinstance(element, ast.Call) and element.args else element
+                )
+                text = _end_of_text(last)
+                if text.endswith(NATIVE_SUFFIXES):
+                    yield text.rpartition("/")[2]
+
+
+def _modules(file: Path, extensions: Sequence[_Extension]) -> list[str]:
+    """What the extension module may be called that a source goes into; empty if not known."""
+    near = [extension for extension in extensions if extension.folder in file.parents]
+    listed = [extension.module for extension in near if file.name in extension.sources]
+    unlisted = [extension.module for extension in near if not extension.sources]
+    return sorted(set(listed or unlisted)) or [""]
+
+
+def _beside_cuda(
+    sources: Mapping[Path, NativeSource], extensions: Sequence[_Extension]
+) -> Iterator[str]:
+    """C++ sources that a build file lists with CUDA files, or that have CUDA files beside them."""
+    with_cuda = [extension for extension in extensions if extension.has_cuda]
+    by_folder: dict[Path, list[str]] = {}
+    for file in sources:
+        if file.suffix == ".cu":
+            by_folder.setdefault(file.parent, []).append(file.stem)
+    for file, source in sources.items():
+        if not source.bindings or source.is_ported or file.suffix in CUDA_SUFFIXES:
+            continue
+        kernels = by_folder.get(file.parent, ())
+        if (
+            any(e.folder in file.parents and file.name in e.sources for e in with_cuda)
+            or any(stem == file.stem or stem.startswith(f"{file.stem}_") for stem in kernels)
+            or file.parent / "cuda" in by_folder
+        ):
+            yield str(file)

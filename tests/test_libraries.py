@@ -1,0 +1,316 @@
+"""Packages beside PyTorch: what each library's import and uses lead to, and what is left alone."""
+
+# ruff: noqa: E501
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from helpers import CATALOGUE, check, each_fix, findings, fixed
+from npulens.analysis import analyze
+from npulens.catalog.model import ProjectFacts, Severity, Target
+from npulens.text.document import Document
+
+# Every library that the facts name, one row or more each; `None`: it works, or is found elsewhere.
+LIBRARIES = [
+    ("apex (NVIDIA)", "import apex", None),
+    ("apex (NVIDIA)", "from apex.optimizers import FusedLAMB", "NPU603 error"),
+    ("apex (NVIDIA)", "from apex.contrib.layer_norm import FastLayerNorm", "NPU602 error"),
+    ("amp_C", "import amp_C", "NPU602 error"),
+    ("amp_C", "from apex.multi_tensor_apply import multi_tensor_applier", "NPU602 error"),
+    ("flash_attn", "from flash_attn import flash_attn_func", "NPU602 error"),
+    ("flash_attn", "import flash_attn_2_cuda", "NPU602 error"),
+    ("xformers", "import xformers.ops", "NPU602 error"),
+    ("bitsandbytes", "import bitsandbytes as bnb", "NPU604 info"),
+    ("bitsandbytes", "from bitsandbytes.nn import Linear8bitLt", "NPU605 warning"),
+    ("deepspeed", "import deepspeed\nfrom deepspeed.ops.adam import FusedAdam", None),
+    ("deepspeed", "from deepspeed.ops.lion import FusedLion", "NPU605 warning"),
+    ("megatron-core / Megatron-LM", "from megatron.core import parallel_state", "NPU604 info"),
+    ("bmtrain", "import bmtrain as bmt", "NPU602 error"),
+    ("colossalai", "import colossalai", None),
+    ("colossalai", "from colossalai.nn.optimizer import HybridAdam", "NPU605 warning"),
+    ("grouped_gemm", "from grouped_gemm import ops", "NPU602 error"),
+    ("composer (MosaicML)", "from composer import Trainer", "NPU602 error"),
+    ("triton", "import triton", "NPU604 info"),
+    ("liger-kernel", "from liger_kernel.transformers import apply", "NPU602 error"),
+    ("transformer_engine", "import transformer_engine.pytorch as te", "NPU602 error"),
+    ("vllm", "from vllm import LLM", None),
+    ("transformers", "from transformers import AutoModel", None),
+    ("accelerate", "from accelerate import Accelerator", None),
+    ("peft", "from peft import LoraConfig", None),
+    ("trl", "from trl import SFTTrainer", None),
+    ("diffusers", "from diffusers import DiffusionPipeline", None),
+    ("verl", "import verl", None),
+    ("LLaMA-Factory", "import llamafactory", None),
+    ("mmcv / mmcv-full", "from mmcv.cnn import ConvModule", None),
+    ("mmcv / mmcv-full", "from mmcv.ops import nms", "NPU604 info"),
+    ("mmcv / mmcv-full", "from mmcv.ops import CornerPool", "NPU605 warning"),
+    ("spconv", "import spconv.pytorch as spconv", "NPU602 error"),
+    ("torch_scatter", "from torch_scatter import scatter_max", "NPU602 error"),
+    ("torch_geometric", "from torch_geometric.data import Data", "NPU606 hint"),
+    ("detectron2", "from detectron2.config import get_cfg", "NPU606 hint"),
+    ("detectron2", "from detectron2 import _C", "NPU602 error"),
+    ("torchvision", "from torchvision import transforms", None),
+    ("torchvision", "from torchvision.ops import roi_align", "NPU604 info"),
+    ("onnxruntime-gpu", "import onnxruntime", None),
+    ("onnxruntime-gpu", 'providers = ["CUDAExecutionProvider"]', "NPU610 warning"),
+    ("nvidia-dali", "from nvidia.dali import pipeline_def", "NPU602 error"),
+    ("cupy", "import cupy", "NPU602 error"),
+    ("numba.cuda", "from numba import cuda", "NPU602 error"),
+    ("numba.cuda", "from numba import jit", None),
+    ("pycuda", "import pycuda.driver as driver", "NPU602 error"),
+    ("pynvml / nvidia-ml-py", "import pynvml", "NPU602 error"),
+    ("pynvml / nvidia-ml-py", "from GPUtil import getGPUs", "NPU602 error"),
+    ("tensorrt / torch_tensorrt", "import tensorrt as trt", "NPU602 error"),
+    ("tensorrt / torch_tensorrt", "from torch2trt import torch2trt", "NPU602 error"),
+    ("horovod", "import horovod.torch as hvd", "NPU602 error"),
+    ("horovod", "import horovod.tensorflow as hvd", None),
+    ("faiss-gpu", "import faiss", None),
+    ("faiss-gpu", "from faiss import StandardGpuResources", "NPU602 error"),
+    ("nvtx", "import nvtx", "NPU602 error"),
+    ("cuda-python / cutlass", "from cuda.bindings import driver", "NPU602 error"),
+    ("cuda-python / cutlass", "import cutlass", "NPU602 error"),
+    ("causal_conv1d", "from causal_conv1d import causal_conv1d_fn", "NPU602 error"),
+    ("mamba_ssm", "from mamba_ssm import Mamba", "NPU602 error"),
+    ("CUDA C++ extension", "from torch.utils.cpp_extension import CUDAExtension", "NPU601 error"),
+    ("torch.nn.DataParallel", "from torch.nn import DataParallel", "NPU202 error"),
+]
+
+
+@pytest.mark.parametrize(("library", "code", "expected"), LIBRARIES)
+def test_each_library(library: str, code: str, expected: str | None) -> None:
+    found = [f"{f.rule.code} {f.effective_severity.value}" for f in findings(code + "\n")]
+    assert found == ([] if expected is None else [expected]), library
+
+
+def test_all_libraries_of_the_facts_are_looked_at() -> None:
+    assert len({library for library, _, _ in LIBRARIES}) == 43
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "import ⟦NPU602:cupy as cp⟧\nx = cp.arange(3)\ny = cp.asnumpy(x)\n",
+        "import os, ⟦NPU602:pynvml⟧, sys\npynvml.nvmlInit()\n",
+        "from ⟦NPU602:mamba_ssm.ops⟧ import first, second\n",
+        "from ⟦NPU602:transformer_engine.pytorch⟧ import (\n    Linear,\n    LayerNorm,\n)\n",
+        "from ⟦NPU602:cupy⟧ import *\n",
+        "from flash_attn import ⟦NPU602:flash_attn_func⟧, ⟦NPU602:flash_attn_varlen_func as v⟧\n",
+        "from ⟦NPU602:flash_attn.bert_padding⟧ import pad_input, unpad_input\n",
+        "import ⟦NPU602:xformers.ops as xops⟧\ny = ⟦NPU602:xops.memory_efficient_attention⟧(q, k, v)\n",
+        "import ⟦NPU602:xformers.ops⟧\ny = ⟦NPU602:xformers.ops.memory_efficient_attention⟧(q, k)\n",
+        "import ⟦NPU602:flash_attn⟧\ny = ⟦NPU602:flash_attn.flash_attn_func⟧(q, k, v)\n",
+        "import ⟦NPU604:bitsandbytes as bnb⟧\no = ⟦NPU605:bnb.optim.PagedAdamW8bit⟧(p)\n",
+        "import ⟦NPU605:bitsandbytes.optim as optim⟧\n",
+        "import apex\nn = ⟦NPU603:apex.normalization.FusedLayerNorm⟧(8)\n",
+        "import apex as a\nn = ⟦NPU603:a.parallel.convert_syncbn_model⟧(m)\n",
+        "import apex\nclass N(⟦NPU603:apex.normalization.FusedLayerNorm⟧):\n    pass\n",
+        "from ⟦NPU602:apex.transformer⟧ import parallel_state\n",
+        "import faiss\nr = ⟦NPU602:faiss.StandardGpuResources⟧()\nr2 = faiss.StandardGpuResources()\n",
+        "import torchvision\nk = ⟦NPU604:torchvision.ops.nms⟧(b, s, 0.5)\nj = torchvision.ops.nms(b, s, 1)\n",
+        "import numba\n@⟦NPU602:numba.cuda.jit⟧\ndef f(x):\n    pass\n",
+        "from ⟦NPU604:triton⟧ import jit\nimport triton.language as tl\n\n@jit\ndef f(x):\n    pass\n",
+        "def load():\n    import ⟦NPU602:nvtx⟧\n    nvtx.push_range('a')\n",
+        "if args.fp16:\n    from ⟦NPU602:apex.fused_dense⟧ import FusedDense\n",
+        "try:\n    import ⟦NPU602:cupy⟧\nexcept ImportError:\n    raise RuntimeError('install cupy')\n",
+        "try:\n    import ⟦NPU602:cupy⟧\nexcept ImportError as e:\n    print(e)\n    sys.exit(1)\n",
+        "try:\n    import ⟦NPU602:cupy⟧\nexcept ValueError:\n    pass\n",
+        "if use_flash:\n    from flash_attn import ⟦NPU602:flash_attn_func⟧\n",
+        "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
+        "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
+        "from transformers import A\nm = A.from_pretrained('x', ⟦NPU605:load_in_8bit=True⟧)\n",
+        's = ort.InferenceSession("m", providers=[⟦NPU610:"TensorrtExecutionProvider"⟧, "CPUExecutionProvider"])\n',
+        'p = [(⟦NPU610:"CUDAExecutionProvider"⟧, {"device_id": 0})]\n',
+        'import os\nos.system(⟦NPU609:"nvidia-smi -L"⟧)\n',
+        'import subprocess as sp\nsp.check_output([⟦NPU609:"nvidia-smi"⟧, "-L"])\n',
+        'from subprocess import Popen\nPopen(⟦NPU609:"watch nvidia-smi"⟧, shell=True)\n',
+        'import shutil\np = shutil.which(⟦NPU609:"nvidia-smi"⟧)\n',
+        'import os\nos.popen(⟦NPU609:f"nvidia-smi -i {rank}"⟧)\n',
+        'import os\nCOMMAND = "nvidia-smi"\nos.system(⟦NPU609:COMMAND⟧)\n',
+    ],
+)
+def test_found(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        # optional imports
+        "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n",
+        "try:\n    import cupy\nexcept (ImportError, OSError):\n    cupy = None\n",
+        "try:\n    from flash_attn import flash_attn_func\nexcept:\n    flash_attn_func = None\n",
+        "try:\n    import amp_C\n    HAVE = True\nexcept ModuleNotFoundError:\n    HAVE = False\n",
+        "try:\n    import apex\nexcept ImportError:\n    OK = False\nelse:\n    from apex.mlp import MLP\n",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import pynvml\n",
+        "if is_flash_attn_2_available():\n    from flash_attn import flash_attn_func\n",
+        "if HAVE_TE and deep:\n    import transformer_engine as te\n",
+        "if not is_xformers_available():\n    x = None\nelse:\n    import xformers\n",
+        'if importlib.util.find_spec("cupy") is not None:\n    import cupy\n',
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cupy\n",
+        "def f():\n    if not is_pynvml_available():\n        return None\n    import pynvml\n    return pynvml\n",
+        "def f(x):\n    if x:\n        if not has_cupy():\n            raise ImportError('x')\n        import cupy\n",
+        "class A:\n    def __init__(self):\n        if not _TE_AVAILABLE:\n            raise ImportError\n    def f(self):\n        import transformer_engine\n",
+        "def is_flash_available():\n    import flash_attn\n    return True\n",
+        "@require_bitsandbytes\nclass T:\n    def test(self):\n        import bitsandbytes\n",
+        '@unittest.skipUnless(HAVE, "x")\ndef test():\n    import cupy\n',
+        # uses of optional imports
+        "try:\n    import apex\nexcept ImportError:\n    apex = None\ndef f(p):\n    return apex.optimizers.FusedSGD(p)\n",
+        "try:\n    import xformers.ops as x\nexcept ImportError:\n    x = None\ny = x.memory_efficient_attention(q) if x else None\n",
+        "from transformers.utils import is_bnb_available\nif is_bnb_available():\n    import bitsandbytes as bnb\ndef f(m):\n    return isinstance(m, bnb.nn.Linear8bitLt)\n",
+        # other modules of the same or a similar name
+        "from .triton import kernel\n",
+        "from . import apex\nn = apex.normalization.FusedLayerNorm(3)\n",
+        "from project.cupy import array\n",
+        "import triton_ascend\n",
+        "import cupyish\nimport nvtx_tools\n",
+        "from cuda import nms\n",
+        "import cuda\n",
+        "class apex:\n    class optimizers:\n        FusedSGD = 1\nprint(apex.optimizers.FusedSGD)\n",
+        "def f(cupy):\n    return cupy.array(1)\n",
+        "triton = object()\ntriton.jit\n",
+        # words in texts
+        '"""Needs flash_attn, apex and cupy: import cupy."""\n',
+        '# import cupy\nx = "import cupy"\n',
+        'raise ImportError("install flash_attn")\n',
+        'lib = "xformers"\n',
+        # what runs on the NPU
+        "from apex.optimizers import NpuFusedSGD\n",
+        "import apex\no = apex.optimizers.NpuFusedAdam(p)\n",
+        "from bitsandbytes_npu import nf4\n",
+        "from torchvision.ops import box_iou, box_convert\n",
+        "import faiss\ni = faiss.IndexFlatL2(8)\n",
+        "from mmcv.cnn import build_norm_layer\n",
+        "from deepspeed.ops.adam import DeepSpeedCPUAdam\n",
+        "import mx_driving\nimport torch_npu\n",
+        "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
+        "c = Config(load_in_8bit=args.eight)\n",
+        'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',
+        'p = ["CPUExecutionProvider", "OpenVINOExecutionProvider"]\n',
+        # commands
+        'print("nvidia-smi")\n',
+        'import os\nos.system("npu-smi info")\n',
+        'import os\nos.system("my-nvidia-smi-like")\n',
+        'def system(x):\n    return x\nsystem("nvidia-smi")\n',
+        'import shutil\nclass CUDAAccelerator:\n    def f(self):\n        return shutil.which("nvidia-smi")\n',
+    ],
+)
+def test_left_alone(snippet: str) -> None:
+    check(snippet)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "import torch\nfrom apex.normalization import FusedLayerNorm as Norm\n",
+            "import torch\nfrom torch.nn import LayerNorm as Norm\n",
+        ),
+        (
+            "import torch\nfrom apex.parallel import DistributedDataParallel as DDP, SyncBatchNorm\n",
+            "import torch\nfrom torch.nn import SyncBatchNorm\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n",
+        ),
+        (
+            "import torch\nimport apex\nn = apex.normalization.FusedLayerNorm(8)\n",
+            "import torch\nimport apex\nn = torch.nn.LayerNorm(8)\n",
+        ),
+        (
+            "import torch\nimport apex\no = apex.optimizers.FusedAdam(p, lr=1e-3)\n",
+            "import torch\nimport torch_npu\nimport apex\n"
+            "o = torch_npu.optim.NpuFusedAdamW(p, lr=1e-3, weight_decay=0.0)\n",
+        ),
+        (
+            "import torch\nimport apex\no = apex.optimizers.FusedAdam(p, adam_w_mode=False, lr=1)\n",
+            "import torch\nimport torch_npu\nimport apex\n"
+            "o = torch_npu.optim.NpuFusedAdam(p, lr=1)\n",
+        ),
+        (
+            "import torch\nimport apex\no = apex.optimizers.FusedAdam(adam_w_mode=True, params=p, weight_decay=.1)\n",
+            "import torch\nimport torch_npu\nimport apex\n"
+            "o = torch_npu.optim.NpuFusedAdamW(params=p, weight_decay=.1)\n",
+        ),
+        (
+            'import subprocess\nsubprocess.run(["nvidia-smi"])\n',
+            'import subprocess\nsubprocess.run(["npu-smi", "info"])\n',
+        ),
+        (
+            "import shutil\nshutil.which('nvidia-smi')\n",
+            "import shutil\nshutil.which('npu-smi')\n",
+        ),
+        (
+            "p = ['CUDAExecutionProvider', 'CPUExecutionProvider']\n",
+            "p = ['CANNExecutionProvider', 'CPUExecutionProvider']\n",
+        ),
+    ],
+)
+def test_fixed(before: str, after: str) -> None:
+    assert fixed(before) == after
+    assert all(applicability == "unsafe" for _, applicability, _ in each_fix(before))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import apex\no = apex.optimizers.FusedAdam(p, amsgrad=True)\n",
+        "import apex\no = apex.optimizers.FusedAdam(p, 1e-3, False)\n",
+        "import apex\no = apex.optimizers.FusedAdam(p, **options)\n",
+        "import apex\no = apex.optimizers.FusedAdam(*a)\n",
+        "import apex\no = apex.optimizers.FusedAdam(p, adam_w_mode=mode)\n",
+        "import apex\nn = apex.normalization.FusedRMSNorm(8)\n",
+        "import apex\no = apex.optimizers.FusedLAMB(p)\n",
+        "from apex.parallel import convert_syncbn_model\n",
+        "from flash_attn import flash_attn_func\n",
+        'import os\nos.system("nvidia-smi -L")\n',
+        'import subprocess\nsubprocess.run(["nvidia-smi", "-L"])\n',
+    ],
+)
+def test_no_edit_where_arguments_do_not_map(code: str) -> None:
+    assert findings(code)
+    assert fixed(code) == code
+
+
+def test_every_public_function_of_flash_attn_is_told_about() -> None:
+    names = ("", "_varlen"), ("", "_kvpacked", "_qkvpacked")
+    functions = [f"flash_attn{v}{p}_func" for v in names[0] for p in names[1]]
+    for name in [*functions, "flash_attn_with_kvcache"]:
+        (found,) = findings(f"from flash_attn import {name}\n")
+        assert found.arguments["symbol"] == f"flash_attn.{name}"
+        assert found.note is not None and "torch_npu.npu_fus" in found.note.en
+
+
+def test_a_module_of_the_project_hides_the_library() -> None:
+    target = replace(Target(), project=ProjectFacts(own_modules=frozenset({"triton", "apex"})))
+    code = "import triton\nfrom apex.mlp import MLP\nimport cupy\n"
+    found = analyze(Document("a.py", code), CATALOGUE, target)
+    assert [f.arguments["symbol"] for f in found] == ["cupy"]
+
+
+def test_packages_are_told_of_once_in_a_file() -> None:
+    code = "import triton\nimport triton.language as tl\n\n\ndef f():\n    import triton\n"
+    assert len(findings(code)) == 1
+
+
+def test_imports_of_what_does_not_work_are_all_told_of() -> None:
+    code = "def f():\n    import cupy\n\n\ndef g():\n    import cupy\n"
+    assert len(findings(code)) == 2
+
+
+def test_texts_of_the_table_are_in_both_languages() -> None:
+    for entry in CATALOGUE.libraries.values():
+        if entry.note is not None:
+            assert re.search("[一-鿿]", entry.note.zh), entry.symbol
+            assert entry.note.en.endswith(".") and entry.note.zh.endswith("。"), entry.symbol
+            quoted = [set(re.findall("`[^`]+`", text)) for text in entry.note]
+            assert quoted[0] == quoted[1], entry.symbol
+
+
+def test_no_library_that_needs_a_build_is_an_error() -> None:
+    for entry in CATALOGUE.libraries.values():
+        if entry.rule.code == "NPU604":
+            assert entry.severity in (None, Severity.INFO)
+
+
+def test_many_guards_take_time_in_proportion() -> None:
+    code = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n" * 2000
+    assert findings(code) == ()
