@@ -11,6 +11,7 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, Example, Finding, Rule, Target
 from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
+from npulens.text.kinds import kind_of
 
 CATALOGUE = load_catalogue()
 
@@ -23,18 +24,21 @@ DEPENDS_ON_PYTHON = {
 }
 
 
-def findings_of(text: str) -> tuple[Finding, ...]:
-    return analyze(Document("example.py", text), CATALOGUE, Target())
+def findings_of(text: str, file: str) -> tuple[Finding, ...]:
+    return analyze(Document(file, text), CATALOGUE, Target())
 
 
-def fixed(text: str) -> str:
-    result = fix_text(text, findings_of, Applicability.UNSAFE)
+def fixed(text: str, file: str) -> str:
+    def found(text: str) -> tuple[Finding, ...]:
+        return findings_of(text, file)
+
+    result = fix_text(text, found, Applicability.UNSAFE, kind=kind_of(file, text))
     assert not result.refused
     return result.text
 
 
-def codes(text: str) -> list[str]:
-    return [finding.rule.code for finding in findings_of(text)]
+def codes(text: str, file: str) -> list[str]:
+    return [finding.rule.code for finding in findings_of(text, file)]
 
 
 def rules() -> Iterator[Rule]:
@@ -64,31 +68,33 @@ VALID = [
 
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_the_example_breaks_the_rule(rule: Rule, example: Example) -> None:
-    assert rule.code in codes(example.before)
+    assert rule.code in codes(example.before, rule.file)
 
 
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) -> None:
     if example.after is None:
-        own = [finding for finding in findings_of(example.before) if finding.rule is rule]
+        own = [
+            finding for finding in findings_of(example.before, rule.file) if finding.rule is rule
+        ]
         assert [finding.fixes for finding in own] == [()] * len(own)
-        assert fixed(example.before) == example.before
+        assert fixed(example.before, rule.file) == example.before
     else:
-        assert fixed(example.before) == example.after
-        assert rule.code not in codes(example.after)
+        assert fixed(example.before, rule.file) == example.after
+        assert rule.code not in codes(example.after, rule.file)
 
 
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_fixing_twice_changes_nothing(rule: Rule, example: Example) -> None:
-    once = fixed(example.before)
-    assert fixed(once) == once
+    once = fixed(example.before, rule.file)
+    assert fixed(once, rule.file) == once
     if example.after is not None:
-        assert fixed(example.after) == example.after
+        assert fixed(example.after, rule.file) == example.after
 
 
 @pytest.mark.parametrize(("rule", "code"), VALID)
 def test_valid_code_does_not_break_the_rule(rule: Rule, code: str) -> None:
-    assert rule.code not in codes(code)
+    assert rule.code not in codes(code, rule.file)
 
 
 def test_only_rules_about_files_have_no_example_to_run() -> None:

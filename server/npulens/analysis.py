@@ -7,6 +7,8 @@ from dataclasses import replace
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.launch_files import comments_of, launch_findings
+from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -18,6 +20,7 @@ from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
+from npulens.text.kinds import Kind
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -45,6 +48,8 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
+    if document.kind is not Kind.PYTHON:
+        return _launch_findings(document, catalogue, target)
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
@@ -67,6 +72,21 @@ def analyze(
         start += len(piece.parsed.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+
+
+def _launch_findings(
+    document: Document, catalogue: Catalogue, target: Target
+) -> tuple[Finding, ...]:
+    """The findings of a script, a Dockerfile or settings, and of Python inside them."""
+    report = launch_findings(document, catalogue)
+    findings = report.findings
+    for span, name in report.embedded:
+        inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
+        if not any(finding.rule.family == "engine" for finding in inner):
+            findings += (finding.shifted(span.start) for finding in inner)
+    findings.sort(key=lambda finding: (finding.span, finding.rule.code))
+    comments = comments_of(document.kind)
+    return tuple(without_suppressed(document.lines, findings, catalogue, comments))
 
 
 def _reused_pieces(text: str, catalogue: Catalogue, cache: StatementCache) -> list[Piece]:
@@ -119,7 +139,7 @@ def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Newer syntax is reported at its first place only."""
+    """Newer syntax is reported at its first place only, and so is each advice on speed."""
     told: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
@@ -127,6 +147,10 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
             if finding.arguments["detail"] in told:
                 continue
             told.add(finding.arguments["detail"])
+        elif finding.rule.name in ADVICE:
+            if finding.rule.code in told:
+                continue
+            told.add(finding.rule.code)
         kept.append(finding)
     return kept
 

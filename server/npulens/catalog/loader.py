@@ -20,9 +20,11 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import (
     Catalogue,
     EnvironmentEntry,
+    LaunchEntry,
     Meaning,
     MethodEntry,
     ParameterEntry,
+    Place,
     SymbolEntry,
 )
 
@@ -57,6 +59,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     methods: dict[str, MethodEntry] = {}
     parameters: dict[str, dict[str, ParameterEntry]] = {}
     environment: dict[str, EnvironmentEntry] = {}
+    launch: dict[tuple[object, ...], LaunchEntry] = {}
     for file in files:
         for fields in file.entries(_SYMBOLS, rules):
             symbols[fields["symbol"]] = SymbolEntry(**fields)
@@ -67,12 +70,19 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
             of_callable[fields["parameter"]] = ParameterEntry(**fields)
         for fields in file.entries(_ENVIRONMENT, rules):
             environment[fields["variable"]] = EnvironmentEntry(**fields)
+        for fields in file.entries(_LAUNCH, rules):
+            key = (fields["place"], fields["name"], fields["value"])
+            launch[key] = LaunchEntry(**fields)
     return Catalogue(
         rules={rule.code: rule for rule in sorted(rules.values(), key=lambda rule: rule.code)},
         symbols=symbols,
         methods=methods,
         parameters={name: tuple(entries.values()) for name, entries in parameters.items()},
         environment=environment,
+        launch={
+            place: tuple(entry for entry in launch.values() if entry.place is place)
+            for place in Place
+        },
     )
 
 
@@ -104,7 +114,9 @@ def _matching(pattern: str, description: str) -> _Reader:
     return read
 
 
-def _one_of(choices: type[Severity] | type[Applicability] | type[Meaning]) -> _Reader:
+def _one_of(
+    choices: type[Severity] | type[Applicability] | type[Meaning] | type[Place],
+) -> _Reader:
     members: dict[str, Any] = {member.value: member for member in choices}
 
     def read(value: object) -> object:
@@ -171,6 +183,15 @@ def _example(value: object) -> Example:
         raise _FormatError('must hold objects with "before" and "after"')
     after = value["after"]
     return Example(_code(value["before"]), None if after is None else _code(after))
+
+
+def _pattern(value: object) -> str:
+    text: str = _string(value)
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        raise _FormatError(f"must be a regular expression, not {_shown(value)}") from None
+    return text
 
 
 def _version(value: object) -> TorchVersion:
@@ -241,8 +262,9 @@ _RULES = _Section(
         "explanation": _localized,
         "examples": _list_of(_example, "examples"),
         "valid": _list_of(_code, "pieces of code"),
+        "file": _string,
     },
-    {"examples": (), "valid": ()},
+    {"examples": (), "valid": (), "file": "example.py"},
 )
 _SYMBOLS = _Section(
     "symbols",
@@ -322,7 +344,33 @@ _ENVIRONMENT = _Section(
     },
     {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
 )
-_SECTIONS = (_RULES, _SYMBOLS, _METHODS, _PARAMETERS, _ENVIRONMENT)
+_LAUNCH = _Section(
+    "launch",
+    ("place", "name", "value"),
+    {
+        "place": _one_of(Place),
+        "name": _pattern,
+        "value": _pattern,
+        "rule": _string,
+        "becomes": _string,
+        "fix": _applicability,
+        "severity": _severity,
+        "note": _localized,
+        "evidence": _list_of(_string, "texts"),
+        "unless": _list_of(_string, "texts"),
+        "source": _string,
+    },
+    {
+        "value": None,
+        "becomes": None,
+        "fix": Applicability.MANUAL,
+        "severity": None,
+        "note": None,
+        "evidence": (),
+        "unless": (),
+    },
+)
+_SECTIONS = (_RULES, _SYMBOLS, _METHODS, _PARAMETERS, _ENVIRONMENT, _LAUNCH)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ class Rule:
     """One thing npulens looks for.
 
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
-    what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
+    what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not;
+    both are what a file of the name `file` would hold.
     """
 
     code: str
@@ -95,6 +96,7 @@ class Rule:
     explanation: LocalizedText
     examples: tuple[Example, ...] = ()
     valid: tuple[str, ...] = ()
+    file: str = "example.py"
 
     @property
     def url(self) -> str:

@@ -98,6 +98,47 @@ class EnvironmentEntry:
     severity: Severity | None = None
 
 
+class Place(str, Enum):
+    """Where in launch files and configuration something stands."""
+
+    OPTION = "option"
+    SCHEDULER = "scheduler"
+    CONTAINER = "container"
+    COMMAND = "command"
+    IMAGE = "image"
+    PACKAGE = "package"
+    INDEX = "index"
+    KEY = "key"
+    VARIABLE = "variable"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEntry:
+    """What scripts, Dockerfiles and configuration say to run on GPUs.
+
+    Attributes:
+        place: Where it stands.
+        name: Regular expression for the whole name of the option, key, command and so on; those
+            of options and keys have `_` for `-`, small letters, and what is before a dot left out.
+        value: Regular expression for the whole value, or `None` if the name is enough.
+        becomes: What to write for the group of `value` or, without one, for the name; or `None`.
+        evidence: Words of which one must stand in the text for this to be meant.
+        unless: Words of which none may stand in the text.
+    """
+
+    place: Place
+    name: str
+    value: str | None
+    rule: Rule
+    becomes: str | None
+    fix: Applicability
+    severity: Severity | None
+    note: LocalizedText | None
+    evidence: tuple[str, ...]
+    unless: tuple[str, ...]
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """All that is known; built once by `load_catalogue` and never changed."""
@@ -112,6 +153,8 @@ class Catalogue:
     """By qualified name of the callable, or `.name`."""
     environment: Mapping[str, EnvironmentEntry]
     """By variable name."""
+    launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
+    """By the place where it stands."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
@@ -121,6 +164,8 @@ class Catalogue:
     def __post_init__(self) -> None:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words.update(_trigger(symbol) for symbol in self.symbols)
+        words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
+        words.update(_TRAINING_WORDS)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
@@ -130,6 +175,16 @@ class Catalogue:
         return self.rules.get(name) or next(
             (r for r in self.rules.values() if r.name == name), None
         )
+
+
+_TRAINING_WORDS = (
+    "backward",
+    "DataLoader",
+    "detect_anomaly",
+    "set_detect_anomaly",
+    "set_compile_mode",
+)
+"""What advice on performance is about; see `checks/performance.py`."""
 
 
 def _trigger(symbol: str) -> str:

@@ -34,6 +34,8 @@ class ModuleFacts:
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
+        trains: The module is a script that is run and holds a training loop.
+        pins_memory: A loader of the module asks for pinned memory.
         asks_for_npu: The module has a function that says whether an NPU is available.
     """
 
@@ -44,6 +46,8 @@ class ModuleFacts:
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]
+    trains: bool = False
+    pins_memory: bool = False
 
 
 @dataclass(slots=True)

@@ -2,7 +2,14 @@
 
 import ast
 
-from npulens.checks import environment, import_statements, methods, references, strings
+from npulens.checks import (
+    environment,
+    import_statements,
+    methods,
+    performance,
+    references,
+    strings,
+)
 from npulens.checks.visitor import Checks
 
 _CHECKS: Checks = {
@@ -13,17 +20,20 @@ _CHECKS: Checks = {
         references.default_tensor_type,
         references.literal_getattr,
         methods.called,
+        environment.call,
         strings.call,
+        performance.call,
     ),
     ast.Compare: (strings.comparison,),
-    ast.Assign: (references.assigned, strings.assignment),
+    ast.Assign: (environment.assigned, references.assigned, strings.assignment),
     ast.AnnAssign: (references.assigned, strings.assignment),
     ast.NamedExpr: (strings.assignment,),
-    ast.For: (strings.loop,),
+    ast.For: (strings.loop, performance.loop),
+    ast.While: (performance.loop,),
     ast.IfExp: (strings.conditional,),
     ast.arguments: (strings.defaults,),
     ast.Return: (strings.returned,),
-    ast.Dict: (strings.dictionary,),
+    ast.Dict: (environment.dictionary, strings.dictionary),
     ast.Match: (strings.case,),
     ast.Constant: (environment.variable, strings.constant),
     ast.JoinedStr: (strings.formatted,),

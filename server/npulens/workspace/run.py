@@ -13,6 +13,7 @@ from npulens.catalog.model import Finding
 from npulens.catalog.tables import Catalogue
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
+from npulens.text.kinds import Kind, kind_of
 from npulens.text.spans import Span
 from npulens.workspace.configuration import Configuration, is_selected
 
@@ -76,7 +77,7 @@ class Checker:
         if len(data) > MAX_FILE_SIZE:
             return self._refused(path, _TOO_LARGE)
         # UTF-16 has no such word, but NULs.
-        if b"\0" not in data and not any(word in data for word in self._words):
+        if b"\0" not in data and not any(word in data for word in self._words_for(path, data)):
             return FileReport(path)
         try:
             document = Document(path, decode_source(data).text)
@@ -90,6 +91,10 @@ class Checker:
             return FileReport(path, problem=problem, traceback=traceback)
         findings = selected(findings, self._configuration)
         return FileReport(path, findings, document if findings else None)
+
+    def _words_for(self, path: str, data: bytes) -> tuple[bytes, ...]:
+        kind = kind_of(path, data[:200].decode("latin-1"))
+        return self._words if kind is Kind.PYTHON else _LAUNCH_WORDS
 
     def _refused(self, path: str, detail: str) -> FileReport:
         rule = self._catalogue.rules["NPU003"]
@@ -115,6 +120,17 @@ _DETAILS = {
 
 _WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
 """Of files without any of these, and without the words of the tables, nothing is to be said."""
+
+
+_LAUNCH_WORDS = tuple(
+    word.encode()
+    for word in (
+        *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
+        *("nvcr", "nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
+        *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
+    )
+)
+"""The same of files that are not Python."""
 
 
 def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
