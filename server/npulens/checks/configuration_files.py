@@ -42,7 +42,6 @@ _WORD = re.compile(r"\S+")
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     """Report what a file of settings holds."""
     settings = list(_READERS[kind](report.text))
-    # Data has its entries in the thousands, all under the same key.
     if any(_NPU_VALUE.match(s.value) or _NPU_VALUE.match(s.key) for s in settings):
         return
     only_variables = _CI.search(path.replace("\\", "/")) is not None
@@ -50,7 +49,8 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
         if not only_variables:
             command_words(report, words)
     for setting in settings:
-        _variable(setting, report)
+        if not only_variables or setting.key.startswith("CUDA_"):
+            _variable(setting, report)
         if not only_variables and setting.key.lower() not in _TEXT_KEYS:
             _setting(setting, report)
 
@@ -92,7 +92,6 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
         elif not index_url(report, atom):
             requirement(report, atom)
         return
-    # Several devices at once are what code knows of, and no choice.
     name = key if "/" in key else normal_name(key)
     if key:
         report.look_up(Place.KEY, name, value, setting.key_span, span)

@@ -37,7 +37,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
             qualified_names(target.value, scope)
         ):
-            _set(target.slice, node.value, context)
+            _set(target.slice, node.value, scope, context)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -45,7 +45,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     names = frozenset(qualified_names(node.func, scope))
     if not names.isdisjoint(_SETTERS) and len(node.args) == 2:
-        _set(node.args[0], node.args[1], context)
+        _set(node.args[0], node.args[1], scope, context)
     for keyword in node.keywords:
         _keyword(keyword, scope, context)
     if not names.isdisjoint(_RUNNERS):
@@ -61,7 +61,7 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and key.value in context.catalogue.environment:
-            _set(key, value, context)
+            _set(key, value, scope, context)
 
 
 def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
@@ -74,13 +74,14 @@ def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
     _report(entry, span, _applicability(entry, keyword.value), context)
 
 
-def _set(name: ast.expr, value: ast.expr, context: Context) -> None:
+def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         return
     entry = context.catalogue.environment.get(name.value)
     if entry is not None:
         _report(entry, context.span(name), _applicability(entry, value), context)
-    elif isinstance(value, ast.Constant):
+    elif isinstance(value, ast.Constant) and scope is context.module:
+        # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
 
 

@@ -23,12 +23,17 @@ from npulens.text.spans import Span
 _HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
 _WORD = re.compile(r"\S+")
 _INSTRUCTION = re.compile(
-    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+(?P<rest>(?:[^\\\n]|\\.|\\\r?\n)*)",
+    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+(?P<rest>(?:[^\\\n]|\\\r?\n|\\.)*)",
     re.MULTILINE | re.IGNORECASE,
 )
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
+_FOR_ANOTHER = re.compile(
+    r"(?:^|[/._-])(?:cuda\d*|cu\d+|nvidia|rocm|hip|xpu|hpu|tpu|amd)(?:[._-][^/]*)?(?:/[^/]*)?\Z",
+    re.IGNORECASE,
+)
+"""Names of files, or of their folders, that say for which hardware they are."""
 _NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
 
 
@@ -38,6 +43,8 @@ def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
     kind = document.kind
     if kind is Kind.SHELL:
         shell_findings(report)
+    elif _FOR_ANOTHER.search(document.path.replace("\\", "/")) is not None:
+        pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.DOCKERFILE:
         _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:

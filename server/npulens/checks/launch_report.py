@@ -10,6 +10,7 @@ from npulens.checks.titles import use
 from npulens.text.spans import Span
 
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _LONGEST_VALUE = 300
@@ -64,7 +65,7 @@ class LaunchReport:
                 replaced = Span(value_span.start + group[0], value_span.start + group[1])
                 if place is Place.COMMAND:  # its form is no text of its own
                     replaced = name_span
-                whole = name_span if place is Place.PACKAGE else value_span
+                whole = name_span if place in _SHOWN_WHOLE else value_span
                 self._report(entry, whole, replaced)
                 return True
         return False

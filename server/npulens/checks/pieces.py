@@ -154,7 +154,9 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
 
 def _trains(pieces: Sequence[Piece]) -> bool:
     """Whether this is a script to run, by `__main__` or a loop of the module, that trains."""
-    return any(p.has_backward for p in pieces) and any(p.runs for p in pieces)
+    if not any(p.has_backward for p in pieces) or not any(p.runs for p in pieces):
+        return False
+    return not any(name.startswith("test_") for p in pieces for name in p.bindings.names)
 
 
 def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:

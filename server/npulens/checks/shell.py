@@ -23,6 +23,7 @@ _PREFIXES = frozenset(
 _SCHEDULERS = frozenset({"srun", "sbatch", "salloc"})
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "conda", "mamba", "micromamba", "poetry"})
+_NOT_INSTALLED = frozenset({"uninstall", "remove", "list", "show", "freeze", "search", "info"})
 _SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
 _PYTHON = re.compile(r"python[\d.]*\Z|torchrun\Z")
 _PROGRAM = re.compile(
@@ -35,10 +36,15 @@ _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Z0-9_])")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
 _INNER = {"'": re.compile(r"[^\s']+"), '"': re.compile(r'[^\s"]+')}
 _SBATCH = re.compile(r"#SBATCH[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)(?P<value>[^\s#]+))?")
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w, -]*\])?(?P<value>\s*[^\s].*|)\Z")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w, -]*\])?[ \t]*(?P<value>[^\s].*|)\s*\Z"
+)
 _URL = re.compile(r"https?://")
 _NPU_VARIABLE = re.compile(
     r"^[ \t]*export (?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+=", re.MULTILINE
+)
+_MEGATRON = re.compile(
+    r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
 )
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
@@ -60,7 +66,8 @@ def shell_findings(
     if any(_asks_for_npu(command, report.text) for command in found.commands):
         return
     for comment in found.comments:
-        for option in _SBATCH.finditer(report.text, comment.start, comment.end):
+        option = _SBATCH.match(report.text, comment.start, comment.end)
+        if option is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
             _scheduled(option, report)
     _untuned(found.commands, report)
     for command in found.commands:
@@ -119,6 +126,8 @@ def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
     text = report.text
     if _TUNING.search(text) is not None or _NPU_VARIABLE.search(text) is None:
         return
+    if _MEGATRON.search(text) is not None:
+        return  # its suites come with settings that were measured together
     launchers: list[Span] = []
     for command in commands:
         words = [text[slice(*word)] for word in command.words]
@@ -146,7 +155,8 @@ def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
     value = option["value"]
     name = normal_name(option["option"].lstrip("-"))
     value_span = Span(*option.span("value")) if value else Span(*option.span("option"))
-    if not report.look_up(Place.SCHEDULER, name, value, value_span, value_span):
+    whole = Span(option.start("option"), value_span.end)
+    if not report.look_up(Place.SCHEDULER, name, value, whole, value_span):
         report.look_up(Place.OPTION, name, value, value_span, value_span)
 
 
@@ -213,6 +223,9 @@ def _atoms(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) ->
     installs = name in _INSTALLERS or (
         name.startswith("python") and any(atom.text in ("pip", "pip3") for atom in atoms)
     )
+    words = {atom.text for atom in atoms}
+    installs = installs and words.isdisjoint(_NOT_INSTALLED)
+    takes_image = name in _CONTAINERS and not words.isdisjoint(("run", "pull", "create"))
     for index, atom in enumerate(atoms):
         following = atoms[index + 1] if index + 1 < len(atoms) else None
         if ahead is not None and atom is not program and _PROGRAM.match(atom.text):
@@ -222,7 +235,7 @@ def _atoms(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) ->
         else:
             _setting(atom, report)
         _variables(atom, report)
-        if name in _CONTAINERS and atom is not program:
+        if takes_image and atom is not program:
             image(report, atom)
         if installs and atom is not program:
             _installed(atom, report)
@@ -254,7 +267,8 @@ def _option(atom: Atom, following: Atom | None, ahead: Place | None, report: Lau
     else:
         return
     name = normal_name(match["name"])
-    if ahead is not None and report.look_up(ahead, name, value, value_span, value_span):
+    whole = Span(atom.span.start, value_span.end)
+    if ahead is not None and report.look_up(ahead, name, value, whole, value_span):
         return
     if match["dashes"] == "--" or len(match["name"]) > 1:
         report.look_up(Place.OPTION, name, value, value_span, value_span)
