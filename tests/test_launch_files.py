@@ -170,7 +170,7 @@ OTHER = [
     ("accelerate.yaml", "distributed_type: ⟦NPU902:MULTI_GPU⟧\nnum_processes: 8"),
     (
         "env.yml",
-        "dependencies:\n  - ⟦NPU905:cudatoolkit=11.3⟧\n  - pip:\n    - ⟦NPU905:torch==1.12.1+cu113⟧",
+        "dependencies:\n  - ⟦NPU905:cudatoolkit=11.3⟧\n  - pip:\n    - ⟦NPU905:torch==1.12+cu113⟧",
     ),
     (".github/workflows/a.yml", "env:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0\n  NCCL_DEBUG: INFO"),
     ("a.json", '{"model": {"device": "⟦NPU902:cuda⟧", "n": [1, 2]}}'),

@@ -165,7 +165,7 @@ class Catalogue:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words.update(_trigger(symbol) for symbol in self.symbols)
         words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
-        words.update(_TRAINING_WORDS)
+        words.update(_OTHER_WORDS)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
@@ -177,14 +177,11 @@ class Catalogue:
         )
 
 
-_TRAINING_WORDS = (
-    "backward",
-    "DataLoader",
-    "detect_anomaly",
-    "set_detect_anomaly",
-    "set_compile_mode",
+_OTHER_WORDS = (
+    *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
+    "nvidia",
 )
-"""What advice on performance is about; see `checks/performance.py`."""
+"""What advice on performance is about, see `checks/performance.py`; and `nvidia-smi`."""
 
 
 def _trigger(symbol: str) -> str:
