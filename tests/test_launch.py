@@ -23,6 +23,7 @@ FOUND = [
     'NAME = "⟦⟧PYTORCH_CUDA_ALLOC_CONF"; os.environ[NAME] = "x"',
     'monkeypatch.setenv("⟦⟧CUDA_VISIBLE_DEVICES", "0")',
 ]
+TRAINING = "for batch in loader:\n    model(batch).backward()"
 WITHOUT_QUOTES = [
     'env = dict(os.environ, ⟦NPU901:CUDA_VISIBLE_DEVICES⟧="0")',
     'os.environ.update(⟦NPU901:NCCL_DEBUG⟧="INFO")',
@@ -34,7 +35,8 @@ WITHOUT_QUOTES = [
     'os.system(f"python {name} --backend ⟦NPU902:nccl⟧")',
     'run("⟦NPU906:nvidia-smi⟧")',
     'subprocess.check_output(["⟦NPU906:nvidia-smi⟧", "-L"])',
-    'os.environ[⟦NPU917:"TASK_QUEUE_ENABLE"⟧] = "0"',
+    f'os.environ[⟦NPU917:"TASK_QUEUE_ENABLE"⟧] = "0"\n{TRAINING}',
+    f'os.environ.setdefault(⟦NPU917:"ASCEND_LAUNCH_BLOCKING"⟧, "1")\n{TRAINING}',
 ]
 NOT_FOUND = [
     "# os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
@@ -43,9 +45,10 @@ NOT_FOUND = [
     'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0"',
     'os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"',
     'os.environ["MY_CUDA_VISIBLE_DEVICES"] = "0"',
-    'os.environ["TASK_QUEUE_ENABLE"] = "2"',
-    'def debug():\n    os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"',
-    'os.environ["ASCEND_LAUNCH_BLOCKING"] = flag',
+    'os.environ["TASK_QUEUE_ENABLE"] = "0"',
+    f'os.environ["TASK_QUEUE_ENABLE"] = "2"\n{TRAINING}',
+    f'def debug():\n    os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"\n{TRAINING}',
+    f'os.environ["ASCEND_LAUNCH_BLOCKING"] = flag\n{TRAINING}',
     'os.system("echo CUDA_VISIBLE_DEVICES=0")',
     'os.system("python pretrain_gpt.py --distributed-backend nccl")',
     'text = "CUDA_VISIBLE_DEVICES=0 python a.py"',
