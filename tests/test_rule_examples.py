@@ -11,6 +11,7 @@ from npulens.catalog.loader import load_catalogue, with_verified_names
 from npulens.catalog.model import Applicability, Example, Finding, Rule, Target
 from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
+from npulens.text.kinds import kind_of
 
 CATALOGUE = load_catalogue()
 WITH_NAMES = with_verified_names(CATALOGUE)
@@ -26,12 +27,15 @@ DEPENDS_ON_PYTHON = {
 }
 
 
-def findings_of(text: str) -> tuple[Finding, ...]:
-    return analyze(Document("example.py", text), CATALOGUE, Target())
+def findings_of(text: str, file: str) -> tuple[Finding, ...]:
+    return analyze(Document(file, text), CATALOGUE, Target())
 
 
-def fixed(text: str) -> str:
-    result = fix_text(text, findings_of, Applicability.UNSAFE)
+def fixed(text: str, file: str) -> str:
+    def found(text: str) -> tuple[Finding, ...]:
+        return findings_of(text, file)
+
+    result = fix_text(text, found, Applicability.UNSAFE, kind=kind_of(file, text))
     assert not result.refused
     return result.text
 
@@ -39,7 +43,7 @@ def fixed(text: str) -> str:
 def codes(text: str, rule: Rule) -> list[str]:
     """The codes found, with what a rule needs that is off by default."""
     catalogue = CATALOGUE if rule.enabled else WITH_NAMES
-    found = analyze(Document("example.py", text), catalogue, Target())
+    found = analyze(Document(rule.file, text), catalogue, Target())
     return [finding.rule.code for finding in found]
 
 
@@ -76,20 +80,22 @@ def test_the_example_breaks_the_rule(rule: Rule, example: Example) -> None:
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) -> None:
     if example.after is None:
-        own = [finding for finding in findings_of(example.before) if finding.rule is rule]
+        own = [
+            finding for finding in findings_of(example.before, rule.file) if finding.rule is rule
+        ]
         assert [finding.fixes for finding in own] == [()] * len(own)
-        assert fixed(example.before) == example.before
+        assert fixed(example.before, rule.file) == example.before
     else:
-        assert fixed(example.before) == example.after
+        assert fixed(example.before, rule.file) == example.after
         assert rule.code not in codes(example.after, rule)
 
 
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_fixing_twice_changes_nothing(rule: Rule, example: Example) -> None:
-    once = fixed(example.before)
-    assert fixed(once) == once
+    once = fixed(example.before, rule.file)
+    assert fixed(once, rule.file) == once
     if example.after is not None:
-        assert fixed(example.after) == example.after
+        assert fixed(example.after, rule.file) == example.after
 
 
 @pytest.mark.parametrize(("rule", "code"), VALID)

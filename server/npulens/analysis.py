@@ -8,8 +8,10 @@ from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
+from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
-from npulens.checks.native_sources import is_native_source, native_source_findings
+from npulens.checks.native_sources import native_source_findings
+from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -26,6 +28,7 @@ from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
+from npulens.text.kinds import Kind
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -54,8 +57,10 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
-    if is_native_source(document.path):
+    if document.kind is Kind.NATIVE:
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
+    if document.kind is not Kind.PYTHON:
+        return _launch_findings(document, catalogue, target)
     triggers = catalogue.triggers | target.project.words
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
@@ -80,6 +85,21 @@ def analyze(
     findings = with_whole_module(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+
+
+def _launch_findings(
+    document: Document, catalogue: Catalogue, target: Target
+) -> tuple[Finding, ...]:
+    """The findings of a script, a Dockerfile or settings, and of Python inside them."""
+    report = launch_findings(document, catalogue)
+    findings = report.findings
+    for span, name in report.embedded:
+        inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
+        if not any(finding.rule.family == "engine" for finding in inner):
+            findings += (finding.shifted(span.start) for finding in inner)
+    findings.sort(key=lambda finding: (finding.span, finding.rule.code))
+    comments = comments_of(document.kind)
+    return tuple(without_suppressed(document.lines, findings, catalogue, comments))
 
 
 def _reused_pieces(
@@ -137,12 +157,13 @@ _TOLD_ONCE = frozenset({"NPU004", "NPU308"})
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Newer syntax and missing mixed precision are reported at their first places only."""
+    """Newer syntax, missing mixed precision, advice on speed: each at its first place only."""
     told: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
-        if finding.rule.code in _TOLD_ONCE:
-            detail = finding.arguments.get("detail", finding.rule.code)
+        rule = finding.rule
+        if rule.code in _TOLD_ONCE or rule.name in ADVICE:
+            detail = finding.arguments.get("detail", rule.code)
             if detail in told:
                 continue
             told.add(detail)

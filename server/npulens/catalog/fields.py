@@ -14,7 +14,7 @@ from npulens.catalog.model import (
     Severity,
     TorchVersion,
 )
-from npulens.catalog.tables import Meaning
+from npulens.catalog.tables import Meaning, Place
 
 
 class FormatError(Exception):
@@ -45,7 +45,9 @@ def matching(pattern: str, description: str) -> Reader:
     return read
 
 
-def one_of(choices: type[Severity] | type[Applicability] | type[Meaning]) -> Reader:
+def one_of(
+    choices: type[Severity] | type[Applicability] | type[Meaning] | type[Place],
+) -> Reader:
     members: dict[str, Any] = {member.value: member for member in choices}
 
     def read(value: object) -> object:
@@ -127,3 +129,12 @@ read_name = matching(NAME, "a name")
 read_qualified_name = matching(QUALIFIED_NAME, "a qualified name")
 read_severity = one_of(Severity)
 read_applicability = one_of(Applicability)
+
+
+def read_pattern(value: object) -> str:
+    text: str = read_string(value)
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        raise FormatError(f"must be a regular expression, not {shown(value)}") from None
+    return text

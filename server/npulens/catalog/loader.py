@@ -7,12 +7,14 @@ from pathlib import Path
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.rule_file import CatalogueError, RuleFile
-from npulens.catalog.sections import ENVIRONMENT, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
+from npulens.catalog.sections import ENVIRONMENT, LAUNCH, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
 from npulens.catalog.tables import (
     Catalogue,
     EnvironmentEntry,
+    LaunchEntry,
     MethodEntry,
     ParameterEntry,
+    Place,
     SymbolEntry,
 )
 
@@ -46,6 +48,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     parameters: dict[str, dict[str, ParameterEntry]] = {}
     environment: dict[str, EnvironmentEntry] = {}
     libraries: dict[str, SymbolEntry] = {}
+    launch: dict[tuple[object, ...], LaunchEntry] = {}
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -58,6 +61,9 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
             of_callable[fields["parameter"]] = ParameterEntry(**fields)
         for fields in file.entries(ENVIRONMENT, rules):
             environment[fields["variable"]] = EnvironmentEntry(**fields)
+        for fields in file.entries(LAUNCH, rules):
+            key = (fields["place"], fields["name"], fields["value"])
+            launch[key] = LaunchEntry(**fields)
     return Catalogue(
         rules={rule.code: rule for rule in sorted(rules.values(), key=lambda rule: rule.code)},
         symbols=symbols,
@@ -66,6 +72,10 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         environment=environment,
         native=native_table(files, rules),
         libraries=libraries,
+        launch={
+            place: tuple(entry for entry in launch.values() if entry.place is place)
+            for place in Place
+        },
     )
 
 

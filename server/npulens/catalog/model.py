@@ -129,6 +129,8 @@ class Rule:
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
     what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
     A rule that is not `enabled` is reported only where a configuration names it.
+    what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not;
+    both are what a file of the name `file` would hold.
     """
 
     code: str
@@ -140,6 +142,7 @@ class Rule:
     examples: tuple[Example, ...] = ()
     valid: tuple[str, ...] = ()
     enabled: bool = True
+    file: str = "example.py"
 
     @property
     def url(self) -> str | None:

@@ -19,6 +19,7 @@ from npulens.catalog.fields import (
     read_kebab_case,
     read_localized,
     read_name,
+    read_pattern,
     read_position,
     read_qualified_name,
     read_severity,
@@ -28,7 +29,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Applicability
-from npulens.catalog.tables import Meaning
+from npulens.catalog.tables import Meaning, Place
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,9 @@ RULES = Section(
         "explanation": read_localized,
         "examples": list_of(read_example, "examples"),
         "valid": list_of(read_code, "pieces of code"),
+        "file": read_string,
     },
-    {"enabled": True, "examples": (), "valid": ()},
+    {"enabled": True, "examples": (), "valid": (), "file": "example.py"},
 )
 SYMBOLS = Section(
     "symbols",
@@ -168,4 +170,30 @@ ENVIRONMENT = Section(
     },
     {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
 )
-SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, ENVIRONMENT)
+LAUNCH = Section(
+    "launch",
+    ("place", "name", "value"),
+    {
+        "place": one_of(Place),
+        "name": read_pattern,
+        "value": read_pattern,
+        "rule": read_string,
+        "becomes": read_string,
+        "fix": read_applicability,
+        "severity": read_severity,
+        "note": read_localized,
+        "evidence": list_of(read_string, "texts"),
+        "unless": list_of(read_string, "texts"),
+        "source": read_string,
+    },
+    {
+        "value": None,
+        "becomes": None,
+        "fix": Applicability.MANUAL,
+        "severity": None,
+        "note": None,
+        "evidence": (),
+        "unless": (),
+    },
+)
+SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, ENVIRONMENT, LAUNCH)

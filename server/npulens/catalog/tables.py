@@ -109,6 +109,47 @@ class EnvironmentEntry:
     severity: Severity | None = None
 
 
+class Place(str, Enum):
+    """Where in launch files and configuration something stands."""
+
+    OPTION = "option"
+    SCHEDULER = "scheduler"
+    CONTAINER = "container"
+    COMMAND = "command"
+    IMAGE = "image"
+    PACKAGE = "package"
+    INDEX = "index"
+    KEY = "key"
+    VARIABLE = "variable"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEntry:
+    """What scripts, Dockerfiles and configuration say to run on GPUs.
+
+    Attributes:
+        place: Where it stands.
+        name: Regular expression for the whole name of the option, key, command and so on; those
+            of options and keys have `_` for `-`, small letters, and what is before a dot left out.
+        value: Regular expression for the whole value, or `None` if the name is enough.
+        becomes: What to write for the group of `value` or, without one, for the name; or `None`.
+        evidence: Words of which one must stand in the text for this to be meant.
+        unless: Words of which none may stand in the text.
+    """
+
+    place: Place
+    name: str
+    value: str | None
+    rule: Rule
+    becomes: str | None
+    fix: Applicability
+    severity: Severity | None
+    note: LocalizedText | None
+    evidence: tuple[str, ...]
+    unless: tuple[str, ...]
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """All that is known; built once by `load_catalogue` and never changed."""
@@ -127,6 +168,8 @@ class Catalogue:
     """PyTorch's own APIs."""
     libraries: Mapping[str, SymbolEntry] = field(default_factory=dict)
     """Other packages and what is in them, by qualified name."""
+    launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
+    """By the place where it stands."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
@@ -139,6 +182,8 @@ class Catalogue:
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
         words.update(name.partition(".")[0] for name in self.libraries)
+        words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
+        words.update(_OTHER_WORDS)
         object.__setattr__(self, "triggers", frozenset(words))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
@@ -148,6 +193,13 @@ class Catalogue:
         return self.rules.get(name) or next(
             (r for r in self.rules.values() if r.name == name), None
         )
+
+
+_OTHER_WORDS = (
+    *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
+    "nvidia",
+)
+"""What advice on performance is about, see `checks/performance.py`; and `nvidia-smi`."""
 
 
 def _trigger(symbol: str) -> str:

@@ -41,6 +41,8 @@ class ModuleFacts:
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
         evidence: What its text tells of its author's intentions.
+        trains: The module is a script that is run and holds a training loop.
+        pins_memory: A loader of the module asks for pinned memory.
         asks_for_npu: The module has a function that says whether an NPU is available.
     """
 
@@ -56,6 +58,8 @@ class ModuleFacts:
     imports_torch_npu: bool
     aliases: frozenset[str]
     evidence: Evidence = NO_EVIDENCE
+    trains: bool = False
+    pins_memory: bool = False
 
 
 @dataclass(slots=True)

@@ -1,26 +1,163 @@
-"""Environment variables of the CUDA world."""
+"""Environment variables of the CUDA world, and command lines inside Python."""
 
 import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
+from npulens.checks.launch_report import LaunchReport, value_applicability
+from npulens.checks.shell import Atom, command_words, shell_findings
 from npulens.checks.titles import use
+from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
+
+_MAPPINGS = frozenset({"os.environ", "os.environb"})
+_SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
+_RUNNERS = frozenset(
+    {"os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.Popen"}
+    | {"subprocess.check_call", "subprocess.check_output", "subprocess.getoutput"}
+    | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
+)
+_EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
 def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     """A string that is exactly the name of such a variable."""
     assert isinstance(node, ast.Constant)
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
+    if entry is not None:
+        _report(entry, context.span(node), entry.fix, context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
+            qualified_names(target.value, scope)
+        ):
+            _set(target.slice, node.value, scope, context)
+
+
+def call(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Variables set by a call, named as keywords, or set in a command line."""
+    assert isinstance(node, ast.Call)
+    names = frozenset(qualified_names(node.func, scope))
+    if not names.isdisjoint(_SETTERS) and len(node.args) == 2:
+        _set(node.args[0], node.args[1], scope, context)
+    for keyword in node.keywords:
+        _keyword(keyword, scope, context)
+    if not names.isdisjoint(_RUNNERS):
+        arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("args", "cmd"))]
+        for argument in arguments:
+            _command_line(argument, context)
+    elif not names.isdisjoint(_EXECUTORS):
+        _words(node.args, context)
+
+
+def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
+    assert isinstance(node, ast.Dict)
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value in context.catalogue.environment:
+            _set(key, value, scope, context)
+
+
+def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
+    """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`; the name of a keyword has no node."""
+    entry = context.catalogue.environment.get(keyword.arg or "")
     if entry is None:
         return
-    span = context.span(node)
+    start = context.span(keyword).start
+    span = Span(start, start + len(entry.variable))
+    _report(entry, span, _applicability(entry, keyword.value), context)
+
+
+def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return
+    entry = context.catalogue.environment.get(name.value)
+    if entry is not None:
+        _report(entry, context.span(name), _applicability(entry, value), context)
+    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
+        # A function may be the one that is called for debugging.
+        _slow(name.value, str(value.value), context.span(name), context)
+
+
+def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+        return entry.fix
+    return value_applicability(entry, [value.value])
+
+
+def _slow(name: str, value: str, span: Span, context: Context) -> None:
+    """A value of an NPU variable that costs speed."""
+    report = LaunchReport(context.text, context.catalogue)
+    if report.look_up(Place.VARIABLE, name, value, span, span):
+        _take_over(report, context)
+
+
+def _report(
+    entry: EnvironmentEntry, span: Span, applicability: Applicability, context: Context
+) -> None:
+    if span in context.reported:
+        return
     fixes: list[Fix] = []
     at = context.text.find(entry.variable, *span)
-    if entry.becomes is not None and entry.fix is not Applicability.MANUAL and at >= 0:
+    if entry.becomes is not None and applicability is not Applicability.MANUAL and at >= 0:
         edit = Edit(Span(at, at + len(entry.variable)), entry.becomes)
-        fixes.append(Fix(use(entry.becomes), entry.fix, (edit,)))
+        fixes.append(Fix(use(entry.becomes), applicability, (edit,)))
     context.report(
-        entry.rule, span, entry.variable, fixes, replacement=entry.becomes or "", note=entry.note
+        entry.rule,
+        span,
+        entry.variable,
+        fixes,
+        replacement=entry.becomes or "",
+        note=entry.note,
+        severity=entry.severity,
     )
+
+
+def _command_line(node: ast.expr, context: Context) -> None:
+    if isinstance(node, ast.List | ast.Tuple):
+        _words(node.elts, context)
+        return
+    for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
+        place = _verbatim(part, context)
+        if place is not None:
+            report = LaunchReport(context.text, context.catalogue)
+            shell_findings(report, *place)
+            report.finish()
+            _take_over(report, context)
+
+
+def _words(nodes: list[ast.expr], context: Context) -> None:
+    """A command as a list; what is no plain string stands for one word."""
+    words = []
+    for node in nodes:
+        place = _verbatim(node, context)
+        if place is None:
+            start = context.span(node).start
+            place = Span(start, start)
+        words.append(Atom(place, context.text[slice(*place)]))
+    report = LaunchReport(context.text, context.catalogue)
+    command_words(report, words)
+    report.finish()
+    _take_over(report, context)
+
+
+def _verbatim(node: ast.expr, context: Context) -> Span | None:
+    """Where a string stands, if it is written as it reads."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
+        return None
+    span = context.span(node)
+    at = context.text.find(node.value, *span)
+    return Span(at, at + len(node.value)) if at >= 0 else None
+
+
+def _take_over(report: LaunchReport, context: Context) -> None:
+    for finding in report.findings:
+        if finding.span not in context.reported:
+            context.reported.add(finding.span)
+            context.findings.append(finding)

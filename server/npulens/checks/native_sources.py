@@ -14,7 +14,6 @@ from npulens.checks.native_tokens import Token, live_tokens
 from npulens.text.spans import Span
 
 CUDA_SUFFIXES = (".cu", ".cuh")
-NATIVE_SUFFIXES = (*CUDA_SUFFIXES, ".cpp", ".cc", ".cxx")
 
 UNNAMED_MODULE = "TORCH_EXTENSION_NAME"
 """The name of a module that the build fills in."""
@@ -64,11 +63,6 @@ class NativeSource(NamedTuple):
     bindings: tuple[Binding, ...]
     is_cuda: bool
     is_ported: bool
-
-
-def is_native_source(path: str) -> bool:
-    """Whether a file is C++ or CUDA, by its path."""
-    return path.lower().endswith(NATIVE_SUFFIXES)
 
 
 def native_source_findings(

@@ -20,6 +20,8 @@ from npulens.text.lines import LineMap
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
 _NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
+_MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
+_PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )
@@ -48,6 +50,10 @@ class Piece:
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with; or it uses apex, whose uses are repaired together.
+            of the module have to be read with.
+        has_backward: It holds a backward pass.
+        runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
+        pins_memory: It asks for pinned memory.
         device_names: Names handed to something that takes a device; `None` until asked for.
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
@@ -67,6 +73,9 @@ class Piece:
     asks_for_npu: bool
     methods: frozenset[str]
     weighs_npu: bool
+    has_backward: bool = False
+    runs: bool = False
+    pins_memory: bool = False
     device_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
@@ -95,6 +104,17 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
         "scale_loss" in text or _weighs_npu(parsed),
+        has_backward=".backward(" in text,
+        runs=_runs(parsed),
+        pins_memory=_PINNED.search(text) is not None,
+    )
+
+
+def _runs(parsed: ParsedText) -> bool:
+    if _MAIN.search(parsed.text) is not None:
+        return True
+    return ".backward(" in parsed.text and any(
+        isinstance(node, ast.For | ast.While) for node in parsed.body
     )
 
 
@@ -165,6 +185,8 @@ def module_facts(pieces: Sequence[Piece], target: Target, triggers: frozenset[st
         imports_torch=any(p.torch_import is not None for p in pieces),
         imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),
+        trains=_trains(pieces),
+        pins_memory=any(p.pins_memory for p in pieces),
         evidence=evidence_of(
             [piece.parsed.text for piece in pieces],
             frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),
@@ -182,6 +204,13 @@ def _unpatched_names(pieces: Sequence[Piece]) -> frozenset[str]:
         after |= piece.shim.after
         seen = seen or piece.shim.shimmed
     return frozenset(before - after)
+
+
+def _trains(pieces: Sequence[Piece]) -> bool:
+    """Whether this is a script to run, by `__main__` or a loop of the module, that trains."""
+    if not any(p.has_backward for p in pieces) or not any(p.runs for p in pieces):
+        return False
+    return not any(name.startswith("test_") for p in pieces for name in p.bindings.names)
 
 
 def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:

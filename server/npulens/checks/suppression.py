@@ -1,11 +1,12 @@
 """Findings that a comment silences, and comments that silence nothing."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.comments import Suppression, suppressions
+from npulens.syntax.strings import comments
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -13,18 +14,21 @@ _ALL = ""
 
 
 def without_suppressed(
-    lines: LineMap, findings: Sequence[Finding], catalogue: Catalogue
+    lines: LineMap,
+    findings: Sequence[Finding],
+    catalogue: Catalogue,
+    comments_of: Callable[[str], Iterable[Span]] = comments,
 ) -> Iterable[Finding]:
     """The findings of a text that no comment silences, and one for each idle comment.
 
     A comment silences what starts or ends on its line.
     """
-    comments = list(suppressions(lines.text))
-    if not comments:
+    found = list(suppressions(lines.text, comments_of))
+    if not found:
         return findings
-    for_file = [comment for comment in comments if comment.whole_file]
+    for_file = [comment for comment in found if comment.whole_file]
     by_line: dict[int, list[Suppression]] = {}
-    for comment in comments:
+    for comment in found:
         if not comment.whole_file:
             by_line.setdefault(_line(comment.span.start, lines), []).append(comment)
     used: set[tuple[Suppression, str]] = set()
@@ -36,7 +40,7 @@ def without_suppressed(
         used.update(silencing)
         if not silencing:
             kept.append(finding)
-    for comment in comments:
+    for comment in found:
         unused = [code for code in _codes(comment) if (comment, code) not in used]
         if unused or comment.codes == ():
             kept.append(_unused(comment, unused, lines.text, catalogue))

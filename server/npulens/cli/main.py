@@ -149,7 +149,9 @@ def check(
     no_cache: bool,
     **options: Any,
 ) -> None:
-    """Check the Python files among PATHS, and below the folders among them.
+    """Check the files among PATHS, and below the folders among them.
+
+    Python files, shell scripts, Dockerfiles, YAML, JSON, TOML and lists of requirements are read.
 
     Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
     or starts of codes such as NPU1, separated by commas; they replace those of the configuration.

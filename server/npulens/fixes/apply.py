@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Applicability, Edit, Finding
 from npulens.syntax.statements import parse_whole
+from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
 MAX_PASSES = 50
@@ -80,6 +81,7 @@ def fix_text(
     analyze: Callable[[str], Sequence[Finding]],
     applicability: Applicability,
     wanted: Callable[[Finding], bool] = lambda finding: True,
+    kind: Kind = Kind.PYTHON,
 ) -> FixedText:
     """Apply fixes until none is left to apply.
 
@@ -88,9 +90,10 @@ def fix_text(
         analyze: Gives the findings of a text, in order, with absolute spans.
         applicability: `safe` applies safe fixes only, `unsafe` both.
         wanted: Which findings to fix.
+        kind: What the text is: only of Python it is known whether it still parses.
     """
     allowed = {Applicability.SAFE, applicability}
-    problems = len(parse_whole(text).problems)
+    problems = _problems(text, kind)
     applied: list[Finding] = []
     refused: list[Finding] = []
     for _ in range(MAX_PASSES):
@@ -101,15 +104,17 @@ def fix_text(
         changed = _applied(text, chosen)
         if changed == text:
             break
-        if len(parse_whole(changed).problems) > problems:
-            broken = [
-                f for f in chosen if len(parse_whole(_applied(text, [f])).problems) > problems
-            ]
+        if _problems(changed, kind) > problems:
+            broken = [f for f in chosen if _problems(_applied(text, [f]), kind) > problems]
             refused += broken or chosen
             continue
         applied += chosen
         text = changed
     return FixedText(text, tuple(applied), tuple(refused))
+
+
+def _problems(text: str, kind: Kind) -> int:
+    return len(parse_whole(text).problems) if kind is Kind.PYTHON else 0
 
 
 def _applied(text: str, findings: Iterable[Finding]) -> str:

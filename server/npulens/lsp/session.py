@@ -20,12 +20,12 @@ from npulens.lsp.convert import (
 from npulens.lsp.engine import Analysis, Engine, OpenDocument, Task
 from npulens.lsp.slots import LatestWins
 from npulens.text.document import Document, PositionEncoding
+from npulens.text.kinds import kind_by_language, kind_by_name
 
 logger = logging.getLogger(__name__)
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value
-_PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 
 
 class Session:
@@ -50,12 +50,13 @@ class Session:
         self._slots.stop()
 
     def open(self, item: types.TextDocumentItem) -> None:
-        """Take in a document; one that is not Python is none of ours."""
+        """Take in a document; one of a kind that npulens does not read is none of ours."""
         name = to_fs_path(item.uri) if item.uri.startswith("file:") else None
         path = Path(name) if name else None
-        if item.language_id != "python" and (path is None or path.suffix not in _PYTHON_SUFFIXES):
+        language = kind_by_name(name or "") or kind_by_language(item.language_id)
+        if language is None:
             return
-        document = Document(name or item.uri, item.text, item.version)
+        document = Document(name or item.uri, item.text, item.version, language)
         opened = OpenDocument(item.uri, path, document, folder=self._folder(path))
         opened.mentions_shim = SHIM_NAME in item.text
         self._opened[item.uri] = opened

@@ -1,7 +1,7 @@
 """Suppression comments."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.strings import comments
@@ -27,11 +27,16 @@ class Suppression(NamedTuple):
     whole_file: bool
 
 
-def suppressions(text: str) -> Iterator[Suppression]:
-    """The suppression comments of a Python text, none of them inside a string."""
+def suppressions(
+    text: str, comments_of: Callable[[str], Iterable[Span]] = comments
+) -> Iterator[Suppression]:
+    """The suppression comments of a text, none of them inside a string.
+
+    `comments_of` finds the comments; by itself, those of Python.
+    """
     if "npulens" not in text:
         return
-    for start, end in comments(text):
+    for start, end in comments_of(text):
         for match in _IGNORE.finditer(text, start, end):
             listed = match.group("codes")
             codes = None if listed is None else tuple(_CODE.findall(listed))

@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from npulens.text.kinds import Kind, kind_of
 from npulens.text.lines import LineMap
 from npulens.text.spans import Position, Span
 
@@ -35,11 +36,18 @@ class Document:
         path: The path as the user names it, or a URI.
         text: The text verbatim: line endings as they are, without a byte order mark.
         version: The editor's count of its states, if an editor has it open.
+        language: The kind that the editor says it is, where the path does not tell.
     """
 
     path: str
     text: str
     version: int | None = None
+    language: Kind | None = None
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What kind of file it is."""
+        return self.language or kind_of(self.path, self.text)
 
     @cached_property
     def lines(self) -> LineMap:
@@ -110,18 +118,18 @@ class Document:
         document = self
         for change in changes:
             if change.start is None or change.end is None:
-                document = Document(self.path, change.text, version)
+                document = Document(self.path, change.text, version, self.language)
                 continue
             start = document.offset_at(change.start, encoding)
             end = max(start, document.offset_at(change.end, encoding))
             document = _with_lines(
-                document.lines.edited(Span(start, end), change.text), self.path, version
+                document.lines.edited(Span(start, end), change.text), self, version
             )
-        return document if changes else _with_lines(self.lines, self.path, version)
+        return document if changes else _with_lines(self.lines, self, version)
 
 
-def _with_lines(lines: LineMap, path: str, version: int | None) -> Document:
-    document = Document(path, lines.text, version)
+def _with_lines(lines: LineMap, before: Document, version: int | None) -> Document:
+    document = Document(before.path, lines.text, version, before.language)
     vars(document)["lines"] = lines  # where cached_property keeps what it would compute
     return document
 

@@ -6,10 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from npulens.checks.native_sources import NATIVE_SUFFIXES
+from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.configuration import absolute
 
-_SUFFIXES = (".py", ".pyi", *NATIVE_SUFFIXES)
+_NOT_WALKED = (".pyw", ".jsonc")
+_LOCK_FILES = frozenset(
+    {"package-lock.json", "package.json", "tsconfig.json", "composer.json", "pnpm-lock.yaml"}
+    | {"conda-lock.yml", "npulens.toml", "tokenizer.json", "vocab.json", "tokenizer_config.json"}
+)
+"""Files that people write with tools, and that say nothing of devices."""
+_LARGEST_SETTINGS = 256_000
+"""In bytes; below a folder, larger files of settings are data. One that is named is read."""
+_SHEBANG_LENGTH = 200
 _SKIPPED_FOLDERS = {
     ".bzr",
     ".direnv",
@@ -51,7 +59,7 @@ class Discovery:
 
 
 def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discovery:
-    """The files among `paths`, and the Python, C++ and CUDA files below the folders among them.
+    """The files among `paths`, and those below the folders among them that npulens reads.
 
     A file named is always taken. Below a folder, links to folders are not followed, nor links to
     files outside of it.
@@ -83,7 +91,7 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
         elif stat.S_ISDIR(mode):
             found.folders.append(Path(path))
             is_empty = True
-            for file, real in _python_files(str(Path(path)), is_excluded, found.problems):
+            for file, real in _files_below(str(Path(path)), is_excluded, found.problems):
                 is_empty = False
                 add(file, real)
             if is_empty:
@@ -116,7 +124,34 @@ def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
     return is_excluded
 
 
-def _python_files(
+def _is_wanted(entry: os.DirEntry[str]) -> bool:
+    """Whether a file below a folder is one to check, by its name and, if need be, first line."""
+    kind = kind_by_name(entry.name)
+    if kind is Kind.PYTHON:
+        return not entry.name.endswith(_NOT_WALKED)
+    if kind is None:
+        return "." not in entry.name and _starts_as_script(entry)
+    if entry.name in _LOCK_FILES or entry.name.endswith(_NOT_WALKED):
+        return False
+    try:
+        return kind is Kind.SHELL or entry.stat().st_size <= _LARGEST_SETTINGS
+    except OSError:
+        return True  # whoever reads it says why that fails
+
+
+def _starts_as_script(entry: os.DirEntry[str]) -> bool:
+    try:
+        if not entry.is_file(follow_symlinks=False) or not os.access(entry.path, os.R_OK):
+            return False
+        with Path(entry.path).open("rb") as file:
+            start = file.read(_SHEBANG_LENGTH)
+    except OSError:
+        return False
+    line = start.partition(b"\n")[0].decode("latin-1")
+    return kind_by_first_line(line) is not None
+
+
+def _files_below(
     top: str, is_excluded: _Exclusion, problems: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Each file below a folder, and its path with all links resolved."""
@@ -139,7 +174,7 @@ def _python_files(
                 if entry.name not in _SKIPPED_FOLDERS and not is_excluded(entry.path + "/"):
                     subfolders.append((entry.path, real))
                 continue
-            if not entry.name.endswith(_SUFFIXES) or is_excluded(entry.path):
+            if not _is_wanted(entry) or is_excluded(entry.path):
                 continue
             if entry.is_file(follow_symlinks=False):
                 yield entry.path, real

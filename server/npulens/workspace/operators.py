@@ -10,13 +10,12 @@ from npulens.catalog.model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.checks.native_sources import (
     CUDA_SUFFIXES,
-    NATIVE_SUFFIXES,
     UNNAMED_MODULE,
     NativeSource,
     cuda_bindings,
-    is_native_source,
     read_native_source,
 )
+from npulens.text.kinds import Kind, kind_by_name
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -48,7 +47,7 @@ def project_facts(
         catalogue: Says which names of modules matter.
     """
     own = frozenset(_own_modules(files, folders, catalogue))
-    native = [file for file in files if is_native_source(str(file))]
+    native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     if not native:
         return ProjectFacts(own)
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
@@ -180,7 +179,7 @@ def _source_names(node: ast.Call) -> Iterator[str]:
                     element.args[-1] if isinstance(element, ast.Call) and element.args else element
                 )
                 text = _end_of_text(last)
-                if text.endswith(NATIVE_SUFFIXES):
+                if kind_by_name(text) is Kind.NATIVE:
                     yield text.rpartition("/")[2]
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding, ProjectFacts, Shim, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.native_sources import BINDERS, is_native_source
+from npulens.checks.native_sources import BINDERS
 from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
 from npulens.text.document import Document
+from npulens.text.kinds import Kind, kind_by_name, kind_of
 from npulens.text.spans import Span
 from npulens.workspace.configuration import Configuration, absolute, is_selected
 
@@ -96,8 +97,7 @@ class Checker:
         if len(data) > MAX_FILE_SIZE:
             return self._refused(path, _TOO_LARGE)
         # UTF-16 has no such word, but NULs.
-        words = _NATIVE_WORDS if is_native_source(path) else self._words
-        if b"\0" not in data and not any(word in data for word in words):
+        if b"\0" not in data and not any(word in data for word in self._words_for(path, data)):
             return FileReport(path)
         try:
             document = Document(path, _decoded(path, data))
@@ -117,6 +117,12 @@ class Checker:
         shim = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return target if shim is None else replace(target, shim=shim)
 
+    def _words_for(self, path: str, data: bytes) -> tuple[bytes, ...]:
+        kind = kind_of(path, data[:200].decode("latin-1"))
+        if kind is Kind.NATIVE:
+            return _NATIVE_WORDS
+        return self._words if kind is Kind.PYTHON else _LAUNCH_WORDS
+
     def _refused(self, path: str, detail: str) -> FileReport:
         rule = self._catalogue.rules["NPU003"]
         findings = selected([Finding(rule, Span(0, 0), {"detail": detail})], self._configuration)
@@ -125,7 +131,7 @@ class Checker:
 
 def _decoded(path: str, data: bytes) -> str:
     """The text of a file; of C++, which declares no encoding, whatever can be read."""
-    if is_native_source(path):
+    if kind_by_name(path) is Kind.NATIVE:
         return data.decode("utf-8", "replace").removeprefix("\ufeff")
     return decode_source(data).text
 
@@ -149,6 +155,17 @@ _DETAILS = {
 _WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
 """Of files without any of these, and without the words of the tables, nothing is to be said."""
 _NATIVE_WORDS = tuple(word.encode() for word in BINDERS)
+
+
+_LAUNCH_WORDS = tuple(
+    word.encode()
+    for word in (
+        *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
+        *("nvcr", "nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
+        *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
+    )
+)
+"""The same of files that are not Python."""
 
 
 def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:

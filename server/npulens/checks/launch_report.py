@@ -1,0 +1,156 @@
+"""What launch files are looked up in, and how what is found there is reported."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
+from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
+from npulens.checks.titles import use
+from npulens.text.spans import Span
+
+VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
+_VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
+_PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
+_LONGEST_VALUE = 300
+_MOST_RENAMED = 50
+
+
+class LaunchReport:
+    """The findings of one shell script, Dockerfile or file of settings, as they come in."""
+
+    def __init__(self, text: str, catalogue: Catalogue) -> None:
+        self.text = text
+        self.catalogue = catalogue
+        self.findings: list[Finding] = []
+        self.embedded: list[tuple[Span, str]] = []
+        """Python inside this text, and the name of a file that would hold it."""
+        self._places: dict[str, dict[Span, bool]] = {}
+        self._values: dict[str, list[str]] = {}
+        self._reported: set[Span] = set()
+
+    def variable(self, span: Span, value: str | None = None, *, is_told: bool = True) -> bool:
+        """The name of a variable, if `span` is the name of one of the CUDA world.
+
+        `value` is what it is set to here, if that can be read. Where `is_told` is false the name
+        is no finding, but renamed with the others.
+        """
+        name = self.text[slice(*span)]
+        if name not in self.catalogue.environment:
+            if value is not None:
+                self.look_up(Place.VARIABLE, name, value, span, span)
+            return False
+        places = self._places.setdefault(name, {})
+        places[span] = places.get(span, False) or is_told
+        if value is not None:
+            self._values.setdefault(name, []).append(value)
+        return True
+
+    def look_up(
+        self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
+    ) -> bool:
+        """Report what the tables say of a name and value, if they know them."""
+        if len(name) > _LONGEST_VALUE or (value is not None and len(value) > _LONGEST_VALUE):
+            return False
+        for entry in self.catalogue.launch.get(place, ()):
+            if re.fullmatch(entry.name, name) is None:
+                continue
+            if entry.value is None:
+                self._report(entry, name_span, name_span)
+                return True
+            match = None if value is None else re.fullmatch(entry.value, value)
+            if match is not None and self._is_meant(entry):
+                group = match.span(1) if match.re.groups else match.span()
+                replaced = Span(value_span.start + group[0], value_span.start + group[1])
+                if place is Place.COMMAND:  # its form is no text of its own
+                    replaced = name_span
+                whole = name_span if place in _SHOWN_WHOLE else value_span
+                self._report(entry, whole, replaced)
+                return True
+        return False
+
+    def finish(self) -> list[Finding]:
+        """All findings; those of variables come last, since they depend on each other."""
+        for name, places in self._places.items():
+            entry = self.catalogue.environment[name]
+            if entry.becomes is not None and entry.becomes in self.text:
+                continue  # both are set: this was ported, or is for both
+            values = self._values.get(name, [])
+            self._report_variable(entry, places, _applicability(entry, values))
+        return self.findings
+
+    def add(
+        self,
+        rule: Rule,
+        span: Span,
+        fixes: Sequence[Fix],
+        replacement: str = "",
+        note: LocalizedText | None = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """A finding, unless there is one at this place."""
+        if span in self._reported:
+            return
+        self._reported.add(span)
+        arguments = {"symbol": self.text[slice(*span)], "replacement": replacement}
+        self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))
+
+    def _is_meant(self, entry: LaunchEntry) -> bool:
+        if entry.evidence and not any(word in self.text for word in entry.evidence):
+            return False
+        return not any(word in self.text for word in entry.unless)
+
+    def _report(self, entry: LaunchEntry, span: Span, replaced: Span) -> None:
+        fixes = []
+        replacement = entry.becomes or ""
+        if entry.becomes is not None:
+            before, after = (
+                self.text[span.start : replaced.start],
+                self.text[replaced.end : span.end],
+            )
+            replacement = before + entry.becomes + after
+            if entry.fix is not Applicability.MANUAL:
+                edit = Edit(replaced, entry.becomes)
+                fixes.append(Fix(use(replacement), entry.fix, (edit,)))
+        self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity)
+
+    def _report_variable(
+        self, entry: EnvironmentEntry, places: dict[Span, bool], applicability: Applicability
+    ) -> None:
+        fixes: list[Fix] = []
+        renames = len(places) <= _MOST_RENAMED
+        if entry.becomes is not None and renames and applicability is not Applicability.MANUAL:
+            # A script that sets one name and reads the other would be broken: all go together.
+            edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
+            fixes.append(Fix(use(entry.becomes), applicability, edits))
+        for span, is_told in places.items():
+            if is_told:
+                self.add(entry.rule, span, fixes, entry.becomes or "", entry.note, entry.severity)
+
+
+def _applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:
+    """How safe renaming a variable is, given the values it is set to."""
+    return value_applicability(entry, values) if values else entry.fix
+
+
+def value_applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:
+    """How safe setting the NPU's variable to these values is; see the notes of the table."""
+    if entry.becomes == _VISIBLE_CARDS:
+        if all(is_ascending(value) for value in values):
+            return Applicability.SAFE
+        known = [value for value in values if _PLAIN_VALUE.match(value)]
+        if not all(is_ascending(value) for value in known):
+            return Applicability.MANUAL
+    if any("backend:" in value for value in values):
+        return Applicability.MANUAL
+    return entry.fix
+
+
+def is_ascending(value: str) -> bool:
+    """Whether it is a list of cards that the NPU takes: numbers in ascending order."""
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
+        return False
+    numbers = [int(part) for part in parts]
+    return all(first < second for first, second in pairwise(numbers))

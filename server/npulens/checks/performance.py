@@ -1,0 +1,205 @@
+"""Advice on speed for scripts that train, each where the code itself shows the cause.
+
+Libraries get none: whether a loop of theirs is hot, and who reads its values, is not seen there.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.catalog.model import Applicability, Edit, Fix, Rule
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+ADVICE = frozenset(
+    {"anomaly-detection", "sync-in-training-loop", "cleanup-in-training-loop", "blocking-copy"}
+    | {"loader-without-workers", "loader-restarts-workers", "jit-compile-mode"}
+)
+"""The rules below, each of which is told once in a file."""
+_ANOMALY = frozenset(
+    {
+        f"torch.autograd.{name}"
+        for name in (
+            "set_detect_anomaly",
+            "detect_anomaly",
+            "anomaly_mode.set_detect_anomaly",
+            "anomaly_mode.detect_anomaly",
+        )
+    }
+)
+_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_COMPILE_MODE = frozenset({"torch.npu.set_compile_mode", "torch_npu.npu.set_compile_mode"})
+_CLEANUP = frozenset(
+    {"gc.collect", "torch.cuda.empty_cache", "torch.npu.empty_cache", "torch_npu.npu.empty_cache"}
+)
+_READS = frozenset({"item", "tolist"})
+_COPIES = frozenset({"to", "cuda", "npu"})
+_WORKERS_POSITION = 5  # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers
+_Loop = ast.For | ast.While
+
+
+def call(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Anomaly detection left on, loaders that read in this process, compilation for shapes."""
+    assert isinstance(node, ast.Call)
+    if not context.facts.trains:
+        return
+    names = frozenset(qualified_names(node.func, scope))
+    if not names.isdisjoint(_ANOMALY):
+        _anomaly(node, context)
+    elif not names.isdisjoint(_LOADER):
+        _loader(node, context)
+    elif not names.isdisjoint(_COMPILE_MODE):
+        _compile_mode(node, context)
+
+
+def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+    """What every step of a training loop waits for."""
+    assert isinstance(node, _Loop)
+    if not context.facts.trains or not _is_step_loop(node):
+        return
+    for called in _every_step(node.body):
+        names = frozenset(qualified_names(called.func, scope))
+        if not names.isdisjoint(_CLEANUP):
+            _report("cleanup-in-training-loop", called, context)
+        elif _reads_value(called):
+            _report("sync-in-training-loop", called, context)
+        elif context.facts.pins_memory and _copies_batch(called, node):
+            _copy(called, context)
+
+
+def _anomaly(node: ast.Call, context: Context) -> None:
+    """Only where it is on for sure: `set_detect_anomaly(args.debug)` is an option."""
+    values = [*node.args, *(k.value for k in node.keywords if k.arg == "mode")]
+    switched = values[0] if values else None
+    takes_mode = "set_" in context.source(node.func)
+    is_on = isinstance(switched, ast.Constant) and switched.value is True
+    if is_on if takes_mode else True:
+        _report("anomaly-detection", node, context)
+
+
+def _loader(node: ast.Call, context: Context) -> None:
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    positional = node.args
+    if None in given or any(isinstance(argument, ast.Starred) for argument in positional):
+        return  # `**options` may say anything
+    workers = given.get("num_workers")
+    if workers is None and len(positional) > _WORKERS_POSITION:
+        workers = positional[_WORKERS_POSITION]
+    if "eval" in context.source(node) or "test" in context.source(node).lower():
+        return  # not the loader that the training waits for
+    if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
+        _report("loader-without-workers", node, context, shown=node.func)
+    elif (
+        isinstance(workers, ast.Constant)
+        and isinstance(workers.value, int)
+        and "persistent_workers" not in given
+        and _has_epochs(context)
+    ):
+        fix = _added_keyword(node, "persistent_workers=True", context)
+        _report("loader-restarts-workers", node, context, fix, shown=node.func)
+
+
+def _has_epochs(context: Context) -> bool:
+    return "for epoch" in context.text or "for ep " in context.text
+
+
+def _compile_mode(node: ast.Call, context: Context) -> None:
+    for keyword in node.keywords:
+        value = keyword.value
+        if keyword.arg == "jit_compile" and isinstance(value, ast.Constant) and value.value is True:
+            edit = Edit(context.span(value), "False")
+            fix = Fix(use("jit_compile=False"), Applicability.UNSAFE, (edit,))
+            _report("jit-compile-mode", keyword, context, [fix])
+
+
+def _is_step_loop(node: _Loop) -> bool:
+    """Whether the backward pass is in this loop and in no loop inside it."""
+    return any(
+        isinstance(called.func, ast.Attribute) and called.func.attr == "backward"
+        for called in _every_step(node.body)
+    )
+
+
+def _every_step(body: list[ast.stmt]) -> Iterator[ast.Call]:
+    """The calls that each turn of a loop makes, apart from conditions and loops inside it."""
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If | _Loop | Function | ast.ClassDef | ast.Lambda | ast.IfExp):
+            continue
+        if isinstance(node, ast.Call):
+            yield node
+        pending += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _reads_value(node: ast.Call) -> bool:
+    """`loss.item()`; not `os.environ.item()` or `numbers.tolist()` of something unknown."""
+    callee = node.func
+    if not isinstance(callee, ast.Attribute) or callee.attr not in _READS or node.args:
+        return False
+    owner = callee.value
+    while isinstance(owner, ast.Call | ast.Attribute | ast.Subscript):
+        if isinstance(owner, ast.Attribute) and owner.attr in ("detach", "mean", "sum", "cpu"):
+            return True
+        owner = owner.func if isinstance(owner, ast.Call) else owner.value
+    return isinstance(owner, ast.Name) and "loss" in owner.id.lower()
+
+
+def _copies_batch(node: ast.Call, step: _Loop) -> bool:
+    """A copy to a device of what the loader yields, which waits."""
+    callee = node.func
+    if not isinstance(callee, ast.Attribute) or callee.attr not in _COPIES:
+        return False
+    if not isinstance(step, ast.For) or any(k.arg in ("non_blocking", None) for k in node.keywords):
+        return False
+    if callee.attr == "to" and (len(node.args) != 1 or not _is_device(node.args[0])):
+        return False
+    if callee.attr != "to" and len(node.args) > 1:
+        return False
+    owner = callee.value
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    yielded = {name.id for name in ast.walk(step.target) if isinstance(name, ast.Name)}
+    return isinstance(owner, ast.Name) and owner.id in yielded
+
+
+def _is_device(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value != "cpu"
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return "device" in name.lower() and "cpu" not in name.lower()
+
+
+def _copy(node: ast.Call, context: Context) -> None:
+    _report("blocking-copy", node, context, _added_keyword(node, "non_blocking=True", context))
+
+
+def _added_keyword(node: ast.Call, keyword: str, context: Context) -> list[Fix]:
+    """A keyword argument behind the others, where that is plain to write."""
+    source = context.source(node)
+    arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+    end = context.span(node).end
+    if not arguments:
+        edit = Edit(Span(end - 1, end - 1), keyword)
+    elif "#" in source:
+        return []
+    else:
+        last = max(context.span(argument).end for argument in arguments)
+        edit = Edit(Span(last, last), f", {keyword}")
+    return [Fix(use(keyword), Applicability.UNSAFE, (edit,))]
+
+
+def _report(
+    name: str,
+    node: ast.expr | ast.keyword,
+    context: Context,
+    fixes: list[Fix] | None = None,
+    shown: ast.expr | None = None,
+) -> None:
+    rule: Rule | None = context.catalogue.rule_named(name)
+    if rule is not None:
+        at = node if shown is None else shown
+        context.report(rule, context.span(at), context.source(at), fixes or [])

@@ -1,0 +1,120 @@
+"""Environment variables and command lines in Python."""
+
+import pytest
+
+from helpers import check, code, findings, fixed
+from npulens.catalog.model import Applicability
+
+FOUND = [
+    'os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "0,1"',
+    'os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = str(rank)',
+    'x = os.environ["⟦⟧CUDA_VISIBLE_DEVICES"].split(",")',
+    'x = os.environ.get("⟦⟧CUDA_VISIBLE_DEVICES", "")',
+    'os.environ.setdefault("⟦⟧NCCL_DEBUG", "INFO")',
+    'os.environ.update({"⟦⟧NCCL_DEBUG": "INFO"})',
+    'os.environ.pop("⟦⟧CUDA_VISIBLE_DEVICES", None)',
+    'del os.environ["⟦⟧CUDA_VISIBLE_DEVICES"]',
+    'x = os.getenv("⟦⟧NCCL_SOCKET_IFNAME")',
+    'os.putenv("⟦⟧CUDA_LAUNCH_BLOCKING", "1")',
+    'os.unsetenv("⟦⟧CUDA_LAUNCH_BLOCKING")',
+    'x = "⟦⟧CUDA_VISIBLE_DEVICES" in os.environ',
+    'env = {**os.environ, "⟦⟧CUDA_VISIBLE_DEVICES": "0"}',
+    'env = os.environ.copy(); env["⟦⟧CUDA_VISIBLE_DEVICES"] = "1"',
+    'NAME = "⟦⟧PYTORCH_CUDA_ALLOC_CONF"; os.environ[NAME] = "x"',
+    'monkeypatch.setenv("⟦⟧CUDA_VISIBLE_DEVICES", "0")',
+]
+TRAINING = "for batch in loader:\n    model(batch).backward()"
+WITHOUT_QUOTES = [
+    'env = dict(os.environ, ⟦NPU901:CUDA_VISIBLE_DEVICES⟧="0")',
+    'os.environ.update(⟦NPU901:NCCL_DEBUG⟧="INFO")',
+    'os.system("⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py")',
+    'subprocess.run("⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py", shell=True)',
+    'subprocess.check_call("python a.py --device ⟦NPU902:cuda⟧", shell=True)',
+    'subprocess.Popen(["python", "a.py", "--backend", "⟦NPU902:nccl⟧"])',
+    'subprocess.run(args=["python", "a.py", "--dist-backend=⟦NPU902:nccl⟧", str(n)])',
+    'os.system(f"python {name} --backend ⟦NPU902:nccl⟧")',
+    'run("⟦NPU906:nvidia-smi⟧")',
+    'subprocess.check_output(["⟦NPU906:nvidia-smi⟧", "-L"])',
+    f'os.environ[⟦NPU917:"TASK_QUEUE_ENABLE"⟧] = "0"\n{TRAINING}',
+    f'os.environ.setdefault(⟦NPU917:"ASCEND_LAUNCH_BLOCKING"⟧, "1")\n{TRAINING}',
+]
+NOT_FOUND = [
+    "# os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
+    'print("set CUDA_VISIBLE_DEVICES=0 first")',
+    'raise ValueError("CUDA_VISIBLE_DEVICES is empty")',
+    'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0"',
+    'os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"',
+    'os.environ["MY_CUDA_VISIBLE_DEVICES"] = "0"',
+    'os.environ["TASK_QUEUE_ENABLE"] = "0"',
+    f'os.environ["TASK_QUEUE_ENABLE"] = "2"\n{TRAINING}',
+    f'def debug():\n    os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"\n{TRAINING}',
+    f'os.environ["ASCEND_LAUNCH_BLOCKING"] = flag\n{TRAINING}',
+    'os.system("echo CUDA_VISIBLE_DEVICES=0")',
+    'os.system("python pretrain_gpt.py --distributed-backend nccl")',
+    'text = "CUDA_VISIBLE_DEVICES=0 python a.py"',
+    'execute("python a.py --backend nccl")',
+    'subprocess.run(["python", "a.py", "--name", "cuda"])',
+    'subprocess.run(["which", "nvidia-smi"])',
+    'os.system("ASCEND_RT_VISIBLE_DEVICES=0 python a.py --device npu")',
+    "CUDA_VISIBLE_DEVICES = 0",
+    'logger.info("python a.py --device cuda")',
+]
+IMPORTS = "import os, subprocess\nfrom subprocess import getoutput as run\n"
+
+
+@pytest.mark.parametrize("snippet", FOUND)
+def test_names_of_variables_are_found(snippet: str) -> None:
+    start = snippet.index('"⟦⟧')
+    end = snippet.index('"', start + 1) + 1
+    name = snippet[start:end].replace("⟦⟧", "")
+    check(f"{IMPORTS}{snippet[:start]}⟦NPU901:{name}⟧{snippet[end:]}\n")
+
+
+@pytest.mark.parametrize("snippet", WITHOUT_QUOTES)
+def test_keywords_and_command_lines_are_found(snippet: str) -> None:
+    check(f"{IMPORTS}{snippet}\n")
+
+
+@pytest.mark.parametrize("snippet", NOT_FOUND)
+def test_what_looks_alike_is_not_found(snippet: str) -> None:
+    check(f"{IMPORTS}{snippet}\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('env = dict(os.environ, CUDA_VISIBLE_DEVICES="0")', None),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"', None),
+        (
+            'os.environ["CUDA_VISIBLE_DEVICES"] = "1,0"',
+            'os.environ["CUDA_VISIBLE_DEVICES"] = "1,0"',
+        ),
+        ('os.system("CUDA_VISIBLE_DEVICES=0 python a.py")', None),
+        (
+            'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"',
+            'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"',
+        ),
+        (
+            'subprocess.run(["python", "a.py", "--device", "cuda:0"])',
+            'subprocess.run(["python", "a.py", "--device", "npu:0"])',
+        ),
+    ],
+)
+def test_fixes(before: str, after: str | None) -> None:
+    if after is None:
+        after = before.replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")
+    assert fixed(f"{IMPORTS}{before}\n") == f"{IMPORTS}{after}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_safe"), [('"0,1"', True), ('"0"', True), ('"2,1"', False), ("gpus", False)]
+)
+def test_only_ascending_numbers_are_safe(value: str, is_safe: bool) -> None:
+    source = f'{IMPORTS}os.environ["CUDA_VISIBLE_DEVICES"] = {value}\n'
+    assert (fixed(source, applicability=Applicability.SAFE) != source) == is_safe
+
+
+def test_the_note_says_what_is_asked_of_the_value() -> None:
+    [finding] = findings(code('import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "1,0"\n'))
+    assert "ascending" in finding.message("en")
+    assert "升序" in finding.message("zh")

@@ -1,0 +1,433 @@
+"""What is found in scripts, Dockerfiles, settings and lists of requirements, and what is not.
+
+Each case is the name of a file and its text, with findings marked as in `helpers`.
+"""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import CATALOGUE, Mark, code, marked, unmarked
+from lsp_client import LspClient
+from npulens.analysis import StatementCache, analyze
+from npulens.catalog.model import Applicability, Finding, Target
+from npulens.fixes.apply import fix_text
+from npulens.text.document import Document
+from npulens.text.kinds import Kind, kind_of
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.discovery import discover
+from npulens.workspace.run import Checker
+
+
+def findings(file: str, text: str) -> tuple[Finding, ...]:
+    return analyze(Document(file, text), CATALOGUE, Target())
+
+
+def fixed(file: str, text: str, applicability: Applicability = Applicability.UNSAFE) -> str:
+    def found(text: str) -> tuple[Finding, ...]:
+        return findings(file, text)
+
+    kind = kind_of(file, text)
+    result = fix_text(text, found, applicability, kind=kind)
+    assert not result.refused
+    assert fix_text(result.text, found, applicability, kind=kind).text == result.text
+    return result.text
+
+
+def check(file: str, snippet: str) -> str:
+    """Assert that exactly what is marked is found; returns the text."""
+    text, expected = unmarked(code(snippet))
+    found = sorted(Mark(*f.span, f.rule.code) for f in findings(file, text))
+    assert marked(text, found) == marked(text, expected)
+    with_cache = analyze(Document(file, text), CATALOGUE, Target(), StatementCache())
+    assert with_cache == findings(file, text)
+    return text
+
+
+SHELL = [
+    "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0,1",
+    "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
+    "env ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
+    "nohup env -i ⟦NPU901:CUDA_VISIBLE_DEVICES⟧='0' python train.py &",
+    'if [ -z "$⟦NPU901:CUDA_VISIBLE_DEVICES⟧" ]; then exit 1; fi',
+    "N=${#⟦NPU901:CUDA_VISIBLE_DEVICES⟧}",
+    "N=$(echo \"$⟦NPU901:CUDA_VISIBLE_DEVICES⟧\" | tr ',' ' ' | wc -w)",
+    "unset ⟦NPU901:CUDA_VISIBLE_DEVICES⟧",
+    "bash -c '⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py'",
+    'ssh host "cd x && ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=1 python a.py"',
+    "export ⟦NPU901:NCCL_DEBUG⟧=INFO ⟦NPU901:NCCL_SOCKET_IFNAME⟧=eth0",
+    "mpirun -x ⟦NPU901:NCCL_DEBUG⟧=INFO -x ⟦NPU901:NCCL_IB_DISABLE⟧ python a.py",
+    "srun --export=ALL,⟦NPU901:NCCL_DEBUG⟧=INFO python a.py",
+    'export ⟦NPU901:PYTORCH_CUDA_ALLOC_CONF⟧="expandable_segments:True"',
+    "export ⟦NPU901:CUDA_LAUNCH_BLOCKING⟧=1",
+    "export ⟦NPU901:CUDA_HOME⟧=/usr/local/cuda",
+    "python train.py --backend ⟦NPU902:nccl⟧",
+    'python train.py --dist-backend=⟦NPU902:nccl⟧ --device "⟦NPU902:cuda:1⟧"',
+    "python train.py \\\n  --lr 1 \\\n  --device \\\n  ⟦NPU902:cuda⟧",
+    'ARGS="--lr 1 --device ⟦NPU902:cuda⟧"\npython train.py $ARGS',
+    "ARGS=(\n  --lr 1  # a comment\n  --backend ⟦NPU902:nccl⟧\n)",
+    "python fit.py --accelerator ⟦NPU902:gpu⟧ --devices 2",
+    "python fit.py trainer.accelerator=⟦NPU902:gpu⟧ trainer.max_epochs=3",
+    "python train.py model.device=⟦NPU902:cuda:0⟧",
+    "torchrun --nproc_per_node=⟦NPU902:gpu⟧ train.py",
+    "#!/bin/bash\n#SBATCH ⟦NPU903:--gres=gpu:8⟧\n#SBATCH ⟦NPU903:--gpus-per-node 8⟧",
+    "srun -p x ⟦NPU903:--gres=gpu:${GPUS}⟧ python -u train.py",
+    "docker run ⟦NPU903:--gpus all⟧ ⟦NPU903:--runtime=nvidia⟧ me/image python a.py",
+    "docker run --rm ⟦NPU904:nvidia/cuda:12.1.1-base⟧ python a.py",
+    "⟦NPU906:nvidia-smi⟧",
+    "N=$(⟦NPU906:nvidia-smi⟧ -L | wc -l)",
+    "watch -n 1 ⟦NPU906:nvidia-smi⟧",
+    "⟦NPU906:nsys⟧ profile -o out python train.py",
+    "pip install ⟦NPU905:torch==2.1.0+cu118⟧ -f ⟦NPU905:https://download.pytorch.org/whl/cu118⟧",
+    "python -m pip install ⟦NPU905:flash-attn⟧ --no-build-isolation",
+    "conda install pytorch ⟦NPU905:pytorch-cuda=11.8⟧ -c pytorch -c nvidia",
+    "python - <<'EOF'\nimport torch\nx = torch.ones(1).⟦NPU105:cuda⟧()\nEOF",
+    "bash <<EOF\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\nEOF",
+    "export ⟦NPU917:TASK_QUEUE_ENABLE⟧=0",
+    "export HCCL_CONNECT_TIMEOUT=1200\n⟦NPU919:torchrun⟧ --nproc_per_node=8 train.py",
+]
+
+NOT_SHELL = [
+    "# export CUDA_VISIBLE_DEVICES=0",
+    "echo 'export CUDA_VISIBLE_DEVICES=0'",
+    "echo run with --device cuda",
+    'printf "--backend nccl\\n"',
+    "cat <<EOF\nCUDA_VISIBLE_DEVICES=0 python a.py --device cuda\nEOF",
+    "grep CUDA_VISIBLE_DEVICES *.py",
+    "sed -i 's/CUDA_VISIBLE_DEVICES/X/' a.py",
+    "git commit -m 'set CUDA_VISIBLE_DEVICES=0'",
+    "MY_CUDA_VISIBLE_DEVICES=0 python a.py",
+    "echo $CUDA_VISIBLE_DEVICES_OLD",
+    "export CUDA_DEVICE_MAX_CONNECTIONS=1",
+    "export ASCEND_RT_VISIBLE_DEVICES=0,1",
+    "export CUDA_VISIBLE_DEVICES=0\nexport ASCEND_RT_VISIBLE_DEVICES=0",
+    "if command -v npu-smi; then D=npu; else export CUDA_VISIBLE_DEVICES=0; fi",
+    "case $DEVICE in\n  npu) python a.py --device npu ;;\n  *) python a.py --device cuda ;;\nesac",
+    "torchrun pretrain_gpt.py --distributed-backend nccl",
+    "python train.py --device cpu --backend gloo",
+    "python train.py --device-file cuda --name cuda --model nccl",
+    "python train.py --backend inductor --gpus 8",
+    "cmake -DUSE_CUDA=ON -DBACKEND=cuda ..",
+    "command -v nvidia-smi && N=1",
+    "if nvidia-smi > /dev/null 2>&1; then N=1; fi",
+    "#!/bin/bash\n# use #SBATCH --gres=gpu:8 for more\n#SBATCH --ntasks=8",
+    "#SBATCH --gres=npu:8",
+    "srun python train.py --gpus 8 --gres gpu",
+    "docker build -t me/image:cuda11.8 .",
+    "docker run --device=/dev/davinci0 ascendai/cann:8.1 python a.py",
+    "pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cpu",
+    "pip uninstall -y flash-attn transformer-engine",
+    "python train.py --attn flash-attn",
+    "export TASK_QUEUE_ENABLE=2\nexport HCCL_CONNECT_TIMEOUT=1200\ntorchrun train.py",
+    "export HCCL_CONNECT_TIMEOUT=1200\nsource env.sh\ntorchrun train.py",
+    "python train.py --device npu:0 --backend hccl",
+    "gcloud compute instances create x --accelerator type=nvidia-tesla-t4,count=1",
+]
+
+OTHER = [
+    ("Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04⟧ AS base"),
+    ("Dockerfile", "FROM --platform=linux/amd64 ⟦NPU904:nvcr.io/nvidia/pytorch:24.01-py3⟧"),
+    (
+        "Dockerfile.train",
+        "ARG BASE=⟦NPU904:pytorch/pytorch:2.1.0-cuda12.1-cudnn8-devel⟧\nFROM $BASE",
+    ),
+    ("Dockerfile", "FROM x\nENV ⟦NPU901:CUDA_HOME⟧=/usr/local/cuda A=b"),
+    ("Dockerfile", "FROM x\nENV ⟦NPU901:NVIDIA_VISIBLE_DEVICES⟧ all"),
+    (
+        "Dockerfile",
+        "FROM x\nRUN apt-get update && \\\n    pip install ⟦NPU905:torch==2.1.0+cu118⟧ \\\n"
+        "    --index-url ⟦NPU905:https://download.pytorch.org/whl/cu118⟧",
+    ),
+    ("Dockerfile", 'FROM x\nCMD ["python", "a.py", "--device", "⟦NPU902:cuda⟧"]'),
+    ("Dockerfile", "FROM x\nRUN <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
+    (
+        "docker-compose.yml",
+        "services:\n  a:\n    image: ⟦NPU904:nvidia/cuda:12.1.1⟧\n    runtime: ⟦NPU903:nvidia⟧",
+    ),
+    (
+        "compose.yaml",
+        "environment:\n  - ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0\n  - ⟦NPU901:NCCL_DEBUG⟧=INFO",
+    ),
+    ("compose.yaml", "devices:\n  - driver: ⟦NPU903:nvidia⟧\n    capabilities: [⟦NPU903:gpu⟧]"),
+    ("compose.yaml", "command: python a.py --device ⟦NPU902:cuda⟧ --lr 1"),
+    ("job.yaml", 'command: ["python", "a.py", "--backend", "⟦NPU902:nccl⟧"]'),
+    ("job.yaml", "env:\n  - name: ⟦NPU901:CUDA_VISIBLE_DEVICES⟧\n    value: '0'"),
+    ("job.yaml", "limits:\n  nvidia.com/gpu: ⟦NPU903:8⟧"),
+    (
+        "job.yaml",
+        "run: |\n  export ⟦NPU901:NCCL_DEBUG⟧=INFO\n  python a.py --device ⟦NPU902:cuda⟧\nnext: 1",
+    ),
+    ("a.yaml", "device: ⟦NPU902:cuda⟧"),
+    ("a.yaml", 'device: "⟦NPU902:cuda:0⟧"  # the first'),
+    ("a.yaml", "train: {device: ⟦NPU902:cuda:1⟧, lr: 0.1}"),
+    ("a.yaml", "- eval_device: '⟦NPU902:cuda⟧'"),
+    ("a.yaml", "dist_params:\n  backend: ⟦NPU902:nccl⟧"),
+    ("a.yaml", "distributed_backend: ⟦NPU902:nccl⟧"),
+    ("a.yaml", "trainer:\n  max_epochs: 3\n  accelerator: ⟦NPU902:gpu⟧"),
+    ("accelerate.yaml", "distributed_type: ⟦NPU902:MULTI_GPU⟧\nnum_processes: 8"),
+    (
+        "env.yml",
+        "dependencies:\n  - ⟦NPU905:cudatoolkit=11.3⟧\n  - pip:\n    - ⟦NPU905:torch==1.12+cu113⟧",
+    ),
+    (".github/workflows/a.yml", "env:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0\n  NCCL_DEBUG: INFO"),
+    ("a.json", '{"model": {"device": "⟦NPU902:cuda⟧", "n": [1, 2]}}'),
+    ("a.json", '{"dist_backend": "⟦NPU902:nccl⟧"}'),
+    ("a.json", '{"env": {"⟦NPU901:CUDA_VISIBLE_DEVICES⟧": "0,1"}}'),
+    ("a.toml", 'device = "⟦NPU902:cuda:0⟧"'),
+    ("a.toml", "[train.dist]\nbackend = '⟦NPU902:nccl⟧' # x"),
+    ("a.toml", 'env = { ⟦NPU901:NCCL_DEBUG⟧ = "INFO", device = "⟦NPU902:cuda⟧" }'),
+    ("pyproject.toml", '[project]\ndependencies = [\n  "numpy",\n  "⟦NPU905:flash-attn>=2⟧",\n]'),
+    (
+        "requirements.txt",
+        "--extra-index-url ⟦NPU905:https://download.pytorch.org/whl/cu121⟧\nnumpy",
+    ),
+    ("requirements-dev.txt", "⟦NPU905:nvidia-nccl-cu12==2.20⟧ ; sys_platform == 'linux'"),
+    ("requirements/train.txt", "⟦NPU905:torch == 2.1.0+cu118⟧  # pinned"),
+]
+
+NOT_OTHER = [
+    ("Dockerfile", "FROM ubuntu:22.04\n# FROM nvidia/cuda:12\nLABEL base=nvidia/cuda:12"),
+    ("Dockerfile", "FROM python:3.10\nRUN echo CUDA_HOME=/usr/local/cuda"),
+    ("Dockerfile", "FROM ascendai/cann:8.1.rc1-910b\nENV CUDA_HOME=x"),
+    ("docker/docker-cuda/Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
+    ("Dockerfile.rocm", "FROM rocm/pytorch\nRUN pip install flash-attn"),
+    ("Dockerfile", "FROM pytorch/pytorch:2.1.0-cpu"),
+    ("compose.yaml", "services:\n  a:\n    image: me/app:1.0\n    runtime: runc"),
+    ("a.yaml", "name: cuda\nmodel: nccl\ntitle: device cuda"),
+    ("a.yaml", "device: cpu\nbackend: gloo"),
+    ("a.yaml", "# device: cuda\ndevice: npu"),
+    ("a.yaml", "devices:\n  - cuda\n  - cpu"),
+    ("a.yaml", "device: npu:0\nteacher_device: cuda"),
+    ("a.yaml", "text: |\n  device: cuda\n  backend: nccl\nlast: 1"),
+    ("a.yaml", 'text: "first\n  device: cuda\n  last"'),
+    ("a.yaml", "accelerator: gpu\nzone: east"),
+    ("a.yaml", "tensor_model_parallel_size: 2\ndistributed_backend: nccl"),
+    ("a.yaml", "distributed_type: MULTI_NPU"),
+    ("a.yaml", "device: ${oc.env:DEVICE,cuda}"),
+    ("a.yaml", "description: CUDA_VISIBLE_DEVICES is not read"),
+    (".github/workflows/a.yml", "jobs:\n  a:\n    container:\n      image: nvidia/cuda:12.1.1"),
+    ("a.json", '{"text": "device: cuda", "description": "--device cuda"}'),
+    ("a.json", '["device", "cuda"]'),
+    ("a.json", '{"device_names": ["cuda", "npu"]}'),
+    ("ds.json", '{"communication_data_type": "fp16", "zero_optimization": {"stage": 3}}'),
+    ("a.toml", '# device = "cuda"\nname = "cuda"'),
+    ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
+    ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
+    ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
+    ("requirements-cuda.txt", "torch==2.1.0+cu118"),
+    ("requirements.txt", "--extra-index-url https://download.pytorch.org/whl/cpu\ncutlass-docs"),
+]
+
+
+@pytest.mark.parametrize("snippet", SHELL)
+def test_found_in_scripts(snippet: str) -> None:
+    check("run.sh", snippet + "\n")
+
+
+@pytest.mark.parametrize("snippet", NOT_SHELL)
+def test_not_found_in_scripts(snippet: str) -> None:
+    check("run.sh", snippet + "\n")
+
+
+@pytest.mark.parametrize(("file", "snippet"), OTHER)
+def test_found_in_other_files(file: str, snippet: str) -> None:
+    check(file, snippet + "\n")
+
+
+@pytest.mark.parametrize(("file", "snippet"), NOT_OTHER)
+def test_not_found_in_other_files(file: str, snippet: str) -> None:
+    check(file, snippet + "\n")
+
+
+@pytest.mark.parametrize("snippet", SHELL + [snippet for _, snippet in OTHER])
+def test_crlf_changes_nothing(snippet: str) -> None:
+    cases = {text: file for file, text in OTHER}
+    file = cases.get(snippet, "run.sh")
+    text, expected = unmarked(snippet.replace("\n", "\r\n") + "\r\n")
+    assert [f.span for f in findings(file, text)] == [(m.start, m.end) for m in expected]
+
+
+FIXED = [
+    ("run.sh", "export CUDA_VISIBLE_DEVICES=0,1\n", "export ASCEND_RT_VISIBLE_DEVICES=0,1\n"),
+    ("run.sh", "export CUDA_VISIBLE_DEVICES=3,1\n", "export CUDA_VISIBLE_DEVICES=3,1\n"),
+    ("run.sh", "export CUDA_VISIBLE_DEVICES=-1\n", "export CUDA_VISIBLE_DEVICES=-1\n"),
+    (
+        "run.sh",
+        'export CUDA_VISIBLE_DEVICES="0,1"\necho "on $CUDA_VISIBLE_DEVICES"\n',
+        'export ASCEND_RT_VISIBLE_DEVICES="0,1"\necho "on $ASCEND_RT_VISIBLE_DEVICES"\n',
+    ),
+    ("run.sh", "python a.py --device='cuda:0' # cuda\n", "python a.py --device='npu:0' # cuda\n"),
+    ("run.sh", "python a.py --b cuda --backend nccl\n", "python a.py --b cuda --backend hccl\n"),
+    (
+        "a.yaml",
+        "b: 1\ndevice:   'cuda:0'   # keep cuda\na: 2\n",
+        "b: 1\ndevice:   'npu:0'   # keep cuda\na: 2\n",
+    ),
+    ("a.json", '{"b": 1, "device":"cuda" }', '{"b": 1, "device":"npu" }'),
+    ("a.toml", "device='cuda' # cuda\n", "device='npu' # cuda\n"),
+    ("a.yaml", "backend: cpu:gloo,cuda:nccl\n", "backend: cpu:gloo,npu:hccl\n"),
+    ("a.yaml", "distributed_type: MULTI_GPU\n", "distributed_type: MULTI_NPU\n"),
+]
+
+
+@pytest.mark.parametrize(("file", "before", "after"), FIXED)
+def test_fixes_touch_the_word_alone(file: str, before: str, after: str) -> None:
+    assert fixed(file, before) == after
+
+
+@pytest.mark.parametrize(
+    ("value", "is_safe"),
+    [("0", True), ("0,1,2", True), ('"0,3"', True), ("$GPUS", False), ("3,1", False), ("", False)],
+)
+def test_only_ascending_numbers_are_renamed_without_reading(value: str, is_safe: bool) -> None:
+    text = f"export CUDA_VISIBLE_DEVICES={value}\npython a.py\n"
+    assert (fixed("run.sh", text, Applicability.SAFE) != text) == is_safe
+
+
+@pytest.mark.parametrize(
+    ("path", "first_line", "kind"),
+    [
+        ("a.py", "", Kind.PYTHON),
+        ("a/run.sh", "", Kind.SHELL),
+        ("job.slurm", "", Kind.SHELL),
+        ("job.sbatch", "", Kind.SHELL),
+        ("run", "#!/bin/bash", Kind.SHELL),
+        ("run", "#!/usr/bin/env bash", Kind.SHELL),
+        ("run", "#!/bin/sh -e", Kind.SHELL),
+        ("run", "#!/usr/bin/env python", Kind.PYTHON),
+        ("run", "#!/usr/bin/fish", Kind.PYTHON),
+        ("-", "", Kind.PYTHON),
+        ("docker/Dockerfile", "", Kind.DOCKERFILE),
+        ("Dockerfile.gpu", "", Kind.DOCKERFILE),
+        ("train.dockerfile", "", Kind.DOCKERFILE),
+        ("file:///a/Dockerfile", "", Kind.DOCKERFILE),
+        ("compose.yaml", "", Kind.YAML),
+        ("a.YML", "", Kind.YAML),
+        ("ds.json", "", Kind.JSON),
+        ("pyproject.toml", "", Kind.TOML),
+        ("requirements-gpu.txt", "", Kind.REQUIREMENTS),
+        ("requirements/base.txt", "", Kind.REQUIREMENTS),
+        ("dev_requirements.in", "", Kind.REQUIREMENTS),
+    ],
+)
+def test_a_name_or_first_line_tells_the_kind(path: str, first_line: str, kind: Kind) -> None:
+    assert kind_of(path, first_line + "\n") is kind
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("run.sh", "export NCCL_DEBUG=1  # npulens: ignore[NPU901]"),
+        ("a.yaml", "device: cuda  # npulens: ignore"),
+        ("a.toml", "device = 'cuda'  # npulens: ignore[gpu-setting]"),
+        ("requirements.txt", "flash-attn  # npulens: ignore[NPU905]"),
+        ("Dockerfile", "# npulens: ignore-file\nFROM nvidia/cuda:12"),
+    ],
+)
+def test_a_comment_silences(file: str, line: str) -> None:
+    assert findings(file, line + "\n") == ()
+    bare = line.replace("npulens", "others")
+    assert len(findings(file, bare + "\n")) == 1
+
+
+def test_an_idle_comment_is_told() -> None:
+    [finding] = findings("run.sh", "python a.py  # npulens: ignore[NPU901]\n")
+    assert finding.rule.code == "NPU002"
+    assert fixed("run.sh", "python a.py  # npulens: ignore[NPU901]\n") == "python a.py\n"
+    assert findings("run.sh", "echo '# npulens: ignore[NPU901]'\n") == ()
+
+
+def test_folders_are_searched_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "run.sh", "Dockerfile", "a.yaml", "a.toml", "a.json", "requirements.txt"):
+        Path(name).write_text("device: cuda\n")
+    Path("start").write_text("#!/bin/bash\nnvidia-smi\n")
+    Path("LICENSE").write_text("text\n")
+    Path("notes.txt").write_text("device: cuda\n")
+    Path("package-lock.json").write_text('{"device": "cuda"}')
+    Path("data.json").write_text('{"device": "cuda"}' + " " * 300_000)
+    Path("build").mkdir()
+    Path("build/run.sh").write_text("nvidia-smi\n")
+    found = [path.as_posix() for path in discover(["."], [], Path()).files]
+    assert sorted(found) == sorted(
+        ["Dockerfile", "a.json", "a.py", "a.toml", "a.yaml", "requirements.txt", "run.sh", "start"]
+    )
+    assert discover(["."], ["*.sh", "a.*"], Path()).files == [
+        Path(name) for name in ("Dockerfile", "requirements.txt", "start")
+    ]
+
+
+def test_a_file_that_is_named_is_read_whatever_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_text('{"device": "cuda"' + " " * 300_000 + "}")
+    assert discover([str(path)], [], Path()).files == [path]
+    report = Checker(CATALOGUE, Configuration()).check_file(path)
+    assert [f.rule.code for f in report.findings] == ["NPU902"]
+
+
+@pytest.mark.parametrize(("file", "snippet"), [("run.sh", s) for s in SHELL] + OTHER)
+def test_the_search_for_words_misses_nothing(file: str, snippet: str) -> None:
+    text, expected = unmarked(snippet + "\n")
+    report = Checker(CATALOGUE, Configuration()).check_bytes(file, text.encode())
+    assert [f.rule.code for f in report.findings] == [m.code for m in expected]
+
+
+def test_bytes_that_are_no_text_are_told_and_not_raised() -> None:
+    report = Checker(CATALOGUE, Configuration()).check_bytes("run.sh", b"# \xff\nnvidia-smi\n")
+    assert [f.rule.code for f in report.findings] == ["NPU003"]
+
+
+FILES = ["a.sh", "Dockerfile", "a.yaml", "a.json", "a.toml", "requirements.txt"]
+ENDLESS = [
+    "$(", "(", "{", "[", '"', "'", "`", "<<E\n", "#\n", "a: ", "- ", "a=", "\\\n", "\\", ",", "a ",
+    "FROM a\n", "ENV A=b \\\n", "RUN <<EOF\n", '{"a":', "a:\n", " a:\n  ", "x" * 50, "| ", "a: |\n",
+    "CUDA_VISIBLE_DEVICES=0 ", "$CUDA_VISIBLE_DEVICES\n", "--device cuda ", "torch==1+cu", "=[",
+    "device: cuda\n", '"device": "cuda",', "'''", '"""', "${", "a/b/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", ENDLESS)
+@pytest.mark.parametrize("file", FILES)
+def test_time_is_in_proportion_to_size(file: str, piece: str) -> None:
+    def seconds(size: int) -> float:
+        start = time.perf_counter()
+        findings(file, piece * (size // len(piece)))
+        return time.perf_counter() - start
+
+    seconds(1000)
+    small, large = max(seconds(20_000), 0.004), seconds(320_000)
+    assert large < small * 90, f"{small:.3f} s, then {large:.3f} s for 16 times the text"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(FILES), st.lists(st.sampled_from([*ENDLESS, "\n", " ", "é𝄞", "\r", "\0"])))
+def test_nothing_raises(file: str, pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for finding in findings(file, text):
+        assert 0 <= finding.span.start <= finding.span.end <= len(text)
+    fixed(file, text)
+
+
+@pytest.mark.parametrize(
+    ("uri", "language", "text"),
+    [
+        ("file:///p/run.sh", "shellscript", "export CUDA_VISIBLE_DEVICES=0\n"),
+        ("file:///p/a.yaml", "yaml", "device: cuda\n"),
+        ("file:///p/Dockerfile", "dockerfile", "FROM x\nRUN nvidia-smi\n"),
+        ("file:///p/a.toml", "toml", "device = 'cuda'\n"),
+        ("untitled:Untitled-1", "shellscript", "nvidia-smi\n"),
+    ],
+)
+def test_the_editor_shows_them_with_fixes(uri: str, language: str, text: str) -> None:
+    with LspClient() as client:
+        client.initialize()
+        client.open(uri, text, language=language)
+        [diagnostic] = client.diagnostics(uri, 1)
+        assert diagnostic["source"] == "npulens"
+        start, end = diagnostic["range"]["start"], diagnostic["range"]["end"]
+        places = [(place["line"], place["character"]) for place in (start, end)]
+        assert client.code_actions(uri, *places)[0]["kind"] == "quickfix"
+        client.shut_down()
