@@ -24,14 +24,16 @@ from npulens.syntax.meanings import canonical
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coverage.md"
 TABLE = ROOT / "tests" / "data" / "coverage.tsv"
+NATIVE_TABLE = ROOT / "tests" / "data" / "native_coverage.tsv"
+"""Made by `make_native_table.py`."""
 HEADER = ("file", "entry", "rules", "reason")
 
 NOT_YET = "not yet"
 SUPPORTED = "works on the NPU"
-DTYPES = "only dtypes are limited, which code rarely shows"
 NPU_ONLY = "set on the NPU only; no CUDA code names it"
 WORKS_AS_IT_IS = "the library works with torch_npu, or has a plugin"
 UNKNOWN = "nobody says whether it works"
+OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
 FUSED = "later: fused operators, NPU7xx"
 DYNAMIC = "later: dynamic shapes, NPU8xx"
 
@@ -39,8 +41,6 @@ FILES = {
     "torch_cuda_api.json": "Names of `torch.cuda` and what goes with them",
     "third_party.json": "Libraries",
     "env_vars.json": "Environment variables",
-    "native_api_support.json": "PyTorch's own API, by version",
-    "native_extras.json": "Determinism, infinities, private names",
     "transfer_to_npu.md": "What the run-time shim leaves undone",
     "affinity_api.json": "Fused operators of the NPU",
     "dynamic_shape_ops.json": "Operators with dynamic shapes",
@@ -62,11 +62,11 @@ SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
     "13 map_location as a function": ("cuda-method",),
     "14 further device arguments": ("cuda-device-string",),
     "15 environment variables": ("cuda-environment",),
-    "16 CUDA code of third parties": ("cuda-extension",),
-    "17 Triton": NOT_YET,
+    "16 CUDA code of third parties": ("cuda-extension", "cuda-library", "cuda-library-name"),
+    "17 Triton": ("library-needs-npu-build",),
     "18 names bound before the shim": ("bound-before-shim",),
     "19 fused kernels, dynamic shapes": FUSED,
-    "20 apex FusedAdam": NOT_YET,
+    "20 apex FusedAdam": ("cuda-library-name",),
 }
 """In the order of the file, in words of our own: the rules for it, or why there are none."""
 
@@ -74,6 +74,7 @@ WRITTEN = {
     '"cuda"': "cuda-device-string",
     'torch.distributed.get_backend()=="nccl"': "nccl-backend",
     "torch.Tensor.device": "cuda-device-comparison",
+    "onnxruntime": "cuda-execution-provider",
     "torch.set_default_tensor_type(torch.cuda.FloatTensor)": "cuda-tensor-type",
 }
 """Entries that are code and no name, with the rule that such code breaks."""
@@ -97,6 +98,9 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         names = SHIM_POINTS[entry]
         found = [catalogue.rule_named(n) for n in names] if isinstance(names, tuple) else []
         return _sorted(rule.code for rule in found if rule is not None)
+    if entry in WRITTEN:
+        rule = catalogue.rule_named(WRITTEN[entry])
+        return () if rule is None else (rule.code,)
     if file == "third_party.json":
         return _sorted(
             code for module in entry.split(" + ") for code in _of_module(module, catalogue)
@@ -122,10 +126,7 @@ def _of_module(module: str, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _of_name(file: str, entry: str, catalogue: Catalogue) -> Iterator[str]:
-    if entry in WRITTEN:
-        rule = catalogue.rule_named(WRITTEN[entry])
-        yield from () if rule is None else (rule.code,)
-    elif entry.startswith("env:"):
+    if entry.startswith("env:"):
         variable = catalogue.environment.get(entry.removeprefix("env:"))
         yield from () if variable is None else (variable.rule.code,)
     elif call := re.fullmatch(r"([\w.]+)\((?:(\w+)=)?\"\w+\"\)", entry):
@@ -173,11 +174,9 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
     for variable in variables["vars"]:
         there = variable.get("cuda_counterpart")
         name = f"{variable['name']} (for {there})" if there else variable["name"]
-        yield "env_vars.json", name, NOT_YET if there else NPU_ONLY
+        reason = NPU_ONLY if not there else OF_PYTORCH if there == "TORCH_LOGS" else NOT_YET
+        yield "env_vars.json", name, reason
     yield from (("env_vars.json", name, NOT_YET) for name in variables["no_counterpart"])
-    for name, api in _read(folder, "native_api_support.json")["apis"].items():
-        yield "native_api_support.json", name, _native_reason(api)
-    yield from _extras(_read(folder, "native_extras.json"))
     yield from (
         ("transfer_to_npu.md", point, why if isinstance(why, str) else NOT_YET)
         for point, why in SHIM_POINTS.items()
@@ -192,27 +191,6 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 def _read(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_text(encoding="utf-8"))
-
-
-def _native_reason(api: Mapping[str, Any]) -> str:
-    if "no" in api["status"].values():
-        return NOT_YET
-    if set(api["status"].values()) == {"yes"}:
-        return SUPPORTED
-    limits = [limit for group in api.get("limits", ()) for limit in group["constraints"]]
-    kinds = {limit["kind"] for limit in limits}
-    return DTYPES if all(kind.startswith("dtype") for kind in kinds) else NOT_YET
-
-
-def _extras(extras: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    file = "native_extras.json"
-    deterministic = extras["deterministic"]
-    names = {*deterministic["A2/A3"], *deterministic.get("950DT", ())}
-    yield from ((file, f"deterministic {name}", NOT_YET) for name in sorted(names))
-    differing = extras["inf_nan"]["input_handling_differs"]
-    yield from ((file, f"infinities {name}", NOT_YET) for name in differing)
-    for api in extras["private_apis"]["apis"]:
-        yield file, api["api"], SUPPORTED if api["supported"] else NOT_YET
 
 
 # The table and the page
@@ -259,7 +237,14 @@ def page(all_rows: list[Row], catalogue: Catalogue) -> str:
         reasons = Counter(row.reason for row in own if not row.rules)
         why = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         lines.append(f"| {title} | {len(own)} | {covered} | {why or '-'} |")
-    lines += ["", "## Rules", "", "| rule | entries that it covers |", "| --- | --- |"]
+    lines += [
+        _native_line(),
+        "",
+        "## Rules",
+        "",
+        "| rule | entries that it covers |",
+        "| --- | --- |",
+    ]
     counted = Counter(code for row in all_rows for code in row.rules)
     lines += [
         f"| [{code}](rules/{code}.md) {catalogue.rules[code].name} | {count} |"
@@ -277,6 +262,15 @@ def page(all_rows: list[Row], catalogue: Catalogue) -> str:
             links = ", ".join(f"[{code}](rules/{code}.md)" for code in row.rules)
             lines.append(f"| {row.entry} | {links or row.reason} |")
     return "\n".join(lines) + "\n"
+
+
+def _native_line() -> str:
+    """The row for PyTorch's own API, whose entries are in a table of their own."""
+    cells = [line.split("\t") for line in NATIVE_TABLE.read_text(encoding="utf-8").splitlines()[1:]]
+    covered = sum(outcome.startswith("rule: ") for *_, outcome in cells)
+    title = "[PyTorch's own API](coverage/native.md), with determinism and private names"
+    rest = f"{len(cells) - covered} for the reasons on its page"
+    return f"| {title} | {len(cells)} | {covered} | {rest} |"
 
 
 def main() -> None:

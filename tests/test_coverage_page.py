@@ -91,7 +91,6 @@ def test_every_shipped_rule_about_names_covers_something() -> None:
         ("torch_cuda_api.json", "env:CUDA_VISIBLE_DEVICES", ("NPU901",)),
         ("torch_cuda_api.json", 'torch.load(map_location="cuda")', ("NPU110",)),
         ("torch_cuda_api.json", "torch.cuda.never_heard_of", ()),
-        ("native_api_support.json", "torch.Tensor.add", ()),
         ("third_party.json", "never_heard_of", ()),
         ("env_vars.json", "ASCEND_RT_VISIBLE_DEVICES (for CUDA_VISIBLE_DEVICES)", ("NPU901",)),
         ("affinity_api.json", "torch_npu.npu_rms_norm", ()),

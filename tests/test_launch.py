@@ -33,8 +33,8 @@ WITHOUT_QUOTES = [
     'subprocess.Popen(["python", "a.py", "--backend", "⟦NPU902:nccl⟧"])',
     'subprocess.run(args=["python", "a.py", "--dist-backend=⟦NPU902:nccl⟧", str(n)])',
     'os.system(f"python {name} --backend ⟦NPU902:nccl⟧")',
-    'run("⟦NPU906:nvidia-smi⟧")',
-    'subprocess.check_output(["⟦NPU906:nvidia-smi⟧", "-L"])',
+    'run(⟦NPU609:"nvidia-smi"⟧)',
+    'subprocess.check_output([⟦NPU609:"nvidia-smi"⟧, "-L"])',
     f'os.environ[⟦NPU917:"TASK_QUEUE_ENABLE"⟧] = "0"\n{TRAINING}',
     f'os.environ.setdefault(⟦NPU917:"ASCEND_LAUNCH_BLOCKING"⟧, "1")\n{TRAINING}',
 ]

@@ -336,9 +336,8 @@ SCRIPTS = {
         "from torch.utils import data as d\nfrom mine import Net, data\n"
         + SETUP
         + SAMPLER
-        + "loader = d.DataLoader(data, 8, sampler=sampler, num_workers=2)\n"
-        + f"model = {WRAPPED}"
-        + TRAINED_SAMPLED,
+        + "loader = d.DataLoader(data, 8, sampler=sampler, num_workers=2, "
+        "persistent_workers=True)\n" + f"model = {WRAPPED}" + TRAINED_SAMPLED,
     ),
     "guard-and-alias": (
         "import os\nimport torch\nimport torch_npu\n"

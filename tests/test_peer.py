@@ -108,7 +108,7 @@ MISSES = [
     case("FN-18-from-torch", "from torch import ⟦NPU101:cuda⟧\n⟦NPU101:cuda.manual_seed_all⟧(1)"),
     case("FN-18-formatted", "x.to(⟦NPU110:f'cuda'⟧)"),
     case("FN-18-available", "⟦NPU203:dist.is_nccl_available⟧()"),
-    waits("NPU2xx", "FN-18-backend", "⟦NPU203:dist.Backend.NCCL⟧"),
+    case("FN-18-backend", "⟦NPU201:dist.Backend.NCCL⟧"),
 ]
 
 
@@ -130,7 +130,7 @@ def test_what_it_misses_is_said_once(snippet: str) -> None:
 # Something of a family must be said, wherever its rules put it.
 FAMILIES = [
     *(
-        waits("NPU6xx", f"FN-05-{name.partition('.')[0]}", f"import {name}\n{use}", "NPU6")
+        case(f"FN-05-{name.partition('.')[0]}", f"import {name}\n{use}", "NPU6")
         for name, use in {
             "amp_C": "amp_C.multi_tensor_scale(65536, x)",
             "flash_attn": "flash_attn.flash_attn_func(q, k, v)",
@@ -142,21 +142,19 @@ FAMILIES = [
             "triton": "@triton.jit\ndef kernel(x): ...",
         }.items()
     ),
-    waits("NPU6xx", "FN-05-numba", "from numba import cuda\n@cuda.jit\ndef f(x): ...", "NPU6"),
-    waits(
-        "NPU6xx",
+    case("FN-05-numba", "from numba import cuda\n@cuda.jit\ndef f(x): ...", "NPU6"),
+    case(
         "FN-05-apex-optimizer",
         "from apex.optimizers import FusedAdam\nFusedAdam(p)",
         "NPU6",
     ),
-    waits(
-        "NPU3xx",
+    case(
         "FN-05-apex-amp",
         "from apex import amp\nmodel, opt = amp.initialize(model, opt)",
         "NPU3",
     ),
     *(
-        waits("NPU5xx", f"FN-08-{name}", snippet, "NPU5")
+        case(f"FN-08-{name}", snippet, "NPU5")
         for name, snippet in {
             "chain": "x = torch.ones(3)\nx.view(3).mode()",
             "parameter": "class A(nn.Module):\n    def __init__(self, w):\n"
@@ -164,8 +162,8 @@ FAMILIES = [
             "annotated": "def helper(x: torch.Tensor):\n    return x.unique_consecutive()",
         }.items()
     ),
-    waits("NPU5xx", "FN-03-unsupported", "torch.unique_consecutive(x)", "NPU5"),
-    waits("NPU5xx", "FN-05-compiler", "@torch.compiler.disable\ndef f(): ...", "NPU5"),
+    case("FN-03-unsupported", "torch.unique_consecutive(x)", "NPU5"),
+    case("FN-05-compiler", "@torch.compiler.disable\ndef f(): ...", "NPU5"),
     waits(
         "NPU7xx",
         "FN-13-rms-norm",
@@ -353,8 +351,7 @@ REWRITES = [
     same("BR-36", "x.to(dt)\ntorch.zeros(3, device=x.device)"),
     same("BR-37", "import torch_npu\ntorch.npu.synchronize()\nx.npu()\nx.to('npu')"),
     same("BR-38-literal", "def f(kind: Literal['nccl', 'ucc'] = 'nccl'): ..."),
-    waits(
-        "NPU2xx",
+    case(
         "BR-38-backend",
         "def f(backend: Literal['nccl', 'ucc'] = 'nccl'): ...",
         "def f(backend: Literal['nccl', 'ucc'] = 'nccl'): ...",
@@ -681,9 +678,9 @@ def test_syntax_newer_than_this_python_costs_one_statement() -> None:
 
 
 OTHER_FILES = [
-    waits("NPU9xx", "FN-17-launch", "run.sh", "torchrun train.py --backend nccl\n", "NPU"),
-    waits("NPU9xx", "FN-17-yaml", "conf.yaml", "device: cuda\n", "NPU"),
-    waits("NPU6xx", "FN-17-requirements", "requirements.txt", "flash-attn==2.6\n", "NPU6"),
+    case("FN-17-launch", "run.sh", "torchrun train.py --backend nccl\n", "NPU"),
+    case("FN-17-yaml", "conf.yaml", "device: cuda\n", "NPU"),
+    case("FN-17-requirements", "requirements.txt", "flash-attn==2.6\n", "NPU905"),
     waits(
         "notebooks",
         "FN-17-notebook",
@@ -706,8 +703,7 @@ OTHER_FILES = [
         ),
         "NPU101",
     ),
-    waits(
-        "NPU6xx",
+    case(
         "FN-12",
         "op.cu",
         "#include <torch/extension.h>\n__global__ void k() {}\n"

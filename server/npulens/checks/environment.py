@@ -158,6 +158,8 @@ def _verbatim(node: ast.expr, context: Context) -> Span | None:
 
 def _take_over(report: LaunchReport, context: Context) -> None:
     for finding in report.findings:
+        if finding.arguments["symbol"] == "nvidia-smi":
+            continue  # found as a call, see library_calls
         if finding.span not in context.reported:
             context.reported.add(finding.span)
             context.findings.append(finding)
