@@ -3,7 +3,7 @@
 FN: it says nothing. FP: it says something wrong. BR: it breaks the code. ND, SC: its answer depends
 on chance, its cost explodes. RO: it refuses input. KEEP: it does this well, and so must we.
 
-A row that `waits for` a family fails today because the rules of that family are not here yet.
+A row that `waits for` something fails today because that is not here yet.
 
 Left out, because they are about other things than analysis and fixes:
 
@@ -157,10 +157,15 @@ FAMILIES = [
         case(f"FN-08-{name}", snippet, "NPU5")
         for name, snippet in {
             "chain": "x = torch.ones(3)\nx.view(3).mode()",
-            "parameter": "class A(nn.Module):\n    def __init__(self, w):\n"
-            "        self.p = nn.Parameter(w)\n    def f(self):\n        return self.p.to_sparse()",
             "annotated": "def helper(x: torch.Tensor):\n    return x.unique_consecutive()",
         }.items()
+    ),
+    waits(
+        "tensors that attributes are given by parameters",
+        "FN-08-parameter",
+        "class A(nn.Module):\n    def __init__(self, w):\n"
+        "        self.p = nn.Parameter(w)\n    def f(self):\n        return self.p.to_sparse()",
+        "NPU5",
     ),
     case("FN-03-unsupported", "torch.unique_consecutive(x)", "NPU5"),
     case("FN-05-compiler", "@torch.compiler.disable\ndef f(): ...", "NPU5"),
