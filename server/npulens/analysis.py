@@ -129,7 +129,7 @@ def _findings(
     target: Target,
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
-    context = Context(piece.parsed.text, catalogue, target, facts, module)
+    context = Context(piece.parsed.text, piece.npu_words, catalogue, target, facts, module)
     reached = context.guards.statements(piece.parsed.body)
     body = list(worth_visiting(reached, piece, facts.aliases, context.lines))
     try:

@@ -1,6 +1,7 @@
 """What a check is given, and how it reports."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from npulens.catalog.model import (
@@ -67,6 +68,7 @@ class Context:
     """One piece of a module under analysis; spans are in the text of the piece."""
 
     text: str
+    npu_words: Sequence[tuple[int, int]]
     catalogue: Catalogue
     target: Target
     facts: ModuleFacts
@@ -79,12 +81,19 @@ class Context:
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: set[ast.expr] = field(default_factory=set)
     """What only names a type, as annotations do, and runs nothing."""
+    held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)
-        self.guards = Guards(self.text, self.source)
+        self.guards = Guards(self.text, self.npu_words, self.span)
+
+    def holds(self, word: str) -> bool:
+        """Whether a word stands in the piece; looked up once."""
+        if word not in self.held:
+            self.held[word] = word in self.text
+        return self.held[word]
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands."""

@@ -6,10 +6,10 @@ table names the NPU, its author has decided what happens there, and the CUDA arm
 
 import ast
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 
 from npulens.checks.cuda_only import (
-    Source,
     asks_about_kernels,
     before_old_torch,
     catches_old_torch,
@@ -23,6 +23,7 @@ from npulens.checks.cuda_only import (
     without_library_questions,
 )
 from npulens.checks.older_torch import chooses_release, is_fallback
+from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
     r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
@@ -30,16 +31,9 @@ NPU_WORD = re.compile(
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
 )
-_NPU_HINTS = (
-    "npu",
-    "NPU",
-    "Npu",
-    "hccl",
-    "scend",
-    "ASCEND",
-    "accelerator",
-    "torch.Stream",
-    "torch.Event",
+_NPU_BEGINNINGS = (
+    *("npu", "NPU", "Npu", "hccl", "ascend", "Ascend", "ASCEND"),
+    *("torch.accelerator", "torch.Stream", "torch.Event", '"accelerator"', "'accelerator'"),
 )
 _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "neuron")
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
@@ -57,18 +51,39 @@ ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
+def npu_words(text: str) -> list[tuple[int, int]]:
+    """Where a text names the NPU or PyTorch's device-neutral accelerator, in order."""
+    found = []
+    for beginning in _NPU_BEGINNINGS:  # plain searches: the expression is slow on long texts
+        at = text.find(beginning)
+        while at >= 0:
+            if (match := NPU_WORD.match(text, at)) is not None:
+                found.append(match.span())
+            at = text.find(beginning, at + 1)
+    return sorted(found)
+
+
+def holds_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of the words, which are in order, stands in a stretch of their text."""
+    index = bisect_left(words, (start, start))
+    return index < len(words) and words[index][1] <= end
+
+
 class Guards:
     """What of one piece of source is worth looking at.
 
     Args:
         text: The piece.
-        source: Gives the text of a node of it.
+        npu_words: What `npu_words` says of it.
+        place: Where a node of it stands.
     """
 
-    def __init__(self, text: str, source: Source) -> None:
-        self._source = source
-        # Plain searches first: these expressions are slow on long texts.
-        self._mentions_npu = any(word in text for word in _NPU_HINTS)
+    def __init__(
+        self, text: str, npu_words: Sequence[tuple[int, int]], place: Callable[[ast.AST], Span]
+    ) -> None:
+        self._text_of_piece = text
+        self._npu_words = npu_words
+        self._place = place
         self._mentions_builds = "version.hip" in text
         self._mentions_absence = "AttributeError" in text or "TypeError" in text
         self._mentions_kernels = "kernel is None" in text
@@ -80,7 +95,13 @@ class Guards:
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
-        return self._mentions_npu and any(NPU_WORD.search(self._source(node)) for node in nodes)
+        return bool(self._npu_words) and any(self._has_npu_word(node) for node in nodes)
+
+    def _has_npu_word(self, node: ast.AST) -> bool:
+        return holds_word(self._npu_words, *self._place(node))
+
+    def _source(self, node: ast.AST) -> str:
+        return self._text_of_piece[slice(*self._place(node))]
 
     def names_npu(self, node: ast.AST) -> bool:
         """Whether a comparison, a list, a union or a `match` has the NPU beside CUDA already."""
@@ -107,7 +128,7 @@ class Guards:
                 if isinstance(statement, ast.Assign) and self._source(statement.targets[0]) in flags
             )
         self._handled.update(s for s in node.body if tells_kernels(s, node))
-        if not self._mentions_npu or not self.mentions_npu(node):
+        if not self._npu_words or not self.mentions_npu(node):
             return
         tests = [statement for statement in node.body if self._is_helper_test(statement)]
         twins = {name for test in tests for name in _NPU_CALL.findall(self._source(test))}
@@ -135,7 +156,7 @@ class Guards:
             body = before_old_torch(body, self._source)
         if self._mentions_libraries:
             body = without_library_questions(body, self._source)
-        if not self._mentions_npu or not self.mentions_npu(*body):
+        if not self._npu_words or not self.mentions_npu(*body):
             return body
         body = [statement for statement in body if not self._has_twin(statement, body)]
         exits = [

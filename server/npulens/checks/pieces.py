@@ -9,7 +9,7 @@ from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
-from npulens.checks.guards import NPU_WORD
+from npulens.checks.guards import holds_word, npu_words
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
@@ -21,6 +21,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
 _NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
+_GLOBAL = re.compile(r"^[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))", re.MULTILINE)
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
 _DEVICE_USE = re.compile(
     r"(?:\.to\(|\bdevice\s*=\s*|torch\.device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
@@ -54,6 +55,7 @@ class Piece:
         has_backward: It holds a backward pass.
         runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It asks for pinned memory.
+        npu_words: Where it names the NPU.
         device_names: Names handed to something that takes a device; `None` until asked for.
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
@@ -73,6 +75,7 @@ class Piece:
     asks_for_npu: bool
     methods: frozenset[str]
     weighs_npu: bool
+    npu_words: Sequence[tuple[int, int]]
     has_backward: bool = False
     runs: bool = False
     pins_memory: bool = False
@@ -88,8 +91,9 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
     has_plugin = has_torch and "torch_npu" in text
     lines = LineMap(text) if has_torch else None
+    words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
-    if "global " in text:
+    if "global " in text and _GLOBAL.search(text) is not None:
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]
     return Piece(
@@ -103,15 +107,16 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
         "npu" in text and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
-        "scale_loss" in text or _weighs_npu(parsed),
+        "scale_loss" in text or _weighs_npu(parsed, words),
+        words,
         has_backward=".backward(" in text,
         runs=_runs(parsed),
-        pins_memory=_PINNED.search(text) is not None,
+        pins_memory="pin_memory" in text and _PINNED.search(text) is not None,
     )
 
 
 def _runs(parsed: ParsedText) -> bool:
-    if _MAIN.search(parsed.text) is not None:
+    if "__main__" in parsed.text and _MAIN.search(parsed.text) is not None:
         return True
     return ".backward(" in parsed.text and any(
         isinstance(node, ast.For | ast.While) for node in parsed.body
@@ -128,8 +133,8 @@ def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _weighs_npu(parsed: ParsedText) -> bool:
-    if NPU_WORD.search(parsed.text) is None:
+def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
+    if not words:
         return False
     lines = LineMap(parsed.text)
     asked = [
@@ -137,14 +142,14 @@ def _weighs_npu(parsed: ParsedText) -> bool:
         for node in parsed.body
         if isinstance(node, ast.If | ast.Assign)
     ]
-    places = (
-        (
+    return any(
+        holds_word(
+            words,
             lines.offset(node.lineno, node.col_offset),
             lines.offset(node.end_lineno or 0, node.end_col_offset or 0),
         )
         for node in asked
     )
-    return any(NPU_WORD.search(parsed.text, *place) is not None for place in places)
 
 
 def _words(values: Iterable[object]) -> Iterator[str]:

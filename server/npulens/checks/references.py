@@ -82,6 +82,8 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
 def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
     assert isinstance(node, ast.Call)
+    if not context.holds("set_default_tensor_type"):
+        return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
         return
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
