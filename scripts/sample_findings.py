@@ -12,6 +12,8 @@ from pathlib import Path
 
 from npulens.catalog.loader import load_catalogue
 from npulens.workspace.configuration import Configuration
+from npulens.workspace.discovery import discover
+from npulens.workspace.operators import project_facts
 from npulens.workspace.run import Checker
 
 
@@ -22,10 +24,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20)
     options = parser.parse_args()
-    checker = Checker(load_catalogue(), Configuration())
+    catalogue, configuration = load_catalogue(), Configuration()
     rows = []
     for folder in options.folders:
-        for file in sorted(folder.rglob("*.py")):
+        files = discover([str(folder)], (), folder).files
+        project = project_facts(files, [folder], catalogue)
+        checker = Checker(catalogue, configuration, project)
+        for file in files:
             report = checker.check_file(file)
             for finding in report.findings:
                 document = report.document
