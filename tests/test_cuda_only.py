@@ -67,6 +67,22 @@ CUDA_ONLY = [
     # a flag for kernels
     "class Hash(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
     "        use_cuda = x.is_cuda\n        return kernels.hash(x, use_cuda)",
+    # a name that may be that of an NPU, a class of somebody else, a backend that is for CUDA
+    "def f(kind):\n    if kind not in ('gpu', 'npu'):\n        raise ValueError(kind)\n"
+    "    if kind == 'gpu':\n        kind = 'cuda'\n    return torch.device(kind)",
+    "def f(module, device):\n    if isinstance(module, QuantLinear):\n        module.cuda(device)",
+    "if not torch.cuda.is_available():\n"
+    "    raise ValueError('this backend is only supported on CUDA')",
+    # variables that only CUDA has: asked for, emptied, put back, set for CUDA's sake
+    "import os\nfound = os.environ.get('NCCL_DEBUG')",
+    "import os\nos.environ['CUBLAS_WORKSPACE_CONFIG'] = ''",
+    "import os\nos.environ['TORCH_CUDA_ARCH_LIST'] = before",
+    "import os\nif not check_cuda_links():\n    os.environ['NCCL_P2P_DISABLE'] = '1'",
+    "import os\nassert os.environ.get('PYTORCH_CUDA_ALLOC_CONF') is None",
+    "import os\nif 'PYTORCH_CUDA_ALLOC_CONF' in os.environ:\n    raise ValueError('unset it')",
+    "import os\ndef f():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
+    "    os.environ['ASCEND_LAUNCH_BLOCKING'] = '1'",
+    "class CPU_Accelerator:\n    def names(self):\n        return ['CUDA_VISIBLE_DEVICES']",
     # methods with arguments that no tensor takes
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
@@ -130,6 +146,11 @@ LOOK_ALIKES = [
     "class Boxes:\n    def cuda(self):\n        return Boxes(self.data.⟦NPU105:cuda⟧())",
     "def f(model):\n    try:\n        return model.device\n"
     "    except AttributeError:\n        pass\n    return torch.device(⟦NPU110:'cuda'⟧)",
+    "def f(kind):\n    if kind == 'gpu':\n        device = ⟦NPU110:'cuda'⟧\n    return device",
+    "def f(x, device):\n    if isinstance(x, Tensor):\n        x.⟦NPU105:cuda⟧(device)",
+    "import os\nos.environ[⟦NPU901:'NCCL_DEBUG'⟧] = 'INFO'",
+    "import os\nif args.gpu:\n    os.environ[⟦NPU901:'CUDA_VISIBLE_DEVICES'⟧] = '0'",
+    "import os\nassert ready\nos.environ[⟦NPU901:'PYTORCH_CUDA_ALLOC_CONF'⟧] = 'x'",
     # helpers that merely have the word in their names
     "def get_cuda_device():\n    return torch.device(⟦NPU110:'cuda'⟧)",
     "def check_cuda():\n    return ⟦NPU101:torch.cuda.is_available⟧()",

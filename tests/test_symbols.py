@@ -629,6 +629,10 @@ ENVIRONMENT_USES = {
     "deleted": "import os\n\ndel os.environ[«{}»]\n",
     "handed-on": "import subprocess\n\nsubprocess.run(['ls'], env={{«{}»: '0'}})\n",
 }
+WISHES = frozenset({"set", "module-as", "handed-on"})
+"""The uses that set a variable. Only to ask for one that cannot be renamed does no harm."""
+OTHER_VALUES = frozenset({"env:NCCL_BUFFSIZE", "env:NCCL_ALGO", "env:CUDA_HOME"})
+"""They have a counterpart whose values are others."""
 ENVIRONMENT = [
     Case(symbol, use, marked(code.format(f'"{symbol.removeprefix("env:")}"')))
     for symbol in FACTS
@@ -639,8 +643,11 @@ ENVIRONMENT = [
 
 @parametrized(ENVIRONMENT)
 def test_a_variable_is_found_and_becomes_its_counterpart(case: Case) -> None:
-    assert codes_at(case.code, TARGET) == [("NPU901", case.code.place)]
     becomes = counterpart(case.symbol)
+    if case.spelling not in WISHES and (becomes is None or case.symbol in OTHER_VALUES):
+        assert codes_at(case.code, TARGET) == []
+        return
+    assert codes_at(case.code, TARGET) == [("NPU901", case.code.place)]
     text = fixed(case.code.text, TARGET)
     if becomes is None:
         assert [finding.fixes for finding in findings_at(case.code, TARGET)] == [()]

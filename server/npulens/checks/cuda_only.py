@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
 
-_ELSEWHERE = re.compile(r"sagemaker|colab|^cuda_?(?:accelerator|platform|backend)", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"sagemaker|colab|^(?:cuda|cpu|mps|xpu|hpu|mlu|sdaa)_?(?:accelerator|platform|backend)",
+    re.IGNORECASE,
+)
 _ABOUT_CUDA = re.compile(
     r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers"
     r"|nccl\w*_version|nccl_is_available",
@@ -29,6 +32,7 @@ _LIBRARY_TEST = re.compile(
 )
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
 _OLD_TORCH = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
+_ISINSTANCE = re.compile(r"isinstance\((\w+), ([A-Z]\w*)\)")
 _NEGATION = re.compile(r"!=|\bnot\b")
 _TENSOR_DEVICE = re.compile(
     r"\.is_cuda\b|\bdevice(?:_type)? == |\bdevice\.type\b|\.device\)? [!=]= "
@@ -39,7 +43,9 @@ _NCCL_TEST = re.compile(r"[\"']nccl[\"']|Backend\.NCCL")
 _ABOUT_NCCL = re.compile(r"NCCL|nccl\w|\w_nccl|\.nccl\b")
 _PLAIN_CUDA_CALLS = frozenset({"is_cuda", "to_cuda", "move_to_cuda"})
 _REFUSAL_FOR_KERNEL = re.compile(
-    r"CUDA kernel|xformers|flash.?att|mamba|triton|nunchaku|tensorrt", re.IGNORECASE
+    r"CUDA kernel|(?:backend|kernel)\b.{0,20}only supported"
+    r"|xformers|flash.?att|mamba|triton|nunchaku|tensorrt",
+    re.IGNORECASE,
 )
 
 
@@ -108,6 +114,27 @@ def catches_old_torch(node: ast.Try, source: Source) -> bool:
         and source(node.body[0]).startswith("return torch.")
         and all(h.type and _OLD_TORCH.match(source(h.type)) for h in node.handlers)
     )
+
+
+def listed_names(function: ast.AST) -> set[str]:
+    """Names that a function holds against a list with the NPU: `kind not in ("gpu", "npu")`."""
+    return {
+        node.left.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.comparators[0], ast.List | ast.Tuple | ast.Set)
+        and any(getattr(e, "value", "") == "npu" for e in node.comparators[0].elts)
+    }
+
+
+def moves_others(node: ast.If, source: Source) -> list[ast.stmt]:
+    """`if isinstance(layer, QuantizedLinear): layer.cuda(device)`: a method of somebody's class."""
+    tested = _ISINSTANCE.fullmatch(source(node.test))
+    if tested is None or tested[2] in ("Tensor", "Module", "Parameter"):
+        return []
+    call = re.compile(rf"{tested[1]}\.cuda\([a-z]\w*\)")
+    return [s for s in node.body if isinstance(s, ast.Expr) and call.fullmatch(source(s))]
 
 
 def moves_by_name(function_name: str, body: list[ast.stmt]) -> bool:

@@ -1,6 +1,7 @@
 """Environment variables of the CUDA world, and command lines inside Python."""
 
 import ast
+import re
 
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
@@ -8,6 +9,7 @@ from npulens.checks.context import Context
 from npulens.checks.launch_report import LaunchReport, value_applicability
 from npulens.checks.shell import Atom, command_words, shell_findings
 from npulens.checks.titles import use
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -19,15 +21,22 @@ _RUNNERS = frozenset(
     | {"subprocess.check_call", "subprocess.check_output", "subprocess.getoutput"}
     | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
 )
+_ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)`")
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
 def variable(node: ast.AST, scope: Scope, context: Context) -> None:
-    """A string that is exactly the name of such a variable."""
+    """A string that is exactly the name of such a variable, if it can be renamed.
+
+    Others matter only where they are set: to ask for one that the NPU has no use for does no harm.
+    """
     assert isinstance(node, ast.Constant)
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
-    if entry is not None:
-        _report(entry, context.span(node), entry.fix, context)
+    if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
+        return
+    span = context.span(node)
+    if not context.guards.is_refusal(span):
+        _report(entry, span, entry.fix, scope, context)
 
 
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -71,7 +80,18 @@ def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
         return
     start = context.span(keyword).start
     span = Span(start, start + len(entry.variable))
-    _report(entry, span, _applicability(entry, keyword.value), context)
+    if entry.becomes is not None or _is_wish(keyword, keyword.value, context):
+        _report(entry, span, _applicability(entry, keyword.value), scope, context)
+
+
+def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
+    """Whether a variable that only CUDA has is set to what somebody wants.
+
+    It is not where it is emptied, put back, or set because a question about CUDA was answered.
+    """
+    if not isinstance(value, ast.Constant | ast.JoinedStr) or getattr(value, "value", "") == "":
+        return isinstance(value, ast.JoinedStr)
+    return not context.guards.is_under_cuda_test(context.span(place))
 
 
 def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
@@ -79,7 +99,9 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.environment.get(name.value)
     if entry is not None:
-        _report(entry, context.span(name), _applicability(entry, value), context)
+        if entry.becomes is None and not _is_wish(name, value, context):
+            return
+        _report(entry, context.span(name), _applicability(entry, value), scope, context)
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
@@ -99,9 +121,13 @@ def _slow(name: str, value: str, span: Span, context: Context) -> None:
 
 
 def _report(
-    entry: EnvironmentEntry, span: Span, applicability: Applicability, context: Context
+    entry: EnvironmentEntry,
+    span: Span,
+    applicability: Applicability,
+    scope: Scope,
+    context: Context,
 ) -> None:
-    if span in context.reported:
+    if span in context.reported or _is_answered(entry, scope, context):
         return
     fixes: list[Fix] = []
     at = context.text.find(entry.variable, *span)
@@ -117,6 +143,16 @@ def _report(
         note=entry.note,
         severity=entry.severity,
     )
+
+
+def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
+    """Whether the function names what the NPU has for this variable, and so was ported."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    answers = {entry.becomes or "", *_ANSWER.findall(entry.note.en if entry.note else "")} - {""}
+    if not answers or not isinstance(function, Function):
+        return False
+    text = context.source(function)
+    return any(re.search(rf"\b{answer}\b", text) for answer in answers)
 
 
 def _command_line(node: ast.expr, context: Context) -> None:

@@ -6,8 +6,8 @@ table names the NPU, its author has decided what happens there, and the CUDA arm
 
 import ast
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.checks.cuda_only import (
     asks_about_kernels,
@@ -18,7 +18,9 @@ from npulens.checks.cuda_only import (
     kernel_flags,
     leaves_out_body,
     library_test,
+    listed_names,
     lives_elsewhere,
+    moves_others,
     tells_kernels,
     without_library_questions,
 )
@@ -88,6 +90,8 @@ class Guards:
         self._mentions_absence = "AttributeError" in text or "TypeError" in text
         self._mentions_kernels = "kernel is None" in text
         self._mentions_accelerator = "_accelerator()" in text
+        self._cuda_tests: list[Span] = []
+        self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
         self._mentions_libraries = "_available(" in text
         self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
@@ -130,6 +134,8 @@ class Guards:
         self._handled.update(s for s in node.body if tells_kernels(s, node))
         if not self._npu_words or not self.mentions_npu(node):
             return
+        for name in listed_names(node):
+            self._handled.update(_translations(node, name))
         tests = [statement for statement in node.body if self._is_helper_test(statement)]
         twins = {name for test in tests for name in _NPU_CALL.findall(self._source(test))}
         for statement in ast.walk(node) if twins else ():
@@ -260,6 +266,10 @@ class Guards:
                 return self.statements(node.orelse)
             return () if _CUDA.search(text) else self.statements(node.body)
         test = self._source(node.test)
+        self.note_refusal(node.test if isinstance(node.body[-1], ast.Raise) else None)
+        if _CUDA.search(test):
+            self._note(self._cuda_tests, node.body[0], node.body[-1])
+        self._handled.update(moves_others(node, self._source))
         if self._mentions_old_amp and chooses_release(test):
             body, other = self._text(node.body), self._text(node.orelse)
             if is_fallback(body, other):
@@ -275,6 +285,25 @@ class Guards:
         if self._never_on_npu(node.test):
             return (node.test, *self.statements(node.orelse))
         return (node.test, *self.statements(node.body), *self.statements(node.orelse))
+
+    def note_refusal(self, test: ast.expr | None) -> None:
+        """Remember a test that only decides whether the program goes on."""
+        if test is not None:
+            self._note(self._refusals, test, test)
+
+    def _note(self, spans: list[Span], first: ast.AST, last: ast.AST) -> None:
+        """Keep a stretch; the outer ones come first, and inner ones add nothing."""
+        span = Span(self._place(first).start, self._place(last).end)
+        if not _covers(spans, span):
+            insort(spans, span)
+
+    def is_under_cuda_test(self, span: Span) -> bool:
+        """Whether a place is in the body of an `if` that asks for CUDA, and was reached."""
+        return _covers(self._cuda_tests, span)
+
+    def is_refusal(self, span: Span) -> bool:
+        """Whether a place is in a test that only decides whether the program goes on."""
+        return _covers(self._refusals, span)
 
     def choices(self, node: ast.IfExp) -> list[ast.expr]:
         """The parts of a conditional expression that are worth looking at, as in an `if`."""
@@ -331,6 +360,21 @@ class Guards:
             and not _NEGATION.search(text)
             and _asks_for_device(test)
         )
+
+
+def _translations(function: ast.AST, name: str) -> Iterator[ast.stmt]:
+    """`if kind == "gpu": kind = "cuda"`, of a name that may be another device's too."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
+            left = node.test.left
+            if isinstance(left, ast.Name) and left.id == name:
+                yield from (s for s in node.body if isinstance(s, ast.Assign))
+
+
+def _covers(spans: Sequence[Span], span: Span) -> bool:
+    """Whether one of some stretches, in order and apart from each other, holds a place."""
+    index = bisect_right(spans, Span(span.start, 1 << 60)) - 1
+    return index >= 0 and span.end <= spans[index].end
 
 
 def _tests(node: ast.If) -> list[ast.expr]:

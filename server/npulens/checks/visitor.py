@@ -227,6 +227,7 @@ def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Assert)
+    context.guards.note_refusal(node.test)
     text = [] if node.msg is None else _code_in_texts([node.msg])
     return _with_scope((node.test, *text), scope)
 
