@@ -231,7 +231,10 @@ _LEFT_OUT = {
         torch.UntypedStorage.is_hpu torch.UntypedStorage.mps torch.nn.Module.ipu
         torch.nn.Module.xpu
     """,
-    NO_OPERATION: "torch.onnx.OnnxExporterError torch.nn.LazyLinear.cls_to_become",
+    NO_OPERATION: (
+        "torch.onnx.OnnxExporterError torch.nn.LazyLinear.cls_to_become "
+        "torch.is_deterministic_algorithms_warn_only_enabled"
+    ),
 }
 
 
@@ -270,7 +273,6 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "torch.from_dlpack": ("dlpack", ()),
     "torch.utils.dlpack.from_dlpack": ("dlpack", ()),
     "torch.utils.dlpack.to_dlpack": ("dlpack", ()),
-    "torch.is_deterministic_algorithms_warn_only_enabled": ("switch", ()),
     "torch.backends.opt_einsum.enabled": ("switch", ()),
     "torch.backends.opt_einsum.strategy": ("switch", ()),
     "torch.Tensor.smm": ("sparse", ()),

@@ -74,7 +74,7 @@ MISSES = [
     case("FN-06-name", "fmt = ⟦NPU401:torch.channels_last⟧"),
     case("FN-07-build", "⟦NPU112:torch.version.cuda⟧ is not None"),
     case("FN-07-visible", "os.environ[⟦NPU901:'CUDA_VISIBLE_DEVICES'⟧]"),
-    case("FN-07-nccl", "os.environ[⟦NPU901:'NCCL_DEBUG'⟧]"),
+    case("FN-07-nccl", "os.environ[⟦NPU901:'NCCL_DEBUG'⟧] = 'INFO'"),
     case("FN-07-cudnn", "⟦NPU402:torch.backends.cudnn.benchmark_limit⟧ = 3"),
     case(
         "FN-09",

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
+from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
@@ -153,17 +153,25 @@ def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue
     return Finding(catalogue.rules["NPU001"], span, {"detail": detail})
 
 
+_MINOR = (Severity.INFO, Severity.HINT)
 _TOLD_ONCE = frozenset({"NPU004", "NPU308"})
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Newer syntax, missing mixed precision, advice on speed: each at its first place only."""
+    """Leave out what need not be said twice, each kept at its first place.
+
+    Newer syntax, missing mixed precision, advice on speed, and whatever there is to say in passing
+    of one of PyTorch's own APIs.
+    """
     told: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
         rule = finding.rule
-        if rule.code in _TOLD_ONCE or rule.name in ADVICE:
+        is_minor_api = rule.family == "api" and finding.effective_severity in _MINOR
+        if rule.code in _TOLD_ONCE or rule.name in ADVICE or is_minor_api:
             detail = finding.arguments.get("detail", rule.code)
+            if is_minor_api:
+                detail += finding.arguments.get("symbol", "")
             if detail in told:
                 continue
             told.add(detail)

@@ -11,7 +11,8 @@ Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
 
 _ELSEWHERE = re.compile(
-    r"sagemaker|colab|^(?:cuda|cpu|mps|xpu|hpu|mlu|sdaa)_?(?:accelerator|platform|backend)",
+    r"sagemaker|colab|^(?:cuda|cpu|mps|xpu|hpu|mlu|sdaa)_?(?:accelerator|platform|backend)"
+    r"|^(?:sycl|npu|xpu|hpu|cpu)_?op_?builder",
     re.IGNORECASE,
 )
 _ABOUT_CUDA = re.compile(

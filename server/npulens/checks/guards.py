@@ -267,7 +267,7 @@ class Guards:
             return () if _CUDA.search(text) else self.statements(node.body)
         test = self._source(node.test)
         self.note_refusal(node.test if isinstance(node.body[-1], ast.Raise) else None)
-        if _CUDA.search(test):
+        if _CUDA.search(test) and "available" not in test:
             self._note(self._cuda_tests, node.body[0], node.body[-1])
         self._handled.update(moves_others(node, self._source))
         if self._mentions_old_amp and chooses_release(test):
@@ -298,7 +298,10 @@ class Guards:
             insort(spans, span)
 
     def is_under_cuda_test(self, span: Span) -> bool:
-        """Whether a place is in the body of an `if` that asks for CUDA, and was reached."""
+        """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
+
+        Not of one that asks whether CUDA is available, which stands for any accelerator.
+        """
         return _covers(self._cuda_tests, span)
 
     def is_refusal(self, span: Span) -> bool:

@@ -105,6 +105,8 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
             if _missing_on_npu(node, name, value.name, scope, context):
                 return
             entry = longest_entry(value.name, context)
+            if entry is not None and not certain and not value.name.startswith("torch"):
+                return  # a library that is imported if it is there
             if entry is not None:
                 if certain or not is_alias(name, value.name):
                     _report_reference(node, name, value.name, entry, scope, context)
@@ -121,6 +123,8 @@ def _report_reference(
 ) -> None:
     if context.facts.shimmed and entry.shimmed:
         return
+    if entry.rule.family == "layout" and context.guards.is_under_cuda_test(context.span(node)):
+        return  # a switch of CUDA libraries, set for CUDA
     if is_unknown(qualified, entry):
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)

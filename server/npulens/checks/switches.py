@@ -22,6 +22,8 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         entry = context.catalogue.symbols.get(name)
         if entry is None or context.span(target) in context.reported:
             continue
+        if context.guards.is_under_cuda_test(context.span(target)):
+            continue
         value = node.value.value if isinstance(node.value, ast.Constant) else None
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
