@@ -83,6 +83,13 @@ CUDA_ONLY = [
     "import os\ndef f():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
     "    os.environ['ASCEND_LAUNCH_BLOCKING'] = '1'",
     "class CPU_Accelerator:\n    def names(self):\n        return ['CUDA_VISIBLE_DEVICES']",
+    # switches of CUDA libraries, set for CUDA
+    "def f(use_cuda):\n    if use_cuda and fast:\n"
+    "        torch.backends.cuda.matmul.allow_tf32 = True",
+    # apex, if it is there
+    "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n"
+    "class Scaler:\n    def __call__(self, loss, o):\n        with amp.scale_loss(loss, o) as s:\n"
+    "            s.backward()",
     # methods with arguments that no tensor takes
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",

@@ -14,7 +14,7 @@ from npulens.checks.entries import (
 )
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
 from npulens.syntax.meanings import Member, Qualified, canonical, qualified_names, resolve_name
-from npulens.syntax.scopes import Scope, is_bound
+from npulens.syntax.scopes import Scope, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 
 
@@ -105,8 +105,8 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
             if _missing_on_npu(node, name, value.name, scope, context):
                 return
             entry = longest_entry(value.name, context)
-            if entry is not None and not certain and not value.name.startswith("torch"):
-                return  # a library that is imported if it is there
+            if entry is not None and _is_optional(name, value, node, scope):
+                return
             if entry is not None:
                 if certain or not is_alias(name, value.name):
                     _report_reference(node, name, value.name, entry, scope, context)
@@ -116,6 +116,13 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
             if entry is not None and entry.becomes is None:
                 _report_reference(node, name, value.name, entry, scope, context)
                 return
+
+
+def _is_optional(name: Name, value: Qualified, node: ast.expr, scope: Scope) -> bool:
+    """Whether a name of another library is something else where that is not installed."""
+    if value.name.startswith("torch"):
+        return False
+    return len(lookup(name.root, scope, (node.lineno, node.col_offset)) or ()) > 1
 
 
 def _report_reference(
