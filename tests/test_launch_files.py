@@ -81,7 +81,7 @@ SHELL = [
     "N=$(⟦NPU906:nvidia-smi⟧ -L | wc -l)",
     "watch -n 1 ⟦NPU906:nvidia-smi⟧",
     "⟦NPU906:nsys⟧ profile -o out python train.py",
-    "pip install ⟦NPU905:torch==2.1.0+cu118⟧ -f ⟦NPU905:https://download.pytorch.org/whl/cu118⟧",
+    "pip install ⟦NPU905:torch==2.1.0+cu118⟧ -f ⟦NPU905:https://wheels.example.org/whl/cu118⟧",
     "python -m pip install ⟦NPU905:flash-attn⟧ --no-build-isolation",
     "conda install pytorch ⟦NPU905:pytorch-cuda=11.8⟧ -c pytorch -c nvidia",
     "python - <<'EOF'\nimport torch\nx = torch.ones(1).⟦NPU105:cuda⟧()\nEOF",
@@ -118,7 +118,7 @@ NOT_SHELL = [
     "srun python train.py --gpus 8 --gres gpu",
     "docker build -t me/image:cuda11.8 .",
     "docker run --device=/dev/davinci0 ascendai/cann:8.1 python a.py",
-    "pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cpu",
+    "pip install torch==2.1.0 --index-url https://wheels.example.org/whl/cpu",
     "pip uninstall -y flash-attn transformer-engine",
     "python train.py --attn flash-attn",
     "export TASK_QUEUE_ENABLE=2\nexport HCCL_CONNECT_TIMEOUT=1200\ntorchrun train.py",
@@ -129,7 +129,10 @@ NOT_SHELL = [
 
 OTHER = [
     ("Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04⟧ AS base"),
-    ("Dockerfile", "FROM --platform=linux/amd64 ⟦NPU904:nvcr.io/nvidia/pytorch:24.01-py3⟧"),
+    (
+        "Dockerfile",
+        "FROM --platform=linux/amd64 ⟦NPU904:images.example.org/nvidia/pytorch:24.01-py3⟧",
+    ),
     (
         "Dockerfile.train",
         "ARG BASE=⟦NPU904:pytorch/pytorch:2.1.0-cuda12.1-cudnn8-devel⟧\nFROM $BASE",
@@ -139,7 +142,7 @@ OTHER = [
     (
         "Dockerfile",
         "FROM x\nRUN apt-get update && \\\n    pip install ⟦NPU905:torch==2.1.0+cu118⟧ \\\n"
-        "    --index-url ⟦NPU905:https://download.pytorch.org/whl/cu118⟧",
+        "    --index-url ⟦NPU905:https://wheels.example.org/whl/cu118⟧",
     ),
     ("Dockerfile", 'FROM x\nCMD ["python", "a.py", "--device", "⟦NPU902:cuda⟧"]'),
     ("Dockerfile", "FROM x\nRUN <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
@@ -182,7 +185,7 @@ OTHER = [
     ("pyproject.toml", '[project]\ndependencies = [\n  "numpy",\n  "⟦NPU905:flash-attn>=2⟧",\n]'),
     (
         "requirements.txt",
-        "--extra-index-url ⟦NPU905:https://download.pytorch.org/whl/cu121⟧\nnumpy",
+        "--extra-index-url ⟦NPU905:https://wheels.example.org/whl/cu121⟧\nnumpy",
     ),
     ("requirements-dev.txt", "⟦NPU905:nvidia-nccl-cu12==2.20⟧ ; sys_platform == 'linux'"),
     ("requirements/train.txt", "⟦NPU905:torch == 2.1.0+cu118⟧  # pinned"),
@@ -218,7 +221,7 @@ NOT_OTHER = [
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
     ("requirements-cuda.txt", "torch==2.1.0+cu118"),
-    ("requirements.txt", "--extra-index-url https://download.pytorch.org/whl/cpu\ncutlass-docs"),
+    ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),
 ]
 
 

@@ -67,6 +67,11 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    "class State:\n    def restore(self):\n        torch.backends.cudnn.benchmark = self.saved",
+    "import os\ndef seed():\n    os.environ['HCCL_DETERMINISTIC'] = 'true'\n"
+    "    torch.backends.cudnn.deterministic = True\n    torch.backends.cudnn.benchmark = False",
+    "def undo():\n    torch.use_deterministic_algorithms(False)\n"
+    "    torch.backends.cudnn.deterministic = False",
     "x = x.to(memory_format=torch.contiguous_format)",
     "x = x.contiguous()",
     "x = x.clone(memory_format=torch.preserve_format)",

@@ -417,3 +417,12 @@ def test_hand_written_entries_come_first() -> None:
 
     for api in NATIVE.entries:
         assert longest_entry(api, Given()) is None, api  # type: ignore[arg-type]
+
+
+def test_minor_advice_is_given_once_for_a_file() -> None:
+    source = (
+        "import torch\nfrom torch.nn import functional as F\n\n\n"
+        "def f(x: torch.Tensor):\n    x = F.interpolate(x, scale_factor=2)\n"
+        "    return F.interpolate(x, scale_factor=2)\n"
+    )
+    assert [finding.rule.code for finding in findings(source)] == ["NPU501"]

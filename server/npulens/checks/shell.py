@@ -98,7 +98,7 @@ def requirement(report: LaunchReport, atom: Atom) -> bool:
 
 
 def index_url(report: LaunchReport, atom: Atom) -> bool:
-    """Report an index of CUDA wheels: `https://download.pytorch.org/whl/cu121`."""
+    """Report an index of CUDA wheels: `https://wheels.example.org/whl/cu121`."""
     if not _URL.match(atom.text):
         return False
     return report.look_up(Place.INDEX, "url", atom.text, atom.span, atom.span)

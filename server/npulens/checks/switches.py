@@ -1,11 +1,13 @@
 """Switches of CUDA libraries whose value matters."""
 
 import ast
+import re
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
@@ -25,6 +27,12 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         if context.guards.is_under_cuda_test(context.span(target)):
             continue
         value = node.value.value if isinstance(node.value, ast.Constant) else None
+        if name in _ON_IS_ASKED_FOR and (
+            re.match(r"self\.\w+\Z", context.source(node.value))  # put back as it was
+            or _is_cared_for(scope, context)
+        ):
+            context.reported.add(context.span(target))
+            continue
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
         if is_deterministic and context.facts.evidence.asks_for_determinism:
@@ -56,6 +64,15 @@ _PRECISION_SWITCHES = {
 _SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_ON_IS_ASKED_FOR, *_PRECISION_SWITCHES))
 _PRECISIONS = {"tf32": True, "ieee": False}
 _REDUCED_PRODUCTS = frozenset({"high", "medium"})
+
+
+def _is_cared_for(scope: Scope, context: Context) -> bool:
+    """Whether the function does what makes the NPU repeatable, or undoes it."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    if not isinstance(function, Function):
+        return False
+    text = context.source(function)
+    return "HCCL_DETERMINISTIC" in text or "use_deterministic_algorithms(False" in text
 
 
 def _report_switch(

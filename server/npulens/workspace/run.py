@@ -161,7 +161,7 @@ _LAUNCH_WORDS = tuple(
     word.encode()
     for word in (
         *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
-        *("nvcr", "nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
+        *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
         *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
     )
 )
