@@ -258,7 +258,7 @@ class Guards:
 
         If one arm asks for the NPU, that arm runs there and the others do not.
         """
-        if self.mentions_npu(*_tests(node)):
+        if self._npu_words and self.mentions_npu(*_tests(node)):
             if not self.mentions_npu(node.test):
                 return node.orelse  # the arm for the NPU comes later in the chain
             text = self._source(node.test)
