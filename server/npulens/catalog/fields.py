@@ -58,6 +58,12 @@ def one_of(
     return read
 
 
+def read_string(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise FormatError(f"must be a text, not {shown(value)}")
+    return value
+
+
 def read_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise FormatError(f"must be true or false, not {shown(value)}")
@@ -123,7 +129,6 @@ def read_version(value: object) -> TorchVersion:
     return TorchVersion(int(major), int(minor))
 
 
-read_string = matching(r"(?s).+", "a text")
 read_kebab_case = matching(r"[a-z0-9]+(-[a-z0-9]+)*", "a name in kebab-case")
 read_name = matching(NAME, "a name")
 read_qualified_name = matching(QUALIFIED_NAME, "a qualified name")
@@ -132,7 +137,7 @@ read_applicability = one_of(Applicability)
 
 
 def read_pattern(value: object) -> str:
-    text: str = read_string(value)
+    text = read_string(value)
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError):

@@ -95,10 +95,11 @@ _LIMIT = Section(
 )
 
 
-def _limits(value: object) -> tuple[dict[str, Any], ...]:
+def _limits(value: object) -> list[Any]:
+    """Read later, since many are alike."""
     if not isinstance(value, list) or not value:
         raise FormatError(f"must be a list of limits, not {shown(value)}")
-    return tuple(_LIMIT.read(limit) for limit in value)
+    return value
 
 
 KINDS = Section(
@@ -144,13 +145,17 @@ def limit_kind(fields: Mapping[str, Any], rules: Mapping[str, Rule]) -> LimitKin
     return LimitKind(**{**fields, "rule": rules[fields["rule"]]})
 
 
-def native_limit(fields: Mapping[str, Any], kinds: Mapping[str, LimitKind]) -> NativeLimit:
-    """A limit, from its fields.
+def native_limit(value: object, kinds: Mapping[str, LimitKind]) -> NativeLimit:
+    """A limit, from what stands in the file.
 
     Raises:
-        FormatError: Its kind is unknown, its text wants what is not there, or it has a condition
-            without a parameter or a parameter without a condition.
+        FormatError: It breaks the format, its kind is unknown, its text wants what is not there,
+            or it has a condition without a parameter or a parameter without a condition.
     """
+    try:
+        fields = _LIMIT.read(value)
+    except FormatError as error:
+        raise FormatError(f'"limits" {error}') from None
     kind = kinds.get(fields["kind"])
     if kind is None:
         raise FormatError(f"unknown kind {shown(fields['kind'])}")

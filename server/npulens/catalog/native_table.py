@@ -6,7 +6,7 @@ from typing import Any
 
 from npulens.catalog.fields import FormatError, list_of, read_qualified_name, shown
 from npulens.catalog.model import Rule
-from npulens.catalog.native import LimitKind, NativeEntry, NativeTable, Versions
+from npulens.catalog.native import LimitKind, NativeEntry, NativeLimit, NativeTable, Versions
 from npulens.catalog.native_sections import (
     KINDS,
     NATIVE,
@@ -39,8 +39,16 @@ def native_table(files: Sequence[RuleFile], rules: Mapping[str, Rule]) -> Native
     spellings: dict[str, str] = {}
     tensors: set[str] = set()
 
+    known: dict[str, NativeLimit] = {}
+
+    def limit(value: object) -> NativeLimit:
+        written = repr(value)  # of a thousand limits a hundred differ
+        if written not in known:
+            known[written] = native_limit(value, kinds)
+        return known[written]
+
     def finish_entry(fields: dict[str, Any]) -> None:
-        fields["limits"] = tuple(native_limit(limit, kinds) for limit in fields["limits"])
+        fields["limits"] = tuple(limit(value) for value in fields["limits"])
 
     def finish_spelling(fields: dict[str, Any]) -> None:
         if fields["api"] not in entries:

@@ -53,14 +53,15 @@ class Section:
         if not isinstance(entry, dict):
             raise FormatError(f"must be an object, not {shown(entry)}")
         fields = dict(self.defaults)
-        for name, value in entry.items():
-            reader = self.readers.get(name)
-            if reader is None:
-                raise FormatError(f'unknown field "{name}"')
-            try:
-                fields[name] = reader(value)
-            except FormatError as error:
-                raise FormatError(f'"{name}" {error}') from None
+        readers = self.readers
+        name = ""
+        try:
+            for name, value in entry.items():
+                fields[name] = readers[name](value)
+        except KeyError:
+            raise FormatError(f'unknown field "{name}"') from None
+        except FormatError as error:
+            raise FormatError(f'"{name}" {error}') from None
         if len(fields) < len(self.readers):
             missing = next(name for name in self.readers if name not in fields)
             raise FormatError(f'field "{missing}" is missing')
