@@ -34,7 +34,7 @@ _LIBRARY_TEST = re.compile(
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
 _OLD_TORCH = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
 _ISINSTANCE = re.compile(r"isinstance\((\w+), ([A-Z]\w*)\)")
-_NEGATION = re.compile(r"!=|\bnot\b")
+NEGATION = re.compile(r"!=|\bnot\b")
 _TENSOR_DEVICE = re.compile(
     r"\.is_cuda\b|\bdevice(?:_type)? == |\bdevice\.type\b|\.device\)? [!=]= "
 )
@@ -180,7 +180,7 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
         return True
     if not _TENSOR_DEVICE.search(test) or _AVAILABLE.search(test):
         return False
-    if refuses and len(node.body) == 1 and not _NEGATION.search(test) and "cuda" in body.lower():
+    if refuses and len(node.body) == 1 and not NEGATION.search(test) and "cuda" in body.lower():
         return True  # a word on what CUDA tensors cannot do, or on how CUDA is installed
     return all(_is_contiguous(s) for s in node.body) or any(_kernel_calls(node.body))
 
@@ -192,7 +192,7 @@ def is_nccl_matter(test: str, body: list[str]) -> bool:
         test: The text of its test.
         body: The texts of the statements of its body, all of which must name NCCL.
     """
-    if not _NCCL_TEST.search(test) or _NEGATION.search(test):
+    if not _NCCL_TEST.search(test) or NEGATION.search(test):
         return False
     return all(_ABOUT_NCCL.search(text) for text in body)
 

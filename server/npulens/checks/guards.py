@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.checks.cuda_only import (
+    NEGATION,
     asks_about_kernels,
     before_old_torch,
     catches_old_torch,
@@ -39,7 +40,6 @@ _NPU_BEGINNINGS = (
 )
 _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "neuron")
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
-_NEGATION = re.compile(r"!=|\bnot\b")
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
 _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
@@ -183,7 +183,7 @@ class Guards:
         return [*before, body[exits[0]]]
 
     def _is_npu_test(self, node: ast.If) -> bool:
-        return self.mentions_npu(node.test) and not _NEGATION.search(self._source(node.test))
+        return self.mentions_npu(node.test) and not NEGATION.search(self._source(node.test))
 
     def _is_helper_test(self, statement: ast.stmt) -> bool:
         """An `if` that asks for the NPU in words no fix of ours writes, so not half-fixed code."""
@@ -242,7 +242,7 @@ class Guards:
             return []
         texts = [self._source(operand) for operand in node.values]
         if any(
-            self.mentions_npu(o) and _NEGATION.search(t)
+            self.mentions_npu(o) and NEGATION.search(t)
             for o, t in zip(node.values, texts, strict=True)
         ):
             return []
@@ -262,7 +262,7 @@ class Guards:
             if not self.mentions_npu(node.test):
                 return node.orelse  # the arm for the NPU comes later in the chain
             text = self._source(node.test)
-            if _NEGATION.search(text):
+            if NEGATION.search(text):
                 return self.statements(node.orelse)
             return () if _CUDA.search(text) else self.statements(node.body)
         test = self._source(node.test)
@@ -312,7 +312,7 @@ class Guards:
         """The parts of a conditional expression that are worth looking at, as in an `if`."""
         if self.mentions_npu(node.test):
             text = self._source(node.test)
-            if _NEGATION.search(text):
+            if NEGATION.search(text):
                 return [node.orelse]
             return [] if _CUDA.search(text) else [node.body]
         if self.mentions_npu(node.orelse):
@@ -360,7 +360,7 @@ class Guards:
             self._mentions_others
             and _OTHER_DEVICE.search(text) is not None
             and not _CUDA.search(text)
-            and not _NEGATION.search(text)
+            and not NEGATION.search(text)
             and _asks_for_device(test)
         )
 
