@@ -18,6 +18,7 @@ FLOORS = (
     {"fused", "shapes"},
     {"checks"},
     {"fixes"},
+    {"graphs"},
     {"syntax"},
     {"text", "catalog"},
     {"npulens"},

@@ -22,6 +22,7 @@ from npulens.fixes.imports import (
     imports_as_itself,
     leading_imports_end,
 )
+from npulens.fused.idioms import Idioms
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -75,11 +76,13 @@ def analyze(
             cache.module = state
     insertions = _Insertions(pieces, document.text)
     names = ModuleNames([piece.bindings for piece in pieces])
+    idioms = Idioms(pieces, names, catalogue, target.style)
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
-        if piece.findings is None:
+        if piece.findings is None or idioms.have_changed(piece):
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
+            piece.findings += idioms.findings(index)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings = with_whole_module(findings, document.text)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
+from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import ENVIRONMENT, LAUNCH, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
 from npulens.catalog.tables import (
@@ -38,7 +39,9 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     files = [RuleFile.read(path, f"rules/{path.name}") for path in sorted(folder.glob("*.json"))]
     if not files:
         raise CatalogueError(f"{folder}: no rule files found")
-    files += [RuleFile.read(path, str(path)) for path in extra_files]
+    files += [RuleFile.read(path, str(path)) for path in extra_files if path.suffix != ".py"]
+    patterns = [*sorted((folder / "fused").glob("*.py"))]
+    patterns += [path for path in extra_files if path.suffix == ".py"]
 
     rules: dict[str, Rule] = {}
     for file in files:
@@ -72,6 +75,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         environment=environment,
         native=native_table(files, rules),
         libraries=libraries,
+        patterns=read_pattern_files(patterns),
         launch={
             place: tuple(entry for entry in launch.values() if entry.place is place)
             for place in Place

@@ -152,6 +152,21 @@ class Rule:
         return f"https://npulens.readthedocs.io/rules/{self.code}"
 
 
+@dataclass(frozen=True, slots=True)
+class PatternSource:
+    """A pattern file.
+
+    Attributes:
+        name: What it is called in messages.
+        text: Its text.
+        words: Words of which one stands in all code that it can match.
+    """
+
+    name: str
+    text: str
+    words: frozenset[str]
+
+
 class Edit(NamedTuple):
     """Replace the text of `span` by `replacement`; an empty span inserts."""
 
@@ -206,6 +221,13 @@ class Fix:
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))
 
 
+class Related(NamedTuple):
+    """Another place that belongs to a finding, and what it is to it."""
+
+    span: Span
+    text: LocalizedText
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule broken at a place.
@@ -216,6 +238,8 @@ class Finding:
         arguments: Values for the rule's message template.
         note: What else is true of this very symbol, or `None`.
         fixes: Ways to repair it, the preferred one first.
+        severity: Overrides the rule's, or `None`.
+        related: Other places that belong to it.
     """
 
     rule: Rule
@@ -224,6 +248,7 @@ class Finding:
     note: LocalizedText | None = None
     fixes: tuple[Fix, ...] = ()
     severity: Severity | None = None
+    related: tuple[Related, ...] = ()
 
     def shifted(self, distance: int) -> "Finding":
         """The same finding in a text that has `distance` more code points before it."""
@@ -233,6 +258,7 @@ class Finding:
             self,
             span=self.span.shifted(distance),
             fixes=tuple(fix.shifted(distance) for fix in self.fixes),
+            related=tuple(Related(part.span.shifted(distance), part.text) for part in self.related),
         )
 
     def message(self, language: Language) -> str:

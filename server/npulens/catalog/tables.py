@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from npulens.catalog.model import Applicability, LocalizedText, Rule, Severity, TorchVersion
+from npulens.catalog.model import (
+    Applicability,
+    LocalizedText,
+    PatternSource,
+    Rule,
+    Severity,
+    TorchVersion,
+)
 from npulens.catalog.native import NativeTable
 
 
@@ -170,6 +177,8 @@ class Catalogue:
     """Other packages and what is in them, by qualified name."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place where it stands."""
+    patterns: tuple[PatternSource, ...] = ()
+    """Computations that NPU operators replace."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 

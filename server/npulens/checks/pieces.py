@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS
@@ -60,6 +60,8 @@ class Piece:
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
+        computes: It holds words of computations that NPU operators replace; `None` until asked.
+        asked: The definitions of other pieces that its findings rest on, by name, as text.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
     """
@@ -82,6 +84,8 @@ class Piece:
     device_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
+    computes: bool | None = None
+    asked: dict[str, str | None] = field(default_factory=dict)
     findings: list[Finding] | None = None
 
 

@@ -1,0 +1,1 @@
+"""Idioms that an NPU operator replaces, recognised by what the code computes."""

@@ -1,0 +1,164 @@
+"""Finds a pattern in a graph: same computation, whatever the order and grouping of terms."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.fused.patterns import Pattern
+from npulens.graphs.nodes import CONSTANT, INPUT, OPAQUE, Node, number
+
+_MAX_STEPS = 3_000
+"""Comparisons of two nodes for one pattern at one place."""
+_ASSOCIATIVE = frozenset({"add", "multiply"})
+_PLACED = frozenset({"apply", OPAQUE})
+"""Nodes whose label says where they stand and not what they are."""
+
+
+class Match(NamedTuple):
+    """A pattern found.
+
+    Attributes:
+        pattern: The pattern.
+        bound: What its variables stand for.
+        consumed: The nodes that it computes itself, which the replacement makes needless.
+    """
+
+    pattern: Pattern
+    bound: dict[str, Node]
+    consumed: frozenset[Node]
+
+
+class _State(NamedTuple):
+    bound: dict[str, Node]
+    consumed: tuple[Node, ...]
+
+
+def match(pattern: Pattern, node: Node) -> Match | None:
+    """The pattern at a node, if the node computes just that."""
+    search = _Search(pattern)
+    for state in search.match(pattern.root, node, _State({}, ())):
+        bound = {name: search.stripped(value) for name, value in state.bound.items()}
+        return Match(pattern, bound, frozenset(state.consumed))
+    return None
+
+
+def stripped(node: Node, transparent: frozenset[str]) -> Node:
+    """A node without the outer operators that are looked through."""
+    while node.operator in transparent:
+        node = node.operands[0]
+    return node
+
+
+class _Search:
+    def __init__(self, pattern: Pattern) -> None:
+        self.transparent = pattern.transparent
+        self.left = _MAX_STEPS
+
+    def stripped(self, node: Node) -> Node:
+        return stripped(node, self.transparent)
+
+    def match(self, wanted: Node, found: Node, state: _State) -> Iterator[_State]:
+        """All ways in which a node computes what is wanted."""
+        self.left -= 1
+        if self.left < 0:
+            return
+        if wanted.operator == INPUT:
+            yield from self._variable(str(wanted.label), found, state)
+            return
+        while found.operator in self.transparent and found.operator != wanted.operator:
+            state = _State(state.bound, (*state.consumed, found))
+            found = found.operands[0]
+        if wanted.operator == CONSTANT:
+            if _same_constant(wanted, found):
+                yield state
+            return
+        if wanted.operator != found.operator:
+            return
+        if wanted.label != found.label and wanted.operator not in _PLACED:
+            return
+        state = _State(state.bound, (*state.consumed, found))
+        if wanted.operator in _ASSOCIATIVE:
+            yield from self._terms(wanted, found, state)
+        elif len(wanted.operands) == len(found.operands):
+            yield from self._all(wanted.operands, found.operands, state)
+
+    def _variable(self, name: str, found: Node, state: _State) -> Iterator[_State]:
+        before = state.bound.get(name)
+        if before is None:
+            yield _State({**state.bound, name: found}, state.consumed)
+        elif self.stripped(before) is self.stripped(found):
+            yield state
+
+    def _all(
+        self, wanted: Sequence[Node], found: Sequence[Node], state: _State
+    ) -> Iterator[_State]:
+        if not wanted:
+            yield state
+            return
+        for after in self.match(wanted[0], found[0], state):
+            yield from self._all(wanted[1:], found[1:], after)
+
+    def _terms(self, wanted: Node, found: Node, state: _State) -> Iterator[_State]:
+        """A sum or product, in any order and grouping."""
+        terms = sorted(_flattened(wanted), key=lambda term: _freedom(term))
+        for parts, joined in self._cuts(found, wanted.operator, len(terms)):
+            inner = _State(state.bound, (*state.consumed, *joined))
+            yield from self._assigned(terms, parts, inner)
+
+    def _assigned(
+        self, wanted: Sequence[Node], found: tuple[Node, ...], state: _State
+    ) -> Iterator[_State]:
+        if not wanted:
+            yield state
+            return
+        for index, part in enumerate(found):
+            rest = found[:index] + found[index + 1 :]
+            for after in self.match(wanted[0], part, state):
+                yield from self._assigned(wanted[1:], rest, after)
+
+    def _cuts(
+        self, node: Node, operator: str, count: int
+    ) -> Iterator[tuple[tuple[Node, ...], tuple[Node, ...]]]:
+        """The ways to read a nested sum as one of so many terms, with the nodes that join them."""
+        self.left -= 1
+        if self.left < 0:
+            return
+        if count == 1:
+            yield (node,), ()
+            return
+        inner = self.stripped(node)
+        if inner.operator != operator:
+            return
+        left, right = inner.operands
+        for share in range(1, count):
+            for first, joined in self._cuts(left, operator, share):
+                for second, more in self._cuts(right, operator, count - share):
+                    yield first + second, (inner, *joined, *more)
+
+
+def _flattened(node: Node) -> list[Node]:
+    terms: list[Node] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if current.operator == node.operator:
+            pending += current.operands
+        else:
+            terms.append(current)
+    return terms
+
+
+def _freedom(term: Node) -> tuple[int, int]:
+    """Constants first, then what has structure, then variables: the least that can go wrong."""
+    if term.operator == CONSTANT:
+        return 0, 0
+    return (2, 0) if term.operator == INPUT else (1, -len(term.operands))
+
+
+def _same_constant(wanted: Node, found: Node) -> bool:
+    """Numbers are the same up to the digits people write of `math.sqrt(2 / math.pi)`."""
+    if found.operator != CONSTANT:
+        return False
+    a, b = number(wanted), number(found)
+    if a is None or b is None:
+        return wanted.label == found.label
+    return abs(a - b) <= 1e-6 * max(abs(a), abs(b))

@@ -1,0 +1,167 @@
+"""Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from npulens.catalog.model import Applicability, LocalizedText, PatternSource
+from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.graphs.functions import Evaluator
+from npulens.graphs.nodes import INPUT, Node, reachable
+from npulens.syntax.bindings import bindings_of
+from npulens.syntax.scopes import ModuleNames, ModuleScope
+
+_PATTERN = "pattern"
+_REPLACEMENT = "replacement"
+
+
+class PatternError(Exception):
+    """A pattern file that breaks the format; the message says where."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replacement:
+    """What a pattern becomes: one expression over the names of the pattern."""
+
+    text: str
+    expression: ast.expr
+    """Its positions are in `text`."""
+    operator: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """A computation to look for.
+
+    Attributes:
+        name: File and function, for messages.
+        rule: Code of the rule it belongs to.
+        root: The graph of what it computes; inputs are its variables.
+        size: How many operators it has.
+        applicability: How safe the replacement is.
+        transparent: Operators of the user's code that are looked through.
+        conditions: Names of conditions on what each variable stands for.
+        check: What the user must check.
+        replacement: What to write instead, `None` for a near miss.
+        almost: What stands in the way of a near miss, else `None`.
+    """
+
+    name: str
+    rule: str
+    root: Node
+    size: int
+    applicability: Applicability
+    transparent: frozenset[str]
+    conditions: Mapping[str, Sequence[str]]
+    check: LocalizedText | None
+    replacement: Replacement | None
+    almost: LocalizedText | None
+
+
+@lru_cache(maxsize=4)
+def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
+    """The patterns of several files, largest first.
+
+    Raises:
+        PatternError: A file does not parse or breaks the format.
+    """
+    patterns = [pattern for source in sources for pattern in _read(source)]
+    return tuple(sorted(patterns, key=lambda pattern: -pattern.size))
+
+
+def _parsed(source: PatternSource) -> ast.Module:
+    try:
+        return ast.parse(source.text)
+    except (SyntaxError, ValueError) as error:
+        raise PatternError(f"{source.name}: {error}") from error
+
+
+def _read(source: PatternSource) -> Iterator[Pattern]:
+    module = _parsed(source)
+    constants = _constants(module)
+    scope = ModuleScope(ModuleNames([bindings_of(module.body, [])]), 0)
+    definitions = Definitions()
+    definitions.add(module.body, scope)
+    evaluator = Evaluator(definitions)
+    for name, function in definitions.functions.items():
+        if name == _PATTERN or name.startswith(_PATTERN + "_"):
+            yield _pattern(source, name, function, constants, evaluator)
+
+
+def _constants(module: ast.Module) -> dict[str, object]:
+    """The module's upper-case names with their literal values."""
+    found: dict[str, object] = {}
+    for node in module.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name.isupper():
+                try:
+                    found[name] = ast.literal_eval(node.value)
+                except ValueError:
+                    continue
+    return found
+
+
+def _pattern(
+    source: PatternSource,
+    name: str,
+    function: FunctionHere,
+    constants: Mapping[str, object],
+    evaluator: Evaluator,
+) -> Pattern:
+    where = f"{source.name}: {name}"
+    root = evaluator.result(function)
+    if root is None or root.operator == INPUT:
+        raise PatternError(f"{where} must return one expression")
+    almost = _localized(constants.get("ALMOST"), where)
+    replacement = None if almost else _replacement(source, name, evaluator.definitions)
+    if almost is None and replacement is None:
+        raise PatternError(f"{where} has neither a replacement nor ALMOST")
+    rule, applicability = constants.get("RULE"), constants.get("APPLICABILITY", "unsafe")
+    if not isinstance(rule, str):
+        raise PatternError(f"{where}: RULE must be the code of a rule")
+    try:
+        how_safe = Applicability(applicability)
+    except ValueError as error:
+        raise PatternError(f"{where}: APPLICABILITY is safe, unsafe or manual") from error
+    transparent = constants.get("TRANSPARENT", ())
+    conditions = constants.get("CONDITIONS", {})
+    if not isinstance(transparent, tuple) or not isinstance(conditions, dict):
+        raise PatternError(f"{where}: TRANSPARENT is a tuple, CONDITIONS a dict")
+    return Pattern(
+        name=where,
+        rule=rule,
+        root=root,
+        size=sum(1 for node in reachable(root) if node.operands),
+        applicability=how_safe,
+        transparent=frozenset(transparent),
+        conditions=conditions,
+        check=_localized(constants.get("CHECK"), where),
+        replacement=replacement,
+        almost=almost,
+    )
+
+
+def _localized(value: object, where: str) -> LocalizedText | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or set(value) != {"en", "zh"}:
+        raise PatternError(f'{where}: a text has the keys "en" and "zh"')
+    return LocalizedText(str(value["en"]), str(value["zh"]))
+
+
+def _replacement(source: PatternSource, name: str, definitions: Definitions) -> Replacement | None:
+    suffix = name[len(_PATTERN) :]
+    functions = definitions.functions
+    function = functions.get(_REPLACEMENT + suffix) or functions.get(_REPLACEMENT)
+    if function is None:
+        return None
+    last = function.node.body[-1]
+    if not isinstance(last, ast.Return) or last.value is None:
+        raise PatternError(f"{source.name}: {function.node.name} must return one expression")
+    text = ast.get_source_segment(source.text, last.value) or ""
+    expression = ast.parse(text, mode="eval").body
+    calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
+    operator = next((call for call in calls if call.startswith("torch_npu.")), "")
+    return Replacement(text, expression, operator)

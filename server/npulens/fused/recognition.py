@@ -1,0 +1,234 @@
+"""Finds what NPU operators can replace in one piece of a module."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
+from npulens.catalog.tables import Catalogue
+from npulens.fused.conditions import holds
+from npulens.fused.matching import Match, match, stripped
+from npulens.fused.patterns import Pattern
+from npulens.fused.rewriting import Rewriter
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.frames import Evaluated
+from npulens.graphs.functions import Evaluator
+from npulens.graphs.nodes import Node
+from npulens.text.lines import LineMap
+
+_PART = LocalizedText("part of this computation", "该计算的一部分")
+_NPU_CHOICE = re.compile(r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\()", re.IGNORECASE)
+"""The NPU is asked for, which is more than an operator of it being called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the result of a match is computed."""
+
+    node: ast.expr | ast.stmt
+    statement: ast.stmt
+    match: Match
+
+
+class Recognizer:
+    """Looks for patterns in the functions of one piece.
+
+    Args:
+        text: The text of the piece.
+        definitions: The definitions of the module; trees of this piece count in `text`.
+        patterns: What to look for, larger ones first.
+        catalogue: Has the rules that patterns belong to.
+        style: Which fixes come first.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        definitions: Definitions,
+        patterns: Sequence[Pattern],
+        catalogue: Catalogue,
+        style: MigrationStyle,
+    ) -> None:
+        self._text = text
+        self._lines = LineMap(text)
+        self._evaluator = Evaluator(definitions)
+        self._definitions = definitions
+        self._catalogue = catalogue
+        self._style = style
+        self._by_operator: dict[str, list[Pattern]] = {}
+        for pattern in patterns:
+            self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
+
+    def findings(self, functions: Sequence[FunctionHere]) -> list[Finding]:
+        """The findings in some functions of the piece, in order of their places."""
+        found: list[tuple[Evaluated, list[Place]]] = []
+        for function in functions:
+            record = self._evaluator.evaluate(function)
+            if record is not None:
+                found.append((record, self._places(record)))
+        whole = {
+            (node, place.match.pattern.rule)
+            for record, places in found
+            for place in places
+            for node in record.inlined
+        }
+        findings = [
+            finding
+            for record, places in found
+            for place in places
+            if (record.function.node, place.match.pattern.rule) not in whole
+            for finding in self._finding(record, place)
+        ]
+        return sorted(findings, key=lambda finding: finding.span)
+
+    def _places(self, record: Evaluated) -> list[Place]:
+        """Where patterns are found in a function, the larger where they overlap."""
+        self._evaluator.focus(record.function)
+        matches: dict[Node, Place] = {}
+        for node, value, statement in record.places:
+            if isinstance(node, ast.Call) and self._is_own_call(node, record):
+                continue  # the function that is called is looked at by itself
+            for found in self._matches(value):
+                root = stripped(value, found.pattern.transparent)
+                known = matches.get(root)
+                if known is None or _ends_with_cast_back(value, found):
+                    matches[root] = Place(node, statement, found)
+                break
+        chosen: list[Place] = []
+        consumed: set[Node] = set()
+        for root, place in sorted(matches.items(), key=lambda item: -len(item[1].match.consumed)):
+            if root not in consumed:
+                chosen.append(place)
+                consumed |= place.match.consumed
+        return chosen
+
+    def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
+        """Whether a call is one of a function or method of this file."""
+        callee = node.func
+        if isinstance(callee, ast.Name):
+            return callee.id in self._definitions.functions
+        owner = record.function.owner
+        return (
+            isinstance(callee, ast.Attribute)
+            and isinstance(callee.value, ast.Name)
+            and callee.value.id == record.function.receiver
+            and owner is not None
+            and self._definitions.method(owner, callee.attr) is not None
+        )
+
+    def _matches(self, value: Node) -> Iterator[Match]:
+        tried = {value.operator}
+        inner = value
+        while inner.operator in ("cast", "contiguous"):
+            inner = inner.operands[0]
+        tried.add(inner.operator)
+        for operator in tried:
+            for pattern in self._by_operator.get(operator, ()):
+                found = match(pattern, value)
+                if found is not None and self._holds(found):
+                    yield found
+
+    def _holds(self, found: Match) -> bool:
+        initial = self._evaluator.initial
+        return all(
+            holds(condition, found.bound[name], initial)
+            for name, conditions in found.pattern.conditions.items()
+            for condition in conditions
+        )
+
+    def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
+        pattern = place.match.pattern
+        rule = self._rule(pattern)
+        if rule is None:
+            return
+        rewriter = Rewriter(self._evaluator, record, self._text, self._lines)
+        fixes = rewriter.fixes(place.match, place.node, place.statement)
+        related = tuple(
+            Related(rewriter.span(statement), _PART) for statement in _statements_of(record, place)
+        )
+        shown = " ".join(rewriter.source(place.node).split())
+        operator = "" if pattern.replacement is None else pattern.replacement.operator
+        yield Finding(
+            rule,
+            rewriter.span(place.node),
+            {"symbol": shown, "replacement": operator},
+            pattern.almost or pattern.check,
+            tuple(self._ordered(fixes)),
+            related=related,
+        )
+
+    def _rule(self, pattern: Pattern) -> Rule | None:
+        name = "almost-fused" if pattern.almost is not None else pattern.rule
+        return self._catalogue.rule_named(name)
+
+    def _ordered(self, fixes: Sequence[Fix]) -> list[Fix]:
+        agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
+        preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
+        return sorted(fixes, key=lambda fix: fix.style is not preferred)
+
+
+def _ends_with_cast_back(value: Node, found: Match) -> bool:
+    """Whether a place casts the result back to the type of an input, as the operator does."""
+    while value.operator == "contiguous":
+        value = value.operands[0]
+    if value.operator != "cast" or len(value.operands) != 2:
+        return False
+    target = value.operands[1]
+    of = target.operands[0] if target.operator == "attribute" and target.operands else target
+    return any(stripped(of, frozenset({"cast"})) is bound for bound in found.bound.values())
+
+
+def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:
+    """The other statements that compute parts of a match, in order."""
+    parts: dict[ast.stmt, None] = {}
+    for _, value, statement in record.places:
+        if value in place.match.consumed and statement is not place.statement:
+            parts[statement] = None
+    return [part for part in parts if not isinstance(part, ast.If | ast.For | ast.While | ast.With)]
+
+
+def functions_worth_reading(
+    text: str,
+    body: Sequence[ast.stmt],
+    definitions: Definitions,
+    words: re.Pattern[str],
+    helpers: frozenset[str],
+) -> Iterator[FunctionHere]:
+    """Functions of a piece whose text holds a word of a pattern, or a helper that does."""
+    lines = LineMap(text)
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            owner = definitions.classes.get(node.name)
+            if owner is not None and owner.node is node:
+                yield from _worth_reading(owner, text, lines, words, helpers)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = definitions.functions.get(node.name)
+            is_it = function is not None and function.node is node
+            if function and is_it and _mentions(_text_of(node, text, lines), words, helpers):
+                yield function
+
+
+def _worth_reading(
+    owner: ClassHere, text: str, lines: LineMap, words: re.Pattern[str], helpers: frozenset[str]
+) -> Iterator[FunctionHere]:
+    texts = {name: _text_of(m.node, text, lines) for name, m in owner.methods.items()}
+    own = frozenset(name for name, part in texts.items() if words.search(part))
+    used = helpers | own
+    if "__init__" in own:
+        used |= {"self."}  # what the constructor makes is called through attributes
+    for name, method in owner.methods.items():
+        if name != "__init__" and _mentions(texts[name], words, used):
+            yield method
+
+
+def _mentions(text: str, words: re.Pattern[str], helpers: frozenset[str]) -> bool:
+    if _NPU_CHOICE.search(text) is not None:
+        return False  # it has a way for the NPU already
+    return words.search(text) is not None or any(helper in text for helper in helpers)
+
+
+def _text_of(node: ast.stmt, text: str, lines: LineMap) -> str:
+    start = lines.offset(node.lineno, 0)
+    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return text[start:end]

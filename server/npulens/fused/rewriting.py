@@ -1,0 +1,225 @@
+"""Writes the NPU operator where a pattern was found: the smallest edit that is right."""
+
+import ast
+from collections.abc import Sequence
+
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    ImportNeed,
+    LocalizedText,
+    MigrationStyle,
+)
+from npulens.fused.matching import Match
+from npulens.fused.patterns import Replacement
+from npulens.fused.removal import needless_statements
+from npulens.fused.sources import Sources, atom
+from npulens.graphs.frames import Evaluated
+from npulens.graphs.functions import Evaluator
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+
+class Rewriter:
+    """Makes the fixes for patterns found in one function.
+
+    Args:
+        evaluator: What evaluated the function.
+        record: What it told.
+        text: The text that all positions count in.
+        lines: Its lines.
+    """
+
+    def __init__(self, evaluator: Evaluator, record: Evaluated, text: str, lines: LineMap) -> None:
+        self._evaluator = evaluator
+        self._record = record
+        self._text = text
+        self._lines = lines
+
+    def fixes(self, match: Match, place: ast.expr | ast.stmt, statement: ast.stmt) -> list[Fix]:
+        """The fixes for a match whose result is computed at a place; often one, or none.
+
+        The second keeps the code as it is for other devices.
+        """
+        replacement = match.pattern.replacement
+        if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+            return []
+        removed = needless_statements(self._record, place)
+        rewritten = self._replaced(match, replacement, place, statement, removed)
+        fixes = [] if rewritten is None else [rewritten]
+        beside = self._beside(match, replacement, place, statement, removed)
+        return fixes if beside is None else [*fixes, beside]
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands."""
+        start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return Span(start, end)
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self._text[slice(*self.span(node))]
+
+    def _replaced(
+        self,
+        match: Match,
+        replacement: Replacement,
+        place: ast.expr | ast.stmt,
+        statement: ast.stmt,
+        removed: frozenset[ast.stmt],
+    ) -> Fix | None:
+        """The expression is replaced, and what only it needed goes."""
+        if "#" in self.source(place):
+            return None
+        for gone in (removed, frozenset[ast.stmt]()):
+            removals = self._removals(gone)
+            text = self._written(match, replacement, place, statement, gone)
+            if text is not None and removals is not None:
+                break
+        else:
+            return None
+        if isinstance(place, ast.AugAssign):
+            text = f"{self.source(place.target)} = {text}"
+        edits = (Edit(self.span(place), text), *removals)
+        return _fix(match, replacement, edits, MigrationStyle.NPU)
+
+    def _beside(
+        self,
+        match: Match,
+        replacement: Replacement,
+        place: ast.expr | ast.stmt,
+        statement: ast.stmt,
+        removed: frozenset[ast.stmt],
+    ) -> Fix | None:
+        """The NPU has a way of its own in front of the code, which stays for other devices."""
+        if not (isinstance(statement, ast.Return) and statement.value is place):
+            return None
+        block = _block_of(statement, self._record.function.node.body)
+        if block is None:
+            return None
+        first = next((node for node in block if node in removed or node is statement), statement)
+        before = self._evaluator.evaluate(self._record.function, watched=frozenset({first}))
+        names = None if before is None else before.names.get(first)
+        if names is None:
+            return None
+        sources = Sources(self._record, names, set(), self.source)
+        text = _filled(match, replacement, sources)
+        device = next((sources.of(node) for node in match.bound.values()), None)
+        line = self._lines.offset(first.lineno, 0)
+        indent = self._text[line : self.span(first).start]
+        if text is None or device is None or indent.strip():
+            return None
+        step = "    " if "\t" not in indent else "\t"
+        added = (
+            f'{indent}if {atom(device)}.device.type == "npu":\n'
+            f"{indent}{step}import torch_npu\n\n"
+            f"{indent}{step}return {text}\n"
+        )
+        edits = (Edit(Span(line, line), added),)
+        return _fix(match, replacement, edits, MigrationStyle.DEVICE_AGNOSTIC)
+
+    def _written(
+        self,
+        match: Match,
+        replacement: Replacement,
+        place: ast.expr | ast.stmt,
+        statement: ast.stmt,
+        removed: frozenset[ast.stmt],
+    ) -> str | None:
+        """The new expression, if all that stays still computes what it did."""
+        after = self._evaluator.evaluate(
+            self._record.function, skipped=removed, watched=frozenset({statement})
+        )
+        names = None if after is None else after.names.get(statement)
+        if after is None or names is None:
+            return None
+        gone: set[ast.AST] = set()
+        for node in (place, *removed):
+            gone.update(ast.walk(node))
+        before = {id(node): value for node, value, _ in self._record.places}
+        for node, value, _ in after.places:
+            if node not in gone and before.get(id(node)) is not value:
+                return None
+        return _filled(match, replacement, Sources(self._record, names, gone, self.source))
+
+    def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
+        """Edits that take out whole lines; comments behind them stay."""
+        edits = []
+        for statement in statements:
+            block = _block_of(statement, self._record.function.node.body)
+            if block is None or all(node in statements for node in block):
+                return None
+            span = self.span(statement)
+            line = self._lines.offset(statement.lineno, 0)
+            end = self._text.find("\n", span.end)
+            end = len(self._text) if end < 0 else end + 1
+            rest = self._text[span.end : end]
+            if self._text[line : span.start].strip() or "#" in self.source(statement):
+                return None
+            if rest.strip().startswith("#"):
+                comment = self._text[line : span.start] + rest.lstrip()
+                edits.append(Edit(Span(line, end), comment))
+            elif rest.strip():
+                return None
+            else:
+                edits.append(Edit(Span(line, end), ""))
+        return edits
+
+
+def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
+    """The replacement's text with the user's expressions for its names."""
+    arguments = {
+        id(argument)
+        for call in ast.walk(replacement.expression)
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    }
+    names = [
+        node
+        for node in ast.walk(replacement.expression)
+        if isinstance(node, ast.Name) and node.id in match.bound
+    ]
+    text = replacement.text
+    for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
+        source = sources.of(match.bound[node.id])
+        if source is None or node.lineno != 1:
+            return None
+        shown = source if id(node) in arguments else atom(source)
+        text = text[: node.col_offset] + shown + text[node.end_col_offset :]
+    return text
+
+
+def _fix(
+    match: Match, replacement: Replacement, edits: Sequence[Edit], style: MigrationStyle
+) -> Fix:
+    operator = replacement.operator
+    if style is MigrationStyle.NPU:
+        title = LocalizedText(f"Use {operator}", f"改用 {operator}")
+        needs = ImportNeed.PLUGIN_NAME
+    else:
+        title = LocalizedText(
+            f"Use {operator} on the NPU, keep this for other devices",
+            f"在 NPU 上使用 {operator}，其他设备保留原代码",
+        )
+        needs = ImportNeed.NOTHING
+    module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
+    return Fix(
+        title, match.pattern.applicability, tuple(edits), style, imports=needs, module=module
+    )
+
+
+def _block_of(statement: ast.stmt, body: Sequence[ast.stmt]) -> Sequence[ast.stmt] | None:
+    """The block of statements that a statement is in."""
+    pending: list[Sequence[ast.stmt]] = [body]
+    while pending:
+        block = pending.pop()
+        if statement in block:
+            return block
+        for node in block:
+            for field in ("body", "orelse", "finalbody"):
+                inner = getattr(node, field, None)
+                if isinstance(inner, list) and not isinstance(node, ast.ClassDef):
+                    pending.append(inner)
+            pending += [handler.body for handler in getattr(node, "handlers", ())]
+    return None

@@ -1,0 +1,92 @@
+"""How a value can be written at a place of a function."""
+
+import ast
+from collections.abc import Callable, Mapping
+
+from npulens.graphs.frames import Evaluated
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, OPAQUE, Node, number, reachable
+
+_Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.Tuple | ast.List
+
+
+class Sources:
+    """Writes values with the names that hold at one place.
+
+    Args:
+        record: The function.
+        names: What its names stand for at the place.
+        removed: Names in code that will be gone; what they compute may be written again.
+        source: Gives the text of an expression of the function.
+    """
+
+    def __init__(
+        self,
+        record: Evaluated,
+        names: Mapping[str, Node],
+        removed: set[ast.AST],
+        source: Callable[[ast.AST], str],
+    ) -> None:
+        self._record = record
+        self._names = names
+        self._removed = removed
+        self._source = source
+
+    def of(self, node: Node) -> str | None:
+        """An expression for a value, `None` if there is none at this place."""
+        if node.operator == CONSTANT:
+            return repr(node.value)
+        for name, value in self._names.items():
+            if value is node:
+                return name
+        if node.operator == ATTRIBUTE:
+            owner = self.of(node.operands[0])
+            return None if owner is None else f"{owner}.{node.label}"
+        return self._written(node) or self._composed(node)
+
+    def _written(self, node: Node) -> str | None:
+        """An expression of the function that has this value and would have it here."""
+        for place, value, _ in self._record.places:
+            if not isinstance(place, ast.expr) or value is not node:
+                continue
+            if place not in self._removed and _is_costly(value):
+                continue
+            if all(self._holds(n) for n in ast.walk(place) if isinstance(n, ast.Name)):
+                text = self._source(place)
+                return text if "\n" not in text and "#" not in text else None
+        return None
+
+    def _holds(self, name: ast.Name) -> bool:
+        """Whether a name stands here for what it stood for where it was read."""
+        before = self._record.values.get(name)
+        return before is self._names.get(name.id)
+
+    def _composed(self, node: Node) -> str | None:
+        """An expression put together anew."""
+        if node.operator == "add" or node.operator == "multiply":
+            parts = [self.of(operand) for operand in node.operands]
+            if None not in parts:
+                sign = " + " if node.operator == "add" else " * "
+                return "(" + sign.join(atom(str(part)) for part in parts) + ")"
+        if node.operator == "unsqueeze" and number(node.operands[1]) is not None:
+            tensor = self.of(node.operands[0])
+            if tensor is not None:
+                return f"{atom(tensor)}.unsqueeze({node.operands[1].value})"
+        return None
+
+
+def _is_costly(node: Node) -> bool:
+    return any(inner.operator in ("apply", OPAQUE, "matmul", "linear") for inner in reachable(node))
+
+
+def atom(text: str) -> str:
+    """An expression that can stand beside an operator or before a dot."""
+    tree = ast.parse(text, mode="eval").body
+    if isinstance(tree, _Atom) and not text.startswith("-"):
+        is_number = isinstance(tree, ast.Constant) and isinstance(tree.value, int)
+        return f"({text})" if is_number else text
+    return text if _is_enclosed(text, tree) else f"({text})"
+
+
+def _is_enclosed(text: str, tree: ast.expr) -> bool:
+    """Whether brackets stand around all of it."""
+    return text.startswith("(") and text.endswith(")") and tree.col_offset > 0

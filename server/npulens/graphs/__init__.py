@@ -1,0 +1,1 @@
+"""What a function computes, as a canonical graph of expressions."""

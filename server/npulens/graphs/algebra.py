@@ -1,0 +1,122 @@
+"""Arithmetic in one canonical form.
+
+Division is multiplication by a power, subtraction adds a negative, a root is a power; numbers are
+computed. What users wrote as a product of three stays two products: how factors are grouped is a
+matter of matching, since a grouped factor may have a name of its own.
+"""
+
+import math
+
+from npulens.graphs.nodes import Graph, Node, number
+
+_HALF = 0.5
+
+
+def add(graph: Graph, left: Node, right: Node) -> Node:
+    """`left + right`."""
+    a, b = number(left), number(right)
+    if a is not None and b is not None:
+        return _computed(graph, a + b)
+    if a == 0:
+        return right
+    if b == 0:
+        return left
+    return graph.node("add", _ordered(left, right))
+
+
+def negate(graph: Graph, operand: Node) -> Node:
+    """`-operand`."""
+    return multiply(graph, graph.constant(-1), operand)
+
+
+def subtract(graph: Graph, left: Node, right: Node) -> Node:
+    """`left - right`."""
+    return add(graph, left, negate(graph, right))
+
+
+def multiply(graph: Graph, left: Node, right: Node) -> Node:
+    """`left * right`; a number stands first, and only one."""
+    a, b = number(left), number(right)
+    if a is not None and b is not None:
+        return _computed(graph, a * b)
+    if b is not None:
+        left, right, a = right, left, b
+    if a == 1:
+        return right
+    if a is not None and right.operator == "multiply":
+        inner = number(right.operands[0])
+        if inner is not None:
+            return multiply(graph, _computed(graph, a * inner), right.operands[1])
+    if a is not None:
+        return graph.node("multiply", (left, right))
+    if left is right:
+        return power(graph, left, graph.constant(2))
+    for one, other in ((left, right), (right, left)):
+        if other.operator == "sigmoid" and other.operands[0] is one:
+            return graph.node("silu", (one,))
+    return graph.node("multiply", _ordered(left, right))
+
+
+def divide(graph: Graph, left: Node, right: Node) -> Node:
+    """`left / right`."""
+    divisor = number(right)
+    if divisor:
+        return multiply(graph, left, _computed(graph, 1 / divisor))
+    return multiply(graph, left, power(graph, right, graph.constant(-1)))
+
+
+def power(graph: Graph, base: Node, exponent: Node) -> Node:
+    """`base ** exponent`."""
+    a, b = number(base), number(exponent)
+    if a is not None and b is not None:
+        return _power_of_numbers(graph, base, exponent, a, b)
+    if b == 1:
+        return base
+    if b is not None and base.operator == "power":
+        inner = number(base.operands[1])
+        # (x ** 2) ** 0.5 is abs(x), not x.
+        if inner is not None and (inner % 2 != 0 or b == int(b)):
+            return power(graph, base.operands[0], _computed(graph, inner * b))
+    if b == -1:
+        logit = _logistic(base)
+        if logit is not None:
+            return graph.node("sigmoid", (negate(graph, logit),))
+    return graph.node("power", (base, exponent))
+
+
+def square_root(graph: Graph, operand: Node) -> Node:
+    """The root of a node or number."""
+    return power(graph, operand, graph.constant(_HALF))
+
+
+def _logistic(node: Node) -> Node | None:
+    """The `y` of `1 + exp(y)`."""
+    if node.operator != "add":
+        return None
+    for one, other in (node.operands, node.operands[::-1]):
+        if number(one) == 1 and other.operator == "exp":
+            return other.operands[0]
+    return None
+
+
+def _ordered(left: Node, right: Node) -> tuple[Node, Node]:
+    return (left, right) if left.serial <= right.serial else (right, left)
+
+
+def _power_of_numbers(graph: Graph, base: Node, exponent: Node, a: float, b: float) -> Node:
+    try:
+        result = float(a) ** float(b)
+    except (OverflowError, ZeroDivisionError):
+        result = 0j
+    if isinstance(result, complex):
+        return graph.node("power", (base, exponent))
+    return _computed(graph, result)
+
+
+def _computed(graph: Graph, value: float) -> Node:
+    """A computed number; the last digits do not count, `1 / math.sqrt(64)` is `64 ** -0.5`."""
+    if isinstance(value, int):
+        return graph.constant(value if abs(value) < 1e15 else float(value))
+    if not math.isfinite(value):
+        return graph.constant(value)
+    return graph.constant(float(f"{value:.12g}"))

@@ -1,0 +1,112 @@
+"""The functions and classes of a file, as far as calls of them can be looked into."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
+
+MAX_BASES = 8
+"""Of a longer chain of base classes the rest is not looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionHere:
+    """A function of this file and the scope of its body."""
+
+    node: Function
+    scope: FunctionScope
+    owner: ClassHere | None = None
+
+    @property
+    def receiver(self) -> str | None:
+        """The name of `self`, if it is a method that has one."""
+        if self.owner is None or "staticmethod" in self.decorators:
+            return None
+        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
+        return arguments[0].arg if arguments else None
+
+    @property
+    def decorators(self) -> frozenset[str]:
+        """The full names of its decorators, as written where they are not known."""
+        names: set[str] = set()
+        outside = self.scope.parent
+        for decorator in self.node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            known = qualified_names(called, outside) if outside is not None else []
+            names.update(known or [ast.unparse(called)])
+        return frozenset(names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassHere:
+    """A class of this file, with its methods by name."""
+
+    node: ast.ClassDef
+    scope: ClassScope
+    methods: dict[str, FunctionHere] = field(default_factory=dict)
+
+    @property
+    def base_names(self) -> Iterator[str]:
+        """Bases that are plain names."""
+        return (base.id for base in self.node.bases if isinstance(base, ast.Name))
+
+
+class Definitions:
+    """What a file defines at its top level, filled piece by piece.
+
+    `asked` collects the names of functions and classes that were looked up, so that a result can
+    be kept as long as these stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, FunctionHere] = {}
+        self.classes: dict[str, ClassHere] = {}
+        self.asked: set[str] = set()
+
+    def add(self, body: Iterable[ast.stmt], scope: Scope) -> None:
+        """The definitions of one piece of the file, also those under a plain `if` or `try`."""
+        for node in body:
+            if isinstance(node, Function):
+                self.functions[node.name] = FunctionHere(node, FunctionScope(node, scope))
+            elif isinstance(node, ast.ClassDef):
+                self.classes[node.name] = class_here(node, scope)
+            elif isinstance(node, ast.If | ast.Try):
+                self.add(node.body, scope)
+
+    def function(self, name: str) -> FunctionHere | None:
+        """The function of this name at module level."""
+        self.asked.add(name)
+        return self.functions.get(name)
+
+    def lineage(self, owner: ClassHere) -> Iterator[ClassHere]:
+        """A class and its bases in this file, nearest first."""
+        pending, seen = [owner], 0
+        while pending and seen < MAX_BASES:
+            current = pending.pop(0)
+            seen += 1
+            yield current
+            for name in current.base_names:
+                self.asked.add(name)
+                base = self.classes.get(name)
+                if base is not None:
+                    pending.append(base)
+
+    def method(self, owner: ClassHere, name: str) -> FunctionHere | None:
+        """A method of a class or of one of its bases in this file."""
+        return next((c.methods[name] for c in self.lineage(owner) if name in c.methods), None)
+
+
+def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
+    """A class with its methods."""
+    inner = ClassScope(node, scope)
+    found = ClassHere(node, inner)
+    for method in node.body:
+        if isinstance(method, Function):
+            body = FunctionScope(method, scope, inner)
+            found.methods[method.name] = FunctionHere(method, body, found)
+    return found

@@ -1,0 +1,286 @@
+"""Evaluates expressions: Python's operators, PyTorch's functions, methods and modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
+from npulens.graphs.calls import mean_of_sum
+from npulens.graphs.definitions import Definitions
+from npulens.graphs.frames import Frame, TooLargeError
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    OPAQUE,
+    SELECT,
+    TUPLE,
+    Graph,
+    Node,
+    is_constant,
+)
+from npulens.graphs.views import ELLIPSIS, SLICE, floor_divide, subscript
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.values import dotted_name
+
+_MAX_STEPS = 20_000
+"""Expressions evaluated for one function, those of functions it calls included."""
+
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+LIBRARY = "library"
+GLOBAL = "global"
+_TENSOR_FREE = frozenset({"instance", "parameter", "module"})
+
+
+class Expressions:
+    """Values of expressions in a frame; calls are added by the class that knows functions."""
+
+    def __init__(self, graph: Graph, definitions: Definitions) -> None:
+        self.graph = graph
+        self.definitions = definitions
+        self.steps = 0
+        self._numbers: dict[int, int] = {}
+        self._kept: list[ast.AST] = []
+        self._library: dict[tuple[int, str], list[str]] = {}
+
+    def number_of(self, node: ast.AST) -> int:
+        """A number for a place in the code, the same each time it is evaluated."""
+        found = self._numbers.get(id(node))
+        if found is None:
+            found = self._numbers[id(node)] = len(self._numbers)
+            self._kept.append(node)  # its id must stay its own
+        return found
+
+    def unknown(self, node: ast.AST, operands: Sequence[Node] = ()) -> Node:
+        """A value about which nothing is known but where it comes from."""
+        return self.graph.node(OPAQUE, tuple(operands), self.number_of(node))
+
+    def value(self, node: ast.expr, frame: Frame) -> Node:
+        """What an expression computes."""
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
+            raise TooLargeError
+        if isinstance(node, ast.Name | ast.Constant):
+            return self.read(node, frame)
+        result = self._compute(node, frame)
+        if not isinstance(node, ast.Attribute | ast.Tuple | ast.List):
+            frame.place(node, result)
+        return result
+
+    def read(self, node: ast.expr, frame: Frame) -> Node:
+        """What a name, attribute or constant stands for."""
+        if isinstance(node, ast.Name):
+            frame.load(node)
+            found = frame.names.get(node.id)
+            if found is not None:
+                return found
+            known = self.library_names(node, frame)
+            if known:
+                return self.graph.node(LIBRARY, (), known[0])
+            return self.graph.node(GLOBAL, (), node.id)
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, int | float | str | None):
+                return self.graph.constant(node.value)
+            if node.value is ...:
+                return self.graph.node(ELLIPSIS)
+            return self.unknown(node)
+        return self.value(node, frame)
+
+    def library_names(self, node: ast.expr, frame: Frame) -> list[str]:
+        """The full names of what an expression is in a library, `[]` for anything else."""
+        name = dotted_name(node)
+        if name is None or name.root in frame.names:
+            return []
+        scope = frame.function.scope
+        key = (id(scope), ".".join((name.root, *name.path)))
+        if key not in self._library:
+            self._library[key] = qualified_names(node, scope)
+        return self._library[key]
+
+    def _compute(self, node: ast.expr, frame: Frame) -> Node:
+        if isinstance(node, ast.Call):
+            return self.call(node, frame)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, frame)
+        if isinstance(node, ast.BinOp):
+            left, right = self.value(node.left, frame), self.value(node.right, frame)
+            return self.binary(node.op, left, right)
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node, frame)
+        if isinstance(node, ast.Subscript):
+            owner = self.value(node.value, frame)
+            return subscript(self.graph, owner, self.items(node.slice, frame))
+        if isinstance(node, ast.Tuple | ast.List):
+            return self._sequence(node, frame)
+        if isinstance(node, ast.Compare):
+            return self._comparison(node, frame)
+        if isinstance(node, ast.IfExp):
+            condition = self.value(node.test, frame)
+            chosen, other = self.value(node.body, frame), self.value(node.orelse, frame)
+            return self.select(condition, chosen, other)
+        if isinstance(node, ast.BoolOp):
+            operator = "and" if isinstance(node.op, ast.And) else "or"
+            values = [self.value(value, frame) for value in node.values]
+            return self.graph.node(operator, tuple(values))
+        if isinstance(node, ast.NamedExpr):
+            value = self.value(node.value, frame)
+            frame.bind(node.target.id, value)
+            return value
+        return self._not_followed(node, frame)
+
+    def call(self, node: ast.Call, frame: Frame) -> Node:
+        """What a call computes."""
+        raise NotImplementedError
+
+    def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
+        """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
+        frame.capture(node)
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
+        return self.unknown(node, tuple(read.values()))
+
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
+        known = self.library_names(node, frame)
+        if known:
+            return self.graph.node(LIBRARY, (), known[0])
+        return self.attribute(self.value(node.value, frame), node.attr, frame)
+
+    def attribute(self, owner: Node, name: str, frame: Frame) -> Node:
+        """An attribute of a value."""
+        assigned = frame.attributes.get((owner.serial, name))
+        if assigned is not None:
+            return assigned
+        if name == "shape":
+            return self.graph.node("shape", (owner,))
+        if name == "mT":
+            last = (self.graph.constant(-2), self.graph.constant(-1))
+            return self.graph.node("transpose", (owner, *last))
+        if name == "data":
+            return owner
+        return self.graph.node(ATTRIBUTE, (owner,), name)
+
+    def binary(self, operator: ast.operator, left: Node, right: Node) -> Node:
+        """`left operator right`."""
+        graph = self.graph
+        if isinstance(operator, ast.Add):
+            if left.operator == right.operator == TUPLE:
+                return graph.node(TUPLE, left.operands + right.operands)
+            return add(graph, left, right)
+        if isinstance(operator, ast.Div):
+            divided = divide(graph, left, right)
+            if divided.operator == "multiply":
+                return mean_of_sum(graph, *divided.operands) or divided
+            return divided
+        plain = {ast.Sub: subtract, ast.Mult: multiply, ast.Pow: power, ast.FloorDiv: floor_divide}
+        function = plain.get(type(operator))
+        if function is not None:
+            return function(graph, left, right)
+        return graph.node(_OTHER_OPERATORS.get(type(operator), "mod"), (left, right))
+
+    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Node:
+        operand = self.value(node.operand, frame)
+        if isinstance(node.op, ast.USub):
+            return negate(self.graph, operand)
+        if isinstance(node.op, ast.Not):
+            return self.negation(operand)
+        return self.graph.node("logical_not", (operand,)) if _inverts(node.op) else operand
+
+    def _sequence(self, node: ast.Tuple | ast.List, frame: Frame) -> Node:
+        values = []
+        for part in node.elts:
+            if isinstance(part, ast.Starred):
+                values.append(self.unknown(part, (self.value(part.value, frame),)))
+            else:
+                values.append(self.value(part, frame))
+        return self.graph.node(TUPLE, tuple(values))
+
+    def items(self, node: ast.expr, frame: Frame) -> list[Node]:
+        """The parts of a subscript."""
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        return [self._item(part, frame) for part in parts]
+
+    def _item(self, node: ast.expr, frame: Frame) -> Node:
+        if not isinstance(node, ast.Slice):
+            return self.value(node, frame)
+        none = self.graph.constant(None)
+        parts = [
+            none if part is None else self.value(part, frame)
+            for part in (node.lower, node.upper, node.step)
+        ]
+        return self.graph.node(SLICE, tuple(parts))
+
+    def _comparison(self, node: ast.Compare, frame: Frame) -> Node:
+        values = [self.value(part, frame) for part in (node.left, *node.comparators)]
+        if len(values) > 2:
+            return self.graph.node("comparison", tuple(values), self.number_of(node))
+        left, right = values
+        operator = node.ops[0]
+        if isinstance(operator, ast.Is | ast.IsNot):
+            if not is_constant(right, None):
+                return self.unknown(node, (left, right))
+            asked = self._is_none(left)
+            return asked if isinstance(operator, ast.Is) else self.negation(asked)
+        name = _COMPARISONS.get(type(operator))
+        return self.unknown(node, values) if name is None else self.graph.node(name, (left, right))
+
+    def _is_none(self, value: Node) -> Node:
+        known = self.initial(value) or value
+        if known.operator == CONSTANT:
+            return self.graph.constant(known.value is None)
+        if known.operator in _TENSOR_FREE:
+            return self.graph.constant(False)
+        return self.graph.node("is_none", (value,))
+
+    def initial(self, value: Node) -> Node | None:
+        """What the constructor assigned to an attribute of `self`, if that is all there is."""
+        raise NotImplementedError
+
+    def negation(self, condition: Node) -> Node:
+        """`not condition`."""
+        if condition.operator == "not":
+            return condition.operands[0]
+        decided = self.truth(condition)
+        if decided is not None:
+            return self.graph.constant(not decided)
+        return self.graph.node("not", (condition,))
+
+    def truth(self, condition: Node) -> bool | None:
+        """What a condition comes to, `None` if that is not known."""
+        return bool(condition.value) if condition.operator == CONSTANT else None
+
+    def select(self, condition: Node, chosen: Node, other: Node) -> Node:
+        """`chosen if condition else other`."""
+        if chosen is other:
+            return chosen
+        decided = self.truth(condition)
+        if decided is not None:
+            return chosen if decided else other
+        if condition.operator == "not":
+            condition, chosen, other = condition.operands[0], other, chosen
+        return self.graph.node(SELECT, (condition, chosen, other))
+
+    def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
+        """What several expressions compute."""
+        return [self.value(node, frame) for node in nodes]
+
+
+_OTHER_OPERATORS: dict[type[ast.operator], str] = {
+    ast.MatMult: "matmul",
+    ast.BitAnd: "logical_and",
+    ast.BitOr: "logical_or",
+    ast.BitXor: "logical_xor",
+    ast.Mod: "mod",
+    ast.LShift: "left_shift",
+    ast.RShift: "right_shift",
+}
+
+
+def _inverts(operator: ast.unaryop) -> bool:
+    return isinstance(operator, ast.Invert)

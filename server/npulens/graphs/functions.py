@@ -1,0 +1,365 @@
+"""Evaluates functions on symbols: what each of their expressions computes, as a node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
+from npulens.graphs.invocations import Invocations
+from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
+from npulens.graphs.operators import operator_named
+from npulens.graphs.views import element
+from npulens.syntax.bindings import Function
+
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+_WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
+
+
+class Evaluator(Invocations):
+    """Evaluates the functions of one file; all of them share one graph.
+
+    Straight code is followed; where an `if` decides, a name stands for a choice; what a loop
+    changes is unknown at its start and after it. Unknown things are leaves of their own.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        super().__init__(Graph(), definitions)
+        self.inlined: set[ast.AST] = set()
+        self._initialized: dict[ClassHere, dict[str, Node]] = {}
+
+    def evaluate(
+        self,
+        function: FunctionHere,
+        skipped: frozenset[ast.stmt] = frozenset(),
+        watched: frozenset[ast.stmt] = frozenset(),
+    ) -> Evaluated | None:
+        """Every expression of a function; `None` for one that is too large.
+
+        Args:
+            function: The function.
+            skipped: Statements taken as if they were not there.
+            watched: Statements before which the values of all names are wanted.
+        """
+        record = Evaluated(function)
+        frame = Frame(function, record, skipped=skipped, watched=watched)
+        arguments = function.node.args
+        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
+        for rest in (arguments.vararg, arguments.kwarg):
+            if rest is not None:
+                frame.names[rest.arg] = self.graph.node(INPUT, (), rest.arg)
+        self.focus(function)
+        self.steps, self.inlined = 0, record.inlined
+        try:
+            self.block(function.node.body, frame)
+        except (TooLargeError, RecursionError):
+            return None
+        if not function.decorators.isdisjoint(_WITHOUT_GRADIENT):
+            record.without_gradient.update(statement for _, _, statement in record.places)
+        return record
+
+    def focus(self, function: FunctionHere) -> None:
+        """Answer questions about `self` for this function from now on."""
+        self.owner = function.owner
+        receiver = function.receiver
+        self.receiver = None if receiver is None else self.graph.node(INPUT, (), receiver)
+
+    def result(self, function: FunctionHere) -> Node | None:
+        """What a function returns for its own parameters, `None` if that cannot be said."""
+        names = {
+            argument.arg: self.graph.node(INPUT, (), argument.arg)
+            for argument in (*function.node.args.args, *function.node.args.kwonlyargs)
+        }
+        self.owner = self.receiver = None
+        try:
+            return self.returned(function, names, Frame(function, None))
+        except (TooLargeError, RecursionError):
+            return None
+
+    def initialized(self, owner: ClassHere) -> dict[str, Node]:
+        """What constructors of a class assign to attributes of `self`, and no other method does."""
+        known = self._initialized.get(owner)
+        if known is None:
+            self._initialized[owner] = {}  # while it is being found out
+            known = self._initialized[owner] = self._constructed_attributes(owner)
+        return known
+
+    def _constructed_attributes(self, owner: ClassHere) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        for current in reversed(list(self.definitions.lineage(owner))):
+            constructor = current.methods.get("__init__")
+            if constructor is not None:
+                found.update(self._assigned_to_self(constructor))
+            for name, method in current.methods.items():
+                if name != "__init__":
+                    for attribute in _stored_attributes(method):
+                        found.pop(attribute, None)
+        return found
+
+    def _assigned_to_self(self, constructor: FunctionHere) -> dict[str, Node]:
+        frame = Frame(constructor, None)
+        arguments = constructor.node.args
+        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            label = f"{constructor.node.name}.{parameter.arg}"
+            frame.names[parameter.arg] = self.graph.node(INPUT, (), label)
+        receiver = constructor.receiver
+        if receiver is None or self.receiver is None:
+            return {}
+        frame.names[receiver] = self.receiver
+        self.block(constructor.node.body, frame)
+        serial = self.receiver.serial
+        return {name: node for (of, name), node in frame.attributes.items() if of == serial}
+
+    def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
+        """What a call of a function of this file gives, `None` if that cannot be said."""
+        self.inlined.add(function.node)
+        inner = Frame(function, None, depth=frame.depth + 1)
+        inner.names = names
+        inner.attributes = frame.attributes if function.receiver is not None else {}
+        ends = self.block(function.node.body, inner)
+        results = inner.returned
+        if not ends:
+            results = [*results, ((), self.graph.constant(None))]
+        *early, (_, result) = results
+        for path, value in reversed(early):
+            if len(path) != 1:
+                return None
+            result = self.select(path[0], value, result)
+        return result
+
+    def block(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
+        """Run statements; whether what follows them is never reached."""
+        for statement in body:
+            if statement in frame.skipped:
+                continue
+            frame.statement = statement
+            if frame.record is not None and statement in frame.watched:
+                frame.record.names[statement] = dict(frame.names)
+            if self._statement(statement, frame):
+                return True
+        return False
+
+    def _statement(self, node: ast.stmt, frame: Frame) -> bool:
+        if isinstance(node, ast.Return):
+            value = node.value and self.value(node.value, frame)
+            frame.returned.append((frame.path, value or self.graph.constant(None)))
+            return True
+        if isinstance(node, ast.Raise | ast.Continue | ast.Break):
+            self._read_children(node, frame)
+            return True
+        if isinstance(node, ast.If):
+            return self._if(node, frame)
+        if isinstance(node, ast.Assign):
+            value = self.value(node.value, frame)
+            for target in node.targets:
+                self.assign(target, value, frame)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.assign(node.target, self.value(node.value, frame), frame)
+        elif isinstance(node, ast.AugAssign):
+            self._augmented(node, frame)
+        elif isinstance(node, ast.Expr):
+            self._expression(node, frame)
+        elif isinstance(node, _LOOPS):
+            self._loop(node, frame)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            return self._with(node, frame)
+        elif isinstance(node, ast.Try):
+            return self._try(node, frame)
+        elif isinstance(node, Function):
+            self._nested(node, frame)
+        else:
+            self._other(node, frame)
+        return False
+
+    def assign(self, target: ast.expr, value: Node, frame: Frame) -> None:
+        """Bind a target to a value."""
+        if isinstance(target, ast.Name):
+            frame.bind(target.id, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            if any(isinstance(part, ast.Starred) for part in target.elts):
+                value = self.unknown(target, (value,))
+            for index, part in enumerate(target.elts):
+                part = part.value if isinstance(part, ast.Starred) else part
+                self.assign(part, element(self.graph, value, index), frame)
+        elif isinstance(target, ast.Attribute):
+            owner = self.value(target.value, frame)
+            frame.attributes[owner.serial, target.attr] = value
+        elif isinstance(target, ast.Subscript):
+            items = self.items(target.slice, frame)
+            before = self.value(target.value, frame)
+            stored = self.graph.node("stored", (before, *items, value))
+            if isinstance(target.value, ast.Name):
+                frame.bind(target.value.id, stored, also=True)
+
+    def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
+        value = self.binary(node.op, self.read(node.target, frame), self.value(node.value, frame))
+        if isinstance(node.target, ast.Name):
+            before = frame.names.get(node.target.id)
+            frame.place(node, value)
+            self._changed_in_place(before, node, frame)
+            frame.bind(node.target.id, value)
+        else:
+            self.assign(node.target, value, frame)
+
+    def _changed_in_place(self, before: Node | None, node: ast.AST, frame: Frame) -> None:
+        """Other names of a tensor that was changed hold something else now."""
+        for name, value in frame.names.items():
+            if value is before:
+                frame.names[name] = self.unknown(node, (value,))
+
+    def _expression(self, node: ast.Expr, frame: Frame) -> None:
+        value = self.value(node.value, frame)
+        call = node.value
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            return
+        method, owner = call.func.attr, call.func.value
+        if not (method.endswith("_") and isinstance(owner, ast.Name)) or method.startswith("_"):
+            return
+        if owner.id in frame.names:
+            known = operator_named(method) is not None
+            self._changed_in_place(frame.names[owner.id], node, frame)
+            frame.bind(owner.id, value if known else self.unknown(node, (value,)), also=True)
+
+    def _if(self, node: ast.If, frame: Frame) -> bool:
+        condition = self.value(node.test, frame)
+        decided = self.truth(condition)
+        before, path = frame.state(), frame.path
+        frame.path = (*path, condition)
+        body_ends = self.block(node.body, frame)
+        after_body = frame.state()
+        frame.restore(before)
+        frame.path = (*path, self.negation(condition))
+        orelse_ends = self.block(node.orelse, frame)
+        frame.path = path
+        if decided is True or (decided is None and orelse_ends):
+            frame.restore(after_body)
+            return body_ends
+        if decided is False or body_ends:
+            return orelse_ends
+        self._merge(condition, after_body, frame)
+        return False
+
+    def _merge(self, condition: Node, chosen: State, frame: Frame) -> None:
+        """Names after an `if` stand for a choice between the two branches."""
+        for name in chosen.names.keys() | frame.names.keys():
+            one, other = chosen.names.get(name), frame.names.get(name)
+            if one is None or other is None:
+                missing = self.unknown(frame.statement, ())
+                frame.names[name] = self.select(condition, one or missing, other or missing)
+            elif one is not other:
+                frame.names[name] = self.select(condition, one, other)
+        for key in chosen.attributes.keys() | frame.attributes.keys():
+            if chosen.attributes.get(key) is not frame.attributes.get(key):
+                frame.attributes[key] = self.unknown(frame.statement, ())
+        frame.merge_binders(chosen)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
+        changed = _stored_names(node)
+        if not isinstance(node, ast.While):
+            iterated = self.value(node.iter, frame)
+            self._forget(changed, node, "in", frame)
+            item = self.graph.node(OPAQUE, (iterated,), ("item", self.number_of(node)))
+            self.assign(node.target, item, frame)
+        else:
+            self._forget(changed, node, "in", frame)
+            self.value(node.test, frame)
+        before, path = frame.state(), frame.path
+        frame.path = (*path, self.graph.node(OPAQUE, (), ("loop", self.number_of(node))))
+        self.block(node.body, frame)
+        self.block(node.orelse, frame)
+        frame.path = path
+        frame.merge_binders(before)
+        self._forget(changed, node, "after", frame)
+
+    def _forget(self, names: Iterable[str], node: ast.AST, when: str, frame: Frame) -> None:
+        for name in names:
+            label = (when, name, self.number_of(node))
+            frame.names[name] = self.graph.node(OPAQUE, (), label)
+
+    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+        stops_gradient = False
+        for item in node.items:
+            self.value(item.context_expr, frame)
+            entered = item.context_expr
+            if isinstance(entered, ast.Call):
+                names = self.library_names(entered.func, frame)
+                stops_gradient = stops_gradient or not _WITHOUT_GRADIENT.isdisjoint(names)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, self.unknown(item.optional_vars, ()), frame)
+        ends = self.block(node.body, frame)
+        if stops_gradient and frame.record is not None:
+            frame.record.without_gradient.update(_statements(node.body))
+        return ends
+
+    def _try(self, node: ast.Try, frame: Frame) -> bool:
+        before = frame.state()
+        ends = self.block(node.body, frame)
+        after_body = frame.state()
+        handlers_end = True
+        for handler in node.handlers:
+            frame.restore(before)
+            if handler.name:
+                frame.names[handler.name] = self.unknown(handler, ())
+            handlers_end = self.block(handler.body, frame) and handlers_end
+        frame.restore(after_body)
+        if not handlers_end:
+            self._forget(_stored_names(node), node, "after", frame)
+        self.block(node.orelse, frame)
+        self.block(node.finalbody, frame)
+        return ends and handlers_end
+
+    def _nested(self, node: Function, frame: Frame) -> None:
+        frame.capture(node)
+        frame.bind(node.name, self.unknown(node, ()))
+
+    def _other(self, node: ast.stmt, frame: Frame) -> None:
+        """Statements that are not looked into: what they read and store is noted."""
+        if isinstance(node, ast.ClassDef | ast.Match):
+            frame.capture(node)
+            self._forget(_stored_names(node), node, "after", frame)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            self._forget(node.names, node, "after", frame)
+        else:
+            self._read_children(node, frame)
+
+    def _read_children(self, node: ast.stmt, frame: Frame) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
+                self.value(child, frame)
+
+
+def _stored_names(node: ast.AST) -> list[str]:
+    """Names that a statement may bind anew or change in place, in order of their places."""
+    found: dict[str, None] = {}
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
+            found[child.id] = None
+        elif isinstance(child, ast.Assign):
+            for target in child.targets:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    found[target.value.id] = None
+        elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
+            owner = child.func.value
+            if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
+                found[owner.id] = None
+    return list(found)
+
+
+def _stored_attributes(method: FunctionHere) -> set[str]:
+    """Attributes of `self` that a method assigns."""
+    return {
+        node.attr
+        for node in ast.walk(method.node)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == method.receiver
+    }
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    for statement in body:
+        yield from (node for node in ast.walk(statement) if isinstance(node, ast.stmt))

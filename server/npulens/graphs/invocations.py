@@ -1,0 +1,338 @@
+"""Evaluates calls: functions of PyTorch, methods of tensors, modules, functions of the file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from npulens.graphs.algebra import power, square_root
+from npulens.graphs.calls import bound_arguments, operation
+from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
+from npulens.graphs.frames import Frame
+from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Node, number
+from npulens.graphs.operators import (
+    CASTS,
+    UNCHANGED,
+    VIEWS,
+    function_operator,
+    module_operator,
+    operator_named,
+)
+
+_MAX_DEPTH = 4
+_MAX_STATEMENTS = 40
+"""Deeper calls and longer functions are taken as unknown."""
+
+_HARMLESS_DECORATORS = frozenset(
+    {"staticmethod", "classmethod", "torch.jit.script", "torch.compile", "torch.no_grad"}
+    | {"torch.jit.script_if_tracing", "torch.jit.export", "torch.inference_mode", "override"}
+    | {"torch.jit.ignore", "torch.compiler.disable", "typing.override", "typing.no_type_check"}
+)
+_CREATED = frozenset({"ones", "zeros", "full", "empty", "arange", "tensor", "finfo"})
+_MODULE = "module"
+_SEQUENTIAL = "sequential"
+_INSTANCE = "instance"
+_PARAMETER = "parameter"
+
+Keywords = Mapping[str, Node]
+
+
+class Invocations(Expressions):
+    """Calls, looked into as far as their callee is known."""
+
+    receiver: Node | None = None
+    """What `self` is in the function asked about."""
+    owner: ClassHere | None = None
+
+    def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
+        """What a call of a function of this file gives, `None` if that cannot be said."""
+        raise NotImplementedError
+
+    def initialized(self, owner: ClassHere) -> dict[str, Node]:
+        """What constructors of a class assign to attributes of `self`, and no other method does."""
+        raise NotImplementedError
+
+    def call(self, node: ast.Call, frame: Frame) -> Node:
+        """What a call computes."""
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(
+            keyword.arg is None for keyword in node.keywords
+        ):
+            return self._spread(node, frame)
+        callee = node.func
+        names = self.library_names(callee, frame)
+        owner = None
+        if not names and isinstance(callee, ast.Attribute):
+            owner = self.value(callee.value, frame)
+        positional = self.values(node.args, frame)
+        keywords = {k.arg: self.value(k.value, frame) for k in node.keywords if k.arg is not None}
+        if names:
+            return self._library_call(names[0], node, positional, keywords, frame)
+        if isinstance(callee, ast.Attribute) and owner is not None:
+            return self._method_call(owner, callee.attr, node, positional, keywords, frame)
+        if isinstance(callee, ast.Name):
+            return self._named_call(callee, node, positional, keywords, frame)
+        called = self.value(callee, frame)
+        return self._apply(called, node, positional, keywords, frame)
+
+    def _spread(self, node: ast.Call, frame: Frame) -> Node:
+        """`f(*args, **options)`: not known what it is called with."""
+        operands = [self.value(node.func, frame)]
+        for argument in node.args:
+            inner = argument.value if isinstance(argument, ast.Starred) else argument
+            operands.append(self.value(inner, frame))
+        operands += [self.value(keyword.value, frame) for keyword in node.keywords]
+        return self.unknown(node, operands)
+
+    def _library_call(
+        self,
+        name: str,
+        node: ast.Call,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        frame: Frame,
+    ) -> Node:
+        tail = name.rpartition(".")[2]
+        signature = function_operator(name)
+        if signature is not None:
+            bound = bound_arguments(self.graph, signature, positional, keywords)
+            if bound is not None:
+                return operation(self.graph, signature, bound)
+        if name.startswith("torch.nn."):
+            return self._constructed(name, node, positional, keywords)
+        if name in ("math.sqrt", "numpy.sqrt") and len(positional) == 1:
+            return square_root(self.graph, positional[0])
+        if name in ("math.pow", "numpy.power") and len(positional) == 2:
+            return power(self.graph, positional[0], positional[1])
+        if name == "torch.einsum" and positional:
+            return self.graph.node("einsum", tuple(positional))
+        if tail in VIEWS and name.startswith("torch.") and positional:
+            return self._view(tail, positional[0], positional[1:])
+        if tail in _CREATED and name == f"torch.{tail}":
+            return self.graph.node(tail, (*positional, *keywords.values()), tuple(keywords))
+        callee = self.graph.node(LIBRARY, (), name)
+        return self.unknown(node, (callee, *positional, *keywords.values()))
+
+    def _constructed(
+        self, name: str, node: ast.Call, positional: Sequence[Node], keywords: Keywords
+    ) -> Node:
+        """`nn.SiLU()`, `nn.Parameter(torch.ones(n))`, `nn.Sequential(...)`."""
+        tail = name.rpartition(".")[2]
+        signature = module_operator(name)
+        if signature is not None:
+            bound = bound_arguments(self.graph, signature, positional, keywords)
+            if bound is not None:
+                operands = tuple(bound[parameter.name] for parameter in signature.parameters)
+                return self.graph.node(_MODULE, operands, name)
+        if tail == "Parameter" and positional:
+            return self.graph.node(_PARAMETER, (positional[0],), self.number_of(node))
+        if tail == "Sequential" and not keywords:
+            return self.graph.node(_SEQUENTIAL, tuple(positional))
+        if tail == "Identity":
+            return self.graph.node(_SEQUENTIAL, ())
+        label = (name, tuple(keywords), self.number_of(node))
+        return self.graph.node(_INSTANCE, (*positional, *keywords.values()), label)
+
+    def _method_call(
+        self,
+        owner: Node,
+        name: str,
+        node: ast.Call,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        frame: Frame,
+    ) -> Node:
+        if owner is self.receiver and self.owner is not None:
+            method = self.definitions.method(self.owner, name)
+            if method is not None:
+                result = self._inlined(method, owner, positional, keywords, frame)
+                return self._unknown_call(node, owner, positional, keywords, result)
+        if (owner.serial, name) in frame.attributes or owner is self.receiver:
+            called = self.attribute(owner, name, frame)
+            return self._apply(called, node, positional, keywords, frame)
+        known = self._tensor_method(owner, name, positional, keywords)
+        if known is not None:
+            return known
+        return self._unknown_call(node, owner, positional, keywords, None)
+
+    def _unknown_call(
+        self,
+        node: ast.Call,
+        owner: Node,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        result: Node | None,
+    ) -> Node:
+        if result is not None:
+            return result
+        return self.unknown(node, (owner, *positional, *keywords.values()))
+
+    def _tensor_method(
+        self, owner: Node, name: str, positional: Sequence[Node], keywords: Keywords
+    ) -> Node | None:
+        graph = self.graph
+        if name in UNCHANGED:
+            return graph.node("contiguous", (owner,))
+        if name in CASTS:
+            target = CASTS[name]
+            targets = (
+                (graph.node(LIBRARY, (), f"torch.{target}"),)
+                if target
+                else (*positional, *keywords.values())
+            )
+            return graph.node("cast", (owner, *targets))
+        if name in VIEWS and not keywords:
+            return self._view(name, owner, positional)
+        if name == "size":
+            return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
+        if name in ("dim", "detach") and not positional:
+            return graph.node(name, (owner,))
+        signature = operator_named(name)
+        if signature is None:
+            return None
+        bound = bound_arguments(graph, signature, (owner, *positional), keywords)
+        return None if bound is None else operation(graph, signature, bound)
+
+    def _shape(self, owner: Node) -> Node:
+        return self.graph.node("shape", (owner,))
+
+    def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
+        if len(sizes) == 1 and sizes[0].operator == TUPLE:
+            sizes = sizes[0].operands
+        operator = "reshape" if name == "view" else name
+        return self.graph.node(operator, (tensor, *sizes))
+
+    def _named_call(
+        self,
+        callee: ast.Name,
+        node: ast.Call,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        frame: Frame,
+    ) -> Node:
+        name = callee.id
+        called = self.read(callee, frame)
+        if called.operator != GLOBAL:
+            return self._apply(called, node, positional, keywords, frame)
+        function = self.definitions.function(name)
+        if function is not None:
+            result = self._inlined(function, None, positional, keywords, frame)
+            return self._unknown_call(node, called, positional, keywords, result)
+        if name in ("int", "float", "tuple", "list") and len(positional) == 1:
+            return positional[0]
+        return self._unknown_call(node, called, positional, keywords, None)
+
+    def _apply(
+        self,
+        called: Node,
+        node: ast.Call,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        frame: Frame,
+    ) -> Node:
+        """A call of a value: a module, or a function held by a name or attribute."""
+        known = self.initial(called) or called
+        if not keywords and len(positional) == 1:
+            result = self._module_result(known, positional[0], frame)
+            if result is not None:
+                return result
+        return self.graph.node(
+            "apply", (called, *positional, *keywords.values()), self.number_of(node)
+        )
+
+    def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
+        """What a module whose constructor is known computes of one tensor."""
+        if module.operator == _SEQUENTIAL:
+            result: Node | None = argument
+            for inner in module.operands:
+                result = result and self._module_result(inner, result, frame)
+            return result
+        if module.operator == LIBRARY:
+            signature = function_operator(str(module.label))
+            bound = signature and bound_arguments(self.graph, signature, [argument], {})
+            return operation(self.graph, signature, bound) if signature and bound else None
+        if module.operator != _MODULE:
+            return None
+        constructor = module_operator(str(module.label))
+        assert constructor is not None
+        signature = operator_named(constructor.operator)
+        assert signature is not None
+        keywords = {
+            parameter.name: operand
+            for parameter, operand in zip(constructor.parameters, module.operands, strict=True)
+        }
+        if signature.operator == "dropout" and self.receiver is not None:
+            keywords["training"] = self.attribute(self.receiver, "training", frame)
+        bound = bound_arguments(self.graph, signature, [argument], keywords)
+        return None if bound is None else operation(self.graph, signature, bound)
+
+    def initial(self, value: Node) -> Node | None:
+        """What the constructor assigned to an attribute of `self`, if that is all there is."""
+        if value.operator != ATTRIBUTE or self.owner is None:
+            return None
+        if value.operands[0] is not self.receiver:
+            return None
+        return self.initialized(self.owner).get(str(value.label))
+
+    def _inlined(
+        self,
+        function: FunctionHere,
+        owner: Node | None,
+        positional: Sequence[Node],
+        keywords: Keywords,
+        frame: Frame,
+    ) -> Node | None:
+        """What a function of this file returns for these arguments."""
+        if frame.depth >= _MAX_DEPTH or not _can_be_inlined(function):
+            return None
+        given = list(positional)
+        if function.receiver is not None and owner is not None:
+            given.insert(0, owner)
+        names = self._parameters(function, given, keywords)
+        return None if names is None else self.returned(function, names, frame)
+
+    def _parameters(
+        self, function: FunctionHere, positional: Sequence[Node], keywords: Keywords
+    ) -> dict[str, Node] | None:
+        arguments = function.node.args
+        if arguments.vararg is not None or arguments.kwarg is not None:
+            return None
+        parameters = [*arguments.posonlyargs, *arguments.args]
+        if len(positional) > len(parameters):
+            return None
+        names = {p.arg: node for p, node in zip(parameters, positional, strict=False)}
+        known = {p.arg for p in (*parameters, *arguments.kwonlyargs)}
+        for keyword, value in keywords.items():
+            if keyword not in known or keyword in names:
+                return None
+            names[keyword] = value
+        defaults: list[ast.expr | None] = [None] * (len(parameters) - len(arguments.defaults))
+        defaults += arguments.defaults
+        pairs = [*zip(parameters, defaults, strict=True)]
+        pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        for parameter, default in pairs:
+            if parameter.arg in names:
+                continue
+            if default is None:
+                return None
+            names[parameter.arg] = self._default(default)
+        return names
+
+    def _default(self, node: ast.expr) -> Node:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            value = self.graph.constant(node.operand.value)  # type: ignore[arg-type]
+            amount = number(value)
+            if isinstance(node.op, ast.USub) and amount is not None:
+                return self.graph.constant(-amount)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
+            return self.graph.constant(node.value)
+        return self.unknown(node)
+
+
+def _can_be_inlined(function: FunctionHere) -> bool:
+    node = function.node
+    if isinstance(node, ast.AsyncFunctionDef) or len(node.body) > _MAX_STATEMENTS:
+        return False
+    if node.decorator_list and not function.decorators <= _HARMLESS_DECORATORS:
+        return False
+    return not any(isinstance(child, ast.Yield | ast.YieldFrom) for child in ast.walk(node))

@@ -1,0 +1,111 @@
+"""Nodes of expression graphs: equal computations are one node."""
+
+from collections.abc import Iterator
+from typing import Final
+
+Scalar = int | float | bool | str | None
+"""What a constant node holds; other Python constants are leaves."""
+
+CONSTANT: Final = "constant"
+INPUT: Final = "input"
+ATTRIBUTE: Final = "attribute"
+OPAQUE: Final = "opaque"
+TUPLE: Final = "tuple"
+SELECT: Final = "select"
+
+_LARGEST = 1e30
+"""Greater numbers are not computed with: powers of powers would fill the memory."""
+
+
+class Node:
+    """One value: an operator applied to operands, or a leaf.
+
+    Nodes are made by a `Graph` only, and compare by identity there.
+
+    Attributes:
+        operator: What is computed (`multiply`, `softmax`, ...) or the kind of leaf.
+        operands: What it is computed from; arguments that are constants are operands too.
+        label: What tells leaves of one kind apart: the value of a constant, the name of an input
+            or attribute, the place of something unknown.
+        serial: Its number in its graph; operands of commutative operators are in this order.
+    """
+
+    __slots__ = ("label", "operands", "operator", "serial")
+
+    def __init__(
+        self, operator: str, operands: tuple["Node", ...], label: object, serial: int
+    ) -> None:
+        self.operator = operator
+        self.operands = operands
+        self.label = label
+        self.serial = serial
+
+    @property
+    def value(self) -> Scalar:
+        """What a constant holds; only for constants."""
+        assert self.operator == CONSTANT
+        assert isinstance(self.label, tuple)
+        value: Scalar = self.label[1]
+        return value
+
+    def __repr__(self) -> str:
+        if self.operator == CONSTANT:
+            return repr(self.value)
+        label = "" if self.label is None else f":{self.label}"
+        operands = ", ".join(map(repr, self.operands))
+        return f"{self.operator}{label}({operands})" if operands else f"{self.operator}{label}"
+
+
+class Graph:
+    """The nodes of one analysis; asking for the same node twice gives the same object."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[object, ...], Node] = {}
+
+    def node(self, operator: str, operands: tuple[Node, ...] = (), label: object = None) -> Node:
+        """The node for an operator applied to operands."""
+        key = (operator, label, *(operand.serial for operand in operands))
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = Node(operator, operands, label, len(self._nodes))
+        return found
+
+    def constant(self, value: Scalar) -> Node:
+        """A number, string, truth value or `None`; `2.0` is `2`, but `True` is not `1`."""
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+            value = int(value)
+        kind = "number" if type(value) in (int, float) else type(value).__name__
+        return self.node(CONSTANT, (), (kind, value))
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def number(node: Node) -> int | float | None:
+    """The number a node is, `None` if it is not a constant number of sensible size."""
+    if node.operator != CONSTANT:
+        return None
+    value = node.value
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= _LARGEST else None
+
+
+def is_constant(node: Node, value: Scalar) -> bool:
+    """Whether a node is this very constant."""
+    return node.operator == CONSTANT and node.value == value and type(node.value) is type(value)
+
+
+def reachable(node: Node) -> Iterator[Node]:
+    """A node and all it is computed from, each once."""
+    seen = {node.serial}
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        for operand in current.operands:
+            if operand.serial not in seen:
+                seen.add(operand.serial)
+                pending.append(operand)

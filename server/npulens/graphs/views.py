@@ -1,0 +1,151 @@
+"""Parts of tensors: sizes, halves, slices, elements of what is split."""
+
+from collections.abc import Sequence
+
+from npulens.graphs.algebra import multiply
+from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
+
+ELLIPSIS = "ellipsis"
+SLICE = "slice"
+
+
+def size(graph: Graph, tensor: Node, dimension: Node) -> Node:
+    """`tensor.shape[dimension]`; casts, norms and activations keep the size."""
+    return graph.node("size", (tensor, dimension))
+
+
+def element(graph: Graph, value: Node, index: int) -> Node:
+    """`value[index]` of a Python sequence: a tuple, a shape, or what a tensor was split into."""
+    if value.operator == TUPLE:
+        if -len(value.operands) <= index < len(value.operands):
+            return value.operands[index]
+    elif value.operator == "shape":
+        return size(graph, value.operands[0], graph.constant(index))
+    elif value.operator == "chunk" and is_constant(value.operands[1], 2) and index in (0, 1):
+        return half(graph, value.operands[0], index, value.operands[2])
+    elif value.operator == "split" and index in (0, 1):
+        tensor, length, dimension = value.operands
+        if _is_half_of(length, tensor, dimension):
+            return half(graph, tensor, index, dimension)
+    elif value.operator == "unbind":
+        return _unbound(graph, value.operands[0], value.operands[1], index)
+    return graph.node("element", (value, graph.constant(index)))
+
+
+def half(graph: Graph, tensor: Node, index: int, dimension: Node) -> Node:
+    """The first or second half along a dimension."""
+    return graph.node("half", (tensor, graph.constant(index), dimension))
+
+
+def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
+    """`tensor[items]`, with halves and every-second-element slices told apart from others."""
+    if len(items) == 1:
+        position = number(items[0])
+        if isinstance(position, int) and tensor.operator in _SEQUENCES:
+            return element(graph, tensor, position)
+    part = _last_dimension_part(graph, tensor, items)
+    if part is not None:
+        return part
+    widened = _unsqueezed(graph, tensor, items)
+    return graph.node("index", (tensor, *items)) if widened is None else widened
+
+
+def floor_divide(graph: Graph, left: Node, right: Node) -> Node:
+    """`left // right`."""
+    a, b = number(left), number(right)
+    if a is not None and b:
+        return graph.constant(a // b)
+    return graph.node("floor_divide", (left, right))
+
+
+_SEQUENCES = frozenset({TUPLE, "shape", "chunk", "split", "unbind"})
+
+
+def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
+    """`x.reshape(*, d, 2).unbind(-1)` are the elements at even and at odd places."""
+    if tensor.operator in ("reshape", "unflatten") and index in (0, 1):
+        sizes = _sizes(tensor)
+        source = tensor.operands[0]
+        if sizes and is_constant(dimension, -1) and is_constant(sizes[-1], 2):
+            return graph.node("every_second", (source, graph.constant(index)))
+        if len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
+            return half(graph, source, index, graph.constant(-1))
+    return graph.node("element", (graph.node("unbind", (tensor, dimension)), graph.constant(index)))
+
+
+def _sizes(reshaped: Node) -> tuple[Node, ...]:
+    sizes = reshaped.operands[1:] if reshaped.operator == "reshape" else reshaped.operands[2:]
+    if len(sizes) == 1 and sizes[0].operator == TUPLE:
+        return sizes[0].operands
+    return sizes
+
+
+def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
+    """`x[..., : d // 2]`, `x[..., 0::2]`: parts of the last dimension."""
+    *before, last = items
+    if last.operator != SLICE or not before:
+        return None
+    if before[0].operator != ELLIPSIS or len(before) > 1:
+        return None
+    start, stop, step = last.operands
+    dimension = graph.constant(-1)
+    if is_constant(step, 2) and is_constant(stop, None):
+        for first, index in ((None, 0), (0, 0), (1, 1)):
+            if is_constant(start, first):
+                return graph.node("every_second", (tensor, graph.constant(index)))
+    if not (is_constant(step, None) or is_constant(step, 1)):
+        return None
+    starts_at_zero = is_constant(start, None) or is_constant(start, 0)
+    if starts_at_zero and _is_half_of(stop, tensor, dimension):
+        return half(graph, tensor, 0, dimension)
+    if _ends(stop, tensor, dimension) and _is_half_of(start, tensor, dimension):
+        return half(graph, tensor, 1, dimension)
+    return None
+
+
+def _ends(stop: Node, tensor: Node, dimension: Node) -> bool:
+    return is_constant(stop, None) or (
+        stop.operator == "size" and stop.operands == (tensor, dimension)
+    )
+
+
+def _is_half_of(length: Node, tensor: Node, dimension: Node) -> bool:
+    """Whether a length is half the size of a dimension, which may be counted from either end."""
+    whole: Node | None = None
+    if length.operator == "floor_divide" and is_constant(length.operands[1], 2):
+        whole = length.operands[0]
+    elif length.operator == "multiply" and is_constant(length.operands[0], 0.5):
+        whole = length.operands[1]
+    if whole is None or whole.operator != "size" or whole.operands[0] is not tensor:
+        return False
+    counted, wanted = number(whole.operands[1]), number(dimension)
+    return counted == wanted or (wanted == -1 and isinstance(counted, int) and counted >= 1)
+
+
+def _unsqueezed(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
+    """`x[:, None]` and `x[..., None]` insert dimensions and do nothing else."""
+    result = tensor
+    last = items[-1]
+    if items[0].operator == ELLIPSIS:
+        if len(items) == 2 and is_constant(last, None):
+            return graph.node("unsqueeze", (tensor, graph.constant(-1)))
+        return None
+    found = False
+    for position, item in enumerate(items):
+        if item.operator == CONSTANT and item.value is None:
+            result = graph.node("unsqueeze", (result, graph.constant(position)))
+            found = True
+        elif not _is_whole(item):
+            return None
+    return result if found else None
+
+
+def _is_whole(item: Node) -> bool:
+    if item.operator == ELLIPSIS:
+        return False
+    return item.operator == SLICE and all(is_constant(part, None) for part in item.operands)
+
+
+def halved(graph: Graph, whole: Node) -> Node:
+    """Half of a number or size."""
+    return multiply(graph, graph.constant(0.5), whole)
