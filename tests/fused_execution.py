@@ -104,6 +104,11 @@ def make_value(
     raise ValueError(f"unknown kind of example: {described}")
 
 
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    """A random float32 tensor."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
 def flat_tensors(value: object) -> list[Tensor]:
     """The tensors in an output, which may be nested."""
     if isinstance(value, Tensor):
@@ -179,13 +184,13 @@ def differences(expected: Run, actual: Run, factor: float = 1.0) -> list[str]:
     outputs = zip(expected.outputs, actual.outputs, strict=False)
     named = [(f"output {i}", *pair) for i, pair in enumerate(outputs)]
     for name in sorted(expected.gradients.keys() | actual.gradients.keys()):
-        pair = expected.gradients.get(name), actual.gradients.get(name)
-        if pair[0] is None or pair[1] is None:
+        one, other = expected.gradients.get(name), actual.gradients.get(name)
+        if one is None or other is None:
             lines.append(f"gradient of {name} is there only once")
         else:
-            named.append((f"gradient of {name}", *pair))
-    for name, one, other in named:
-        if problem := difference(one, other, factor):
+            named.append((f"gradient of {name}", one, other))
+    for name, wanted, found in named:
+        if problem := difference(wanted, found, factor):
             lines.append(f"{name}: {problem}")
     return lines
 

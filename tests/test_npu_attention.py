@@ -9,13 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fused_execution import difference, gradients_of, require_gradients
+from fused_execution import difference, draw, gradients_of, require_gradients
 
 TRIANGLE = torch.triu(torch.ones(2048, 2048, dtype=torch.bool), diagonal=1)
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def heads(rows: int, columns: int, key_heads: int = 4) -> dict[str, Tensor]:
@@ -27,7 +23,9 @@ def heads(rows: int, columns: int, key_heads: int = 4) -> dict[str, Tensor]:
     }
 
 
-def check(torch_npu: ModuleType, tensors: dict[str, Tensor], left_out: Tensor, **options: Any):
+def check(
+    torch_npu: ModuleType, tensors: dict[str, Tensor], left_out: Tensor, **options: Any
+) -> None:
     """Assert that the operator equals attention that takes part where `left_out` is False."""
     results = []
     for fused in (True, False):

@@ -77,8 +77,9 @@ def inference_only(operator: Callable[Parameters, Result]) -> Callable[Parameter
             result: Any = operator(*args, **kwargs)
         outputs = [result] if isinstance(result, Tensor) else list(result)
         inputs = list(_tensors((*args, *kwargs.values())))
-        refusing = _Refusal.apply(operator.__name__, len(outputs), *outputs, *inputs)
-        made: Any = refusing[0] if isinstance(result, Tensor) else type(result)(refusing)
+        refuse: Any = _Refusal.apply
+        refusing = refuse(operator.__name__, len(outputs), *outputs, *inputs)
+        made: Result = refusing[0] if isinstance(result, Tensor) else type(result)(refusing)
         return made
 
     return without_backward

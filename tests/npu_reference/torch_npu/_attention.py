@@ -1,6 +1,7 @@
 """Attention."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +15,18 @@ Outputs = tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]
 LAYOUTS = ("BSH", "SBH", "BSND", "BNSD", "TND")
 PERMUTATIONS = {"BSND": (0, 2, 1, 3), "BNSD": (0, 1, 2, 3), "SBND": (1, 2, 0, 3)}
 """From a layout with heads to BNSD."""
+
+
+class Options(NamedTuple):
+    """What does not depend on the layout."""
+
+    head_num: int
+    scale: float
+    keep_prob: float
+    atten_mask: Tensor | None
+    sparse_mode: int
+    pre_tockens: int
+    next_tockens: int
 
 
 def npu_fusion_attention(
@@ -68,29 +81,23 @@ def npu_fusion_attention(
             not_described(OPERATOR, name)
     require_dtype(OPERATOR, query)
     require_same_dtype(OPERATOR, query, key, value)
-    mask = (atten_mask, sparse_mode, pre_tockens, next_tockens)
+    options = Options(
+        head_num, scale, keep_prob, atten_mask, sparse_mode, pre_tockens, next_tockens
+    )
     if input_layout == "TND":
         query_ends = _ends("actual_seq_qlen", actual_seq_qlen, query)
         key_ends = _ends("actual_seq_kvlen", actual_seq_kvlen, key)
-        if atten_mask is not None and sparse_mode in (0, 1):
-            not_described(OPERATOR, "a full mask with the layout TND")
-        require(len(query_ends) == len(key_ends), OPERATOR, "the lists of ends differ in length")
-        parts = []
-        starts = zip([0, *query_ends[:-1]], [0, *key_ends[:-1]], strict=True)
-        for (q0, k0), q1, k1 in zip(starts, query_ends, key_ends, strict=True):
-            sequences = [query[q0:q1], key[k0:k1], value[k0:k1]]
-            heads = [sequence.transpose(0, 1).unsqueeze(0) for sequence in sequences]
-            parts.append(_attend(*heads, head_num, scale, keep_prob, mask)[0].transpose(0, 1))
-        out = torch.cat(parts)
+        out = _attend_sequences((query, key, value), query_ends, key_ends, options)
     else:
         size = query.shape[-1] // head_num
         key_heads = key.shape[-1] // size if input_layout.endswith("H") else head_num
-        heads = [
+        heads = _attend(
             _to_heads(query, input_layout, head_num),
             _to_heads(key, input_layout, key_heads),
             _to_heads(value, input_layout, key_heads),
-        ]
-        out = _from_heads(_attend(*heads, head_num, scale, keep_prob, mask), input_layout)
+            options,
+        )
+        out = _from_heads(heads, input_layout)
     empty = query.new_empty(0)
     return out, empty, empty, empty, 0, 0, 0
 
@@ -113,7 +120,8 @@ def _to_heads(tensor: Tensor, layout: str, heads: int) -> Tensor:
         return tensor.permute(PERMUTATIONS[layout])
     require(tensor.dim() == 3, OPERATOR, f"layout {layout} means three dimensions")
     require(tensor.shape[-1] % heads == 0, OPERATOR, "H is not a multiple of the heads")
-    return tensor.unflatten(-1, (heads, -1)).permute(PERMUTATIONS[layout.replace("H", "ND")])
+    with_heads = tensor.reshape(*tensor.shape[:2], heads, -1)
+    return with_heads.permute(PERMUTATIONS[layout.replace("H", "ND")])
 
 
 def _from_heads(tensor: Tensor, layout: str) -> Tensor:
@@ -125,27 +133,46 @@ def _from_heads(tensor: Tensor, layout: str) -> Tensor:
     return permuted.flatten(-2) if layout.endswith("H") else permuted
 
 
-def _attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    head_num: int,
-    scale: float,
-    keep_prob: float,
-    mask: tuple[Tensor | None, int, int, int],
+def _attend_sequences(
+    tensors: tuple[Tensor, Tensor, Tensor],
+    query_ends: list[int],
+    key_ends: list[int],
+    options: Options,
 ) -> Tensor:
+    """Attention within each of the sequences of TND."""
+    if options.atten_mask is not None and options.sparse_mode in (0, 1):
+        not_described(OPERATOR, "a full mask with the layout TND")
+    require(len(query_ends) == len(key_ends), OPERATOR, "the lists of ends differ in length")
+    parts = []
+    query_start = key_start = 0
+    for query_end, key_end in zip(query_ends, key_ends, strict=True):
+        query, key, value = (
+            tensor[start:end].transpose(0, 1).unsqueeze(0)
+            for tensor, start, end in zip(
+                tensors,
+                (query_start, key_start, key_start),
+                (query_end, key_end, key_end),
+                strict=True,
+            )
+        )
+        parts.append(_attend(query, key, value, options)[0].transpose(0, 1))
+        query_start, key_start = query_end, key_end
+    return torch.cat(parts)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, options: Options) -> Tensor:
     """Attention of tensors in BNSD, computed in float32."""
     heads, key_heads, size = query.shape[1], key.shape[1], query.shape[-1]
-    require(heads == head_num, OPERATOR, f"query has {heads} heads, not {head_num}")
+    require(heads == options.head_num, OPERATOR, f"query has {heads} heads, not {options.head_num}")
     require(heads <= 256 and heads % key_heads == 0, OPERATOR, "query heads do not fit key heads")
     require(size <= 768 and size == key.shape[-1], OPERATOR, "head sizes differ or are above 768")
     require(value.shape[:3] == key.shape[:3], OPERATOR, "key and value differ in shape")
     require(value.shape[-1] <= size, OPERATOR, "the head size of value is above that of key")
     groups = heads // key_heads
     key, value = (each.float().repeat_interleave(groups, 1) for each in (key, value))
-    scores = (query.float() @ key.transpose(-2, -1)) * scale
-    masked = masked_positions(scores.shape, *mask)
+    scores = (query.float() @ key.transpose(-2, -1)) * options.scale
+    masked = masked_positions(scores.shape, *options[3:])
     if masked is not None:
         scores = scores.masked_fill(masked, float("-inf"))
-    probabilities = functional.dropout(torch.softmax(scores, -1), 1.0 - keep_prob)
+    probabilities = functional.dropout(torch.softmax(scores, -1), 1.0 - options.keep_prob)
     return (probabilities @ value).to(query.dtype)

@@ -1,5 +1,7 @@
 """Matrix products of groups, and feed-forward layers; for inference."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -55,7 +57,7 @@ def npu_grouped_matmul(
         not_described(operator, "quantisation or activation")
     if group_list is None:
         require(len(x) == len(weight), operator, "x and weight differ in length")
-        offsets = bias or [None] * len(x)
+        offsets: list[Tensor | None] = [*bias] if bias else [None] * len(x)
         if split_item or group_type not in (None, -1):
             not_described(operator, "one output without group_list")
         return [_product(*each) for each in zip(x, weight, offsets, strict=True)]
@@ -65,7 +67,7 @@ def npu_grouped_matmul(
     ends = torch.tensor(given).cumsum(0).tolist() if group_list_type == 1 else given
     require(ends[-1] == x[0].shape[0], operator, "the groups do not cover the rows of x")
     require(len(ends) == weight[0].shape[0], operator, "as many groups as weights are needed")
-    offsets = [None] * len(ends) if bias is None else list(bias[0])
+    offsets = [*bias[0]] if bias else [None] * len(ends)
     rows = [x[0][start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
     return [torch.cat([_product(*each) for each in zip(rows, weight[0], offsets, strict=True)])]
 
@@ -105,7 +107,11 @@ def npu_ffn(
         NotImplementedError: another activation than "fastgelu", "relu", "silu", or more options.
     """
     operator = "npu_ffn"
-    activations = {"fastgelu": npu_fast_gelu, "relu": functional.relu, "silu": functional.silu}
+    activations: dict[str, Callable[[Tensor], Tensor]] = {
+        "fastgelu": npu_fast_gelu,
+        "relu": functional.relu,
+        "silu": functional.silu,
+    }
     undescribed = (
         *(expert_tokens, expert_tokens_index, scale, offset, deq_scale1, deq_scale2),
         *(antiquant_scale1, antiquant_scale2, antiquant_offset1, antiquant_offset2, output_dtype),

@@ -52,5 +52,5 @@ def npu_moe_token_unpermute(
     if probs is None:
         return rows
     require(probs.numel() == len(rows), operator, "probs has another number of rows")
-    weighted = rows.float().unflatten(0, tuple(probs.shape)) * probs.float().unsqueeze(-1)
-    return weighted.sum(1).to(permuted_tokens.dtype)
+    weighted = rows.float().reshape(*probs.shape, -1) * probs.float().unsqueeze(-1)
+    return weighted.sum(dim=1).to(permuted_tokens.dtype)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torch_npu._arguments import BackwardError, not_described, require, require_same_dtype
 
-SHAPES = {
+SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     # A letter is a size of x, a 1 is 1; the last size is always that of x.
     "half": {
         "BNS": ("11S", "B1S", "BNS"),
