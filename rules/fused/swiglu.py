@@ -1,35 +1,38 @@
-"""SiLU of one half times the other: SwiGLU on one tensor or on a gate and a value."""
+"""SwiGLU: the first half of a projection, through SiLU, gates the second."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 import torch_npu
 
 RULE = "NPU703"
+APPLICABILITY = "unsafe"
 WORDS = ("silu", "SiLU", "swish", "sigmoid")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
 CHECK = {
-    "en": "Joining both tensors costs memory; one projection for both avoids that.",
-    "zh": "拼接两个张量会占用额外显存；将两个投影合并为一个可以避免。",
+    "en": "With separate tensors the operator needs them in one: the copy costs memory, unless the two projections are merged.",
+    "zh": "两个独立张量需先拼接，拼接会占用额外显存；如可能，请把两个投影合并为一个。",
 }
 EXAMPLES = [
-    {"gate": (2, 5, 32), "value": (2, 5, 32), "x": (2, 5, 64)},
-    {"gate": (7, 16), "value": (7, 16), "x": (7, 32)},
+    {"x": (2, 5, 64)},
+    {"x": (3, 16)},
+    {"gate": (2, 5, 32), "up": (2, 5, 32)},
+    {"gate": (3, 8), "up": (3, 8)},
 ]
 
 
-def pattern_halves(x):
-    gate, value = torch.chunk(x, 2, dim=-1)
-    return F.silu(gate) * value
+def pattern(x):
+    gate, up = x.chunk(2, dim=-1)
+    return functional.silu(gate) * up
 
 
-def replacement_halves(x):
+def replacement(x):
     return torch_npu.npu_swiglu(x, dim=-1)
 
 
-def pattern(gate, value):
-    return F.silu(gate) * value
+def pattern_separate(gate, up):
+    return functional.silu(gate) * up
 
 
-def replacement(gate, value):
-    return torch_npu.npu_swiglu(torch.cat((gate, value), dim=-1), dim=-1)
+def replacement_separate(gate, up):
+    return torch_npu.npu_swiglu(torch.cat((gate, up), dim=-1), dim=-1)
