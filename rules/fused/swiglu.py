@@ -1,8 +1,8 @@
 """SwiGLU: the first half of a projection, through SiLU, gates the second."""
 
 import torch
-from torch.nn import functional
 import torch_npu
+from torch.nn import functional
 
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
