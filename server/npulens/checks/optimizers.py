@@ -1,0 +1,45 @@
+"""Where a fused optimizer may stand in for one of PyTorch."""
+
+import ast
+
+from npulens.catalog.model import MigrationStyle
+from npulens.checks.context import Context
+from npulens.syntax.values import Defined
+
+
+def may_be_fused(node: ast.Call, context: Context) -> bool:
+    """Whether advice on the optimizer of a call is of use, as far as the module tells.
+
+    Tests, code for any device and an optimizer of single tensors are left alone.
+    """
+    return (
+        context.facts.evidence.may_fuse_optimizer
+        and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
+        and not _is_test(context)
+        and not _is_of_single_tensors(node)
+    )
+
+
+def loses_gradients(context: Context) -> bool:
+    """Whether the module sets gradients to `None`, so that other lines have to change too."""
+    return context.facts.evidence.loses_gradients
+
+
+def _is_test(context: Context) -> bool:
+    """Whether the module is one of tests; a script may have a function for them too."""
+    return not context.facts.evidence.is_script and any(
+        name.startswith(("test_", "Test")) and isinstance(binding.value, Defined)
+        for name, found in context.module.module.names.items()
+        for _, bindings in found
+        for binding in bindings
+    )
+
+
+def _is_of_single_tensors(node: ast.Call) -> bool:
+    """`SGD([image], lr=1)`: nothing to fuse; a list of groups is made of dictionaries."""
+    given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "params")]
+    return (
+        bool(given)
+        and isinstance(given[0], ast.List | ast.Tuple)
+        and all(isinstance(element, ast.Name | ast.Attribute) for element in given[0].elts)
+    )
