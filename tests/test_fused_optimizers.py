@@ -259,7 +259,10 @@ def around() -> Iterator[tuple[str, str]]:
         "def later(o, p):\n    o.add_param_group({'params': p})",
         "def step(o, closure):\n    o.step(closure)",
         "def narrow(model):\n    return model.to(device, torch.bfloat16)",
-        "class TestModel:\n    pass",
+        "class Cases:\n    def test_step(self):\n        pass",
+        "from torch.distributed.tensor.parallel import parallelize_module",
+        "import torch.distributed.rpc as rpc",
+        "def groups(sparse_params):\n    pass",
     ):
         yield line, "nothing"
     for line in (
@@ -273,6 +276,7 @@ def around() -> Iterator[tuple[str, str]]:
         "def step(o):\n    o.step()",
         "with torch.autocast('npu', dtype=torch.bfloat16):\n    pass",
         "test_loader = None",
+        "class TestSet:\n    pass",
         "print(p.data == q)",
     ):
         yield line, "edit"

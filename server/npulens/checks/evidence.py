@@ -20,10 +20,11 @@ _NOT_TO_BE_FUSED = re.compile(
     r"""
     NpuFused
     | \bFSDP | FullyShardedDataParallel | fully_shard     # they share parameters out
-    | ZeroRedundancyOptimizer | DistributedOptimizer | deepspeed
+    | ZeroRedundancyOptimizer | DistributedOptimizer | deepspeed | \bmegatron\b
+    | parallelize_module | DTensor | distribute_tensor | distributed\.rpc | dist_autograd
     | gradient_as_bucket_view\s*=\s*True
     | \.data\s*=(?!=) | add_param_group\(
-    | \bsparse\s*=\s*True
+    | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
     | \.step\(\s*(?:closure|lambda)
     | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
     | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16

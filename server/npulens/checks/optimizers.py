@@ -27,12 +27,19 @@ def loses_gradients(context: Context) -> bool:
 
 def _is_test(context: Context) -> bool:
     """Whether the module is one of tests; a script may have a function for them too."""
-    return not context.facts.evidence.is_script and any(
-        name.startswith(("test_", "Test")) and isinstance(binding.value, Defined)
-        for name, found in context.module.module.names.items()
+    is_script = context.facts.evidence.is_script
+    return any(
+        isinstance(binding.value, Defined) and _names_tests(binding.value, is_script)
+        for found in context.module.module.names.values()
         for _, bindings in found
         for binding in bindings
     )
+
+
+def _names_tests(definition: Defined, is_script: bool) -> bool:
+    if definition.is_class:
+        return any(name.startswith("test") for name, _ in definition.members)
+    return definition.name.startswith("test_") and not is_script
 
 
 def _is_of_single_tensors(node: ast.Call) -> bool:
