@@ -7,6 +7,7 @@ from dataclasses import replace
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.cuda_places import outside_of_extensions
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
@@ -82,6 +83,7 @@ def analyze(
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
+    findings = outside_of_extensions(findings, names)
     findings = with_whole_module(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))

@@ -62,6 +62,22 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _neutral_scaler(node, name, scope, context)
 
 
+def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`scaler: torch.amp.GradScaler`: that of the NPU is one too, so the annotation stays right."""
+    if not context.holds("GradScaler"):
+        return
+    if isinstance(node, ast.AnnAssign):
+        annotations: list[ast.expr | None] = [node.annotation]
+    else:
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        annotations = [*(parameter.annotation for parameter in parameters), node.returns]
+    for annotation in annotations:
+        for part in () if annotation is None else ast.walk(annotation):
+            if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
+                context.reported.add(context.span(part))
+
+
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
     """A look at the last name only, before anything is resolved."""
     if isinstance(callee, ast.Attribute):

@@ -23,6 +23,9 @@ from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+FAMILIES_OF_PLACES = frozenset({"parallel", "precision", "layout"})
+"""Rule families that code which only CUDA reaches is kept free of."""
+
 Positioned = ast.expr | ast.stmt | ast.alias | ast.keyword | ast.arg | ast.pattern
 
 
@@ -84,6 +87,8 @@ class Context:
     held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
+    cuda_places: OptionalCode = field(default_factory=OptionalCode)
+    """Where only CUDA comes, so that its backends, autocast and layouts are right."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)
@@ -121,7 +126,13 @@ class Context:
         note: LocalizedText | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """A finding; of several fixes those in the preferred style come first."""
+        """A finding; of several fixes those in the preferred style come first.
+
+        None is kept of parallel training, precision and layout where only CUDA comes.
+        """
+        if rule.family in FAMILIES_OF_PLACES and self.cuda_places.holds(span.start):
+            self.reported.add(span)
+            return
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style
         fixes = sorted(fixes, key=lambda fix: fix.style is not preferred)

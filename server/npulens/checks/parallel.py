@@ -122,6 +122,43 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
 
 
+def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`600 if backend == "nccl" else 1800`: NCCL's own number, and the usual one for HCCL."""
+    assert isinstance(node, ast.IfExp)
+    if not isinstance(node.test, ast.Compare) or not all(
+        isinstance(part, ast.Constant) and isinstance(part.value, int | float)
+        for part in (node.body, node.orelse)
+    ):
+        return
+    for side in (node.test.left, *node.test.comparators):
+        if _is_nccl(side):
+            context.reported.add(context.span(side))
+
+
+_MMCV_SETTINGS = frozenset({"dist_params", "dist_cfg"})
+"""Settings of mmcv and mmengine, which make a group for HCCL wherever there is an NPU."""
+
+
+def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))`."""
+    values: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        values = [k.value for k in node.keywords if k.arg in _MMCV_SETTINGS]
+    elif isinstance(node, ast.Assign):
+        named = (getattr(target, "id", "") in _MMCV_SETTINGS for target in node.targets)
+        values = [node.value] if any(named) else []
+    for value in values:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            parts = [k.value for k in value.keywords] if value.func.id == "dict" else []
+        else:
+            parts = value.values if isinstance(value, ast.Dict) else []
+        context.reported.update(context.span(part) for part in parts if _is_nccl(part))
+
+
+def _is_nccl(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "nccl"
+
+
 def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
     assert isinstance(node, ast.Call)
