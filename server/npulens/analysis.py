@@ -15,6 +15,7 @@ from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
+from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
 from npulens.fixes.imports import (
@@ -84,6 +85,7 @@ def analyze(
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings = outside_of_extensions(findings, names)
+    findings = without_types_only(findings, document.text)
     findings = with_whole_module(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))

@@ -8,15 +8,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
-from npulens.checks.context import FAMILIES_OF_PLACES, Context
-from npulens.checks.library import library_entry
+from npulens.checks.context import FAMILIES_OF_KERNELS, Context
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleNames, Scope
 from npulens.syntax.values import Imported
 from npulens.text.spans import Span
 
 _FUNCTION_CLASS = "torch.autograd.Function"
-_NEEDS_CUDA = "cuda-library"
+_OWN_PRECISION = "transformer_engine"
+"""The library for NVIDIA's 8-bit formats; autocast beside it is for what it leaves to PyTorch."""
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
@@ -27,22 +27,21 @@ def branch(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     if _holds_on_cuda_only(node.test, scope, context):
         body = node.body if isinstance(node.body, list) else [node.body]
-        _set_aside(body, context)
+        context.cuda_branches.add(_stretch(body, context))
 
 
 def definition(node: ast.AST, scope: Scope, context: Context) -> None:
-    """A function that imports a library for CUDA, an operator made of CUDA kernels."""
+    """A function that imports Transformer Engine, an operator made of CUDA kernels."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     if isinstance(node, ast.ClassDef):
         if context.holds("_cuda.") and _wraps_kernels(node, scope):
-            _set_aside(node.body, context)
-    elif any(_imports_for_cuda(statement, context) for statement in node.body):
-        _set_aside(node.body, context)
+            context.kernel_code.add(_stretch(node.body, context))
+    elif any(_imports_own_precision(statement) for statement in node.body):
+        context.kernel_code.add(_stretch(node.body, context))
 
 
-def _set_aside(nodes: Sequence[ast.AST], context: Context) -> None:
-    span = Span(context.span(nodes[0]).start, context.span(nodes[-1]).end)
-    context.cuda_places.add(span)
+def _stretch(nodes: Sequence[ast.AST], context: Context) -> Span:
+    return Span(context.span(nodes[0]).start, context.span(nodes[-1]).end)
 
 
 def _holds_on_cuda_only(test: ast.expr, scope: Scope, context: Context) -> bool:
@@ -85,16 +84,14 @@ def _counts_devices(node: ast.expr, context: Context) -> bool:
     return is_of_another and node.attr == "n_gpu" and bool(context.npu_words)  # type: ignore[attr-defined]
 
 
-def _imports_for_cuda(statement: ast.stmt, context: Context) -> bool:
-    """Whether a statement imports a library that is for CUDA only."""
+def _imports_own_precision(statement: ast.stmt) -> bool:
+    """Whether a statement imports a library for CUDA that decides about precision itself."""
+    names: list[str] = []
     if isinstance(statement, ast.Import):
         names = [alias.name for alias in statement.names]
-    elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-        names = [statement.module]
-    else:
-        return False
-    entries = (library_entry(name, context) for name in names)
-    return any(e is not None and e.rule.name == _NEEDS_CUDA and e.becomes is None for e in entries)
+    elif isinstance(statement, ast.ImportFrom) and not statement.level:
+        names = [statement.module or ""]
+    return any(name.partition(".")[0] == _OWN_PRECISION for name in names)
 
 
 def _wraps_kernels(node: ast.ClassDef, scope: Scope) -> bool:
@@ -111,11 +108,11 @@ def _wraps_kernels(node: ast.ClassDef, scope: Scope) -> bool:
 
 def outside_of_extensions(findings: list[Finding], names: ModuleNames) -> list[Finding]:
     """The findings; of a module around an extension for CUDA only those about other things."""
-    if not any(finding.rule.family in FAMILIES_OF_PLACES for finding in findings):
+    if not any(finding.rule.family in FAMILIES_OF_KERNELS for finding in findings):
         return findings
     if not any(_is_extension(name) for name in _always_imported(names)):
         return findings
-    return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_PLACES]
+    return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_KERNELS]
 
 
 def _always_imported(names: ModuleNames) -> Iterator[str]:

@@ -41,6 +41,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (switches.value_read, (ast.Call, ast.List, ast.Tuple, ast.FormattedValue)),
     (switches.value_read, (ast.If, ast.BoolOp, ast.UnaryOp)),
     (amp_calls.type_named, (*_FUNCTIONS, ast.AnnAssign)),
+    (amp_calls.asked, (ast.Compare,)),
     (amp_calls.called, (ast.Call,)),
     (amp_calls.decorated, (ast.FunctionDef,)),
     (apex_amp.initialized, (ast.Assign,)),
