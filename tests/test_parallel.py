@@ -196,6 +196,8 @@ def test_with_the_shim_only_what_it_leaves(snippet: str) -> None:
 
 
 WRAPPERS = [
+    "def test_step(self):\n    m = ⟦NPU202:nn.DataParallel⟧(make())\n"
+    "    m(x).sum().backward()\n    return m.state_dict()",
     "if n_gpu > 1:\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
     "class T:\n    def wrap(self, m):\n        if self.args.n_gpu > 1:\n"
     "            m = ⟦NPU202:nn.DataParallel⟧(m)\n        return m",
@@ -228,6 +230,9 @@ def test_wrappers_for_one_process_are_found(snippet: str) -> None:
 
 
 NO_WRAPPERS = [
+    # names of parameters, tested without any device
+    "def test_prefix(self):\n    m = nn.DataParallel(make())\n"
+    "    m.load_state_dict(make().state_dict())",
     # the module knows NPUs, and whoever counts devices says one of them
     "npu = is_npu_available()\nclass T:\n    def wrap(self, m):\n"
     "        if self.args.n_gpu > 1:\n            m = nn.DataParallel(m)\n        return m",

@@ -5,6 +5,7 @@ own. Once that is ported, the place no longer counts as CUDA's, and what is in i
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
@@ -17,6 +18,8 @@ from npulens.text.spans import Span
 _FUNCTION_CLASS = "torch.autograd.Function"
 _OWN_PRECISION = "transformer_engine"
 """The library for NVIDIA's 8-bit formats; autocast beside it is for what it leaves to PyTorch."""
+_STATES = re.compile(r"state_dict|Checkpoint")
+_RUNS = re.compile(r"cuda|nccl|(?<![a-z])npu|device|backward|init_process_group")
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
@@ -38,6 +41,18 @@ def definition(node: ast.AST, scope: Scope, context: Context) -> None:
             context.kernel_code.add(_stretch(node.body, context))
     elif any(_imports_own_precision(statement) for statement in node.body):
         context.kernel_code.add(_stretch(node.body, context))
+    elif context.holds("DataParallel") and _tests_states(context.source(node), node.name):
+        context.cuda_branches.add(_stretch(node.body, context))
+
+
+def _tests_states(text: str, name: str) -> bool:
+    """Whether a test wraps a model to look at names and states: it has no device and runs none."""
+    return (
+        name.startswith("test")
+        and "DataParallel(" in text
+        and _STATES.search(text) is not None
+        and _RUNS.search(text) is None
+    )
 
 
 def _stretch(nodes: Sequence[ast.AST], context: Context) -> Span:
