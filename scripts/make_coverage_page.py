@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import instrumentation_coverage
+
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.meanings import canonical
