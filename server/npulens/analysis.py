@@ -8,6 +8,7 @@ from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Targ
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
+from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
 from npulens.checks.native_sources import native_source_findings
@@ -82,7 +83,7 @@ def analyze(
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
-    findings = with_whole_module(findings, document.text)
+    findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
