@@ -61,6 +61,10 @@ NOT_FOUND = [
     "CUDA_VISIBLE_DEVICES = 0",
     'cluster = LocalCluster(CUDA_VISIBLE_DEVICES="0,1")',
     'os.environ["NCCL_ALGO"] = "^NVLS"',
+    """def index_of_card():
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return pynvml.nvmlDeviceGetHandleByIndex(int(visible.split(",")[0]))
+""",
     """def set_up():
     os.environ["HCCL_DETERMINISTIC"] = "true"
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"

@@ -93,7 +93,7 @@ def _launch_findings(
 ) -> tuple[Finding, ...]:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue)
-    findings = report.findings
+    findings = worth_telling(report.findings, document.path)
     for span, name in report.embedded:
         inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
         if not any(finding.rule.family == "engine" for finding in inner):

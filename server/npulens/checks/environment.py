@@ -35,7 +35,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
         return
     span = context.span(node)
-    if not context.guards.is_refusal(span):
+    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
         _report(entry, span, entry.fix, scope, context)
 
 
@@ -153,6 +153,12 @@ def _report(
         note=entry.note,
         severity=entry.severity,
     )
+
+
+def _is_for_nvml(scope: Scope, context: Context) -> bool:
+    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    return isinstance(function, Function) and "nvml" in context.source(function).lower()
 
 
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:

@@ -17,7 +17,7 @@ _OF_OTHER_FRAMEWORK = re.compile(
     re.IGNORECASE,
 )
 """Folders named after a framework that torch_npu is not for; home folders may have any name."""
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata)/|(?:^|/)(?:test_[^/]*|conftest)\.py\Z")
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata)/")
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 
@@ -32,7 +32,7 @@ def is_of_other_framework(path: str) -> bool:
 
 
 def is_of_tests(path: str) -> bool:
-    """Whether a file belongs to tests."""
+    """Whether a file is in a folder of tests."""
     return _OF_TESTS.search(path.replace("\\", "/")) is not None
 
 

@@ -153,12 +153,15 @@ class LaunchReport:
 def _told(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
     """Where a variable is set; where it is read, if this is all that is done with it here.
 
-    To ask for one that the NPU has no use for does no harm, and to set it is told once.
+    To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for
+    is told once.
     """
     told = [span for span, use in places.items() if use is _Use.SET]
     if entry.becomes is None:
         return told[:1]
-    return told or [span for span, use in places.items() if use is _Use.READ]
+    if told or entry.fix is Applicability.MANUAL:
+        return told
+    return [span for span, use in places.items() if use is _Use.READ]
 
 
 def _applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:

@@ -49,8 +49,9 @@ _MEGATRON = re.compile(
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
-_CUDA_ARM = re.compile(r"\(?(?:cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
+_CUDA_ARM = re.compile(r"\(?(?:cpu|cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
 """A pattern of `case` that is for another hardware than the NPU."""
+_TOLERATED = re.compile(r"[^\n]*\|\|[ \t]*(?:true\b|:)")
 _NOT_TAKEN = re.compile(r"--(?:no-|exclude)[\w-]*\Z")
 """Options of installers whose value is what is not installed."""
 
@@ -126,7 +127,7 @@ def _asks_for_npu(command: Command, text: str) -> bool:
 
 
 def _not_for_cuda(commands: Sequence[Command], text: str) -> Iterator[Command]:
-    """The commands that are not in an arm of `case` for a version of CUDA."""
+    """The commands that are not in an arm of `case` for the CPU or a version of CUDA."""
     is_skipped, end = False, 0
     for command in commands:
         first, last = command.words[0], command.words[-1]
@@ -268,7 +269,7 @@ def _run(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) -> N
     is_alone = all(atom.text[:1] in (">", "|", "2") for atom in arguments)
     form = "alone" if is_alone else "with arguments"
     name = _basename(program)
-    if name in report.probed:
+    if name in report.probed or _TOLERATED.match(report.text, program.span.end) is not None:
         return
     start = program.span.end - len(name)
     span = Span(start, program.span.end)
