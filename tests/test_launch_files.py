@@ -95,6 +95,7 @@ SHELL = [
     "⟦NPU901:NVIDIA_VISIBLE_DEVICES⟧=${NVIDIA_VISIBLE_DEVICES:=all}",
     "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0\npython a.py\nunset CUDA_VISIBLE_DEVICES",
     "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=1 python a.py",
+    "⟦NPU901:NVIDIA_VISIBLE_DEVICES⟧=0\nexport NVIDIA_VISIBLE_DEVICES",
     # What has no counterpart is told once.
     "⟦NPU901:NCCL_DEBUG⟧=INFO python a.py\nNCCL_DEBUG=INFO python b.py\necho $NCCL_DEBUG",
     "pip install --no-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
@@ -182,6 +183,7 @@ OTHER = [
     ("recipe.yaml", "env:\n  ⟦NPU901:NCCL_ALGO⟧: Ring"),
     ("a.yaml", "args:\n  --device: ⟦NPU902:cuda⟧"),
     ("compose.yaml", "command: python a.py --device ⟦NPU902:cuda⟧ --lr 1"),
+    ("job.yaml", "server_container_image: ⟦NPU904:a.example.org/nvidia/pytorch:24.01-py3⟧"),
     ("job.yaml", 'command: ["python", "a.py", "--backend", "⟦NPU902:nccl⟧"]'),
     ("job.yaml", "env:\n  - name: ⟦NPU901:CUDA_VISIBLE_DEVICES⟧\n    value: '0'"),
     ("job.yaml", "limits:\n  nvidia.com/gpu: ⟦NPU903:8⟧"),

@@ -82,7 +82,7 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
             shell_findings(report, *span)
         return
     atom = Atom(span, value)
-    if owner in ("image", "base_image", "docker_image", "container_image", "baseimage"):
+    if owner == "baseimage" or re.fullmatch(r"(?:\w+[_-])?image", owner) is not None:
         image(report, atom)
         return
     parents = {parent.lower() for parent in setting.parents} | {owner}

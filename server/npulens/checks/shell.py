@@ -253,7 +253,7 @@ def _atoms(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) ->
             _option(atom, following, ahead, report)
         else:
             _setting(atom, report)
-        _variables(atom, report, is_reference=name == "unset")
+        _variables(atom, name, report)
         if takes_image and atom is not program:
             image(report, atom)
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
@@ -309,7 +309,7 @@ def _setting(atom: Atom, report: LaunchReport) -> None:
     report.look_up(Place.KEY, name, value, atom.span, Span(start, start + len(value)))
 
 
-def _variables(atom: Atom, report: LaunchReport, *, is_reference: bool) -> None:
+def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
     """`NCCL_DEBUG=INFO`, `-x NCCL_DEBUG`, `--export=ALL,NCCL_DEBUG=INFO`."""
     for match in _SET_OR_NAMED.finditer(atom.text):
         if match[1] == "SBATCH" or not VARIABLE_NAME.fullmatch(match[1]):
@@ -323,6 +323,7 @@ def _variables(atom: Atom, report: LaunchReport, *, is_reference: bool) -> None:
         elif value is not None and "," in atom.text[: match.start()]:
             value = value.partition(",")[0]
         name = Span(start, start + len(match[1]))
+        is_reference = program == "unset" or (program == "export" and value is None)
         report.variable(name, value, is_reference=is_reference)
 
 
