@@ -51,7 +51,7 @@ _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
 _CUDA_ARM = re.compile(r"\(?(?:cpu|cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
 """A pattern of `case` that is for another hardware than the NPU."""
-_TOLERATED = re.compile(r"[^\n]*\|\|[ \t]*(?:true\b|:)")
+_TOLERATED = re.compile(r"[^\n]{0,200}?\|\|[ \t]*(?:true\b|:)")
 _NOT_TAKEN = re.compile(r"--(?:no-|exclude)[\w-]*\Z")
 """Options of installers whose value is what is not installed."""
 
