@@ -17,6 +17,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import instrumentation_coverage
+
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.meanings import canonical
@@ -74,6 +76,7 @@ FILES = {
     "transfer_to_npu.md": "What the run-time shim leaves undone",
     "affinity_api.json": "Fused operators of the NPU",
     "dynamic_shape_ops.json": "Operators with dynamic shapes",
+    instrumentation_coverage.FILE: "Precision, profiling, launching, suites",
 }
 
 SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
@@ -126,8 +129,9 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
     """The codes of the rules that an entry of a file leads to in the catalogue."""
     if file == "transfer_to_npu.md":
         names = SHIM_POINTS[entry]
-        found = [catalogue.rule_named(n) for n in names] if isinstance(names, tuple) else []
-        return _sorted(rule.code for rule in found if rule is not None)
+        return _named(names, catalogue) if isinstance(names, tuple) else ()
+    if file == instrumentation_coverage.FILE:
+        return _named(instrumentation_coverage.COVERED.get(entry, ()), catalogue)
     if entry in WRITTEN:
         rule = catalogue.rule_named(WRITTEN[entry])
         return () if rule is None else (rule.code,)
@@ -144,6 +148,11 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
     if file == "dynamic_shape_ops.json":
         return ()
     return _sorted(_of_name(file, entry, catalogue))
+
+
+def _named(names: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
+    found = (catalogue.rule_named(name) for name in names)
+    return _sorted(rule.code for rule in found if rule is not None)
 
 
 def _sorted(codes: Iterable[str]) -> tuple[str, ...]:
@@ -228,6 +237,9 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
     ):
         names = [each[field] for each in _read(folder, file)[key]]
         yield from ((file, name, FUSED_LEFT_OUT.get(name, reason)) for name in names)
+    facts = _read(folder, instrumentation_coverage.FILE)
+    for entry, reason in instrumentation_coverage.entries(facts):
+        yield instrumentation_coverage.FILE, entry, reason
 
 
 def _read(folder: Path, name: str) -> Any:

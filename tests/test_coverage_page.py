@@ -1,6 +1,7 @@
 """The coverage page, its table and the catalogue agree."""
 
 import importlib.util
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from npulens.catalog.loader import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
 CATALOGUE = load_catalogue()
 STALE = "run scripts/make_coverage_page.py"
 
@@ -51,7 +53,8 @@ def test_what_is_claimed_resolves() -> None:
     proposed = {entry.becomes for entry in CATALOGUE.libraries.values()}
     proposed |= {entry.becomes for entries in CATALOGUE.calls.values() for entry in entries}
     for row in ROWS:
-        if not row.rules or row.file == "transfer_to_npu.md" or row.entry in SCRIPT.WRITTEN:
+        decided = row.file in ("transfer_to_npu.md", "instrumentation.json")
+        if not row.rules or decided or row.entry in SCRIPT.WRITTEN:
             continue
         name = row.entry.removeprefix("env:").partition("(")[0]
         candidates = {name, name.rpartition(".")[2], f".{name.rpartition('.')[2]}"}
@@ -80,6 +83,15 @@ def test_every_file_is_there_with_a_reason_for_each_entry(file: str) -> None:
 def test_the_points_of_the_shim_are_complete() -> None:
     numbers = [row.entry[:2] for row in ROWS if row.file == "transfer_to_npu.md"]
     assert numbers == [f"{number:02}" for number in range(1, 21)]
+
+
+def test_each_decision_on_instrumentation_is_about_an_entry_and_a_rule() -> None:
+    decisions = SCRIPT.instrumentation_coverage
+    entries = {row.entry for row in ROWS if row.file == decisions.FILE}
+    assert decisions.COVERED.keys() | decisions.EXCEPTIONS.keys() <= entries
+    assert not decisions.COVERED.keys() & decisions.EXCEPTIONS.keys()
+    for names in decisions.COVERED.values():
+        assert all(CATALOGUE.rule_named(name) is not None for name in names), names
 
 
 def test_every_shipped_rule_about_names_covers_something() -> None:
