@@ -10,6 +10,9 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
 
+_Simple = (
+    ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | Function | ast.ClassDef
+)
 MAX_BASES = 8
 """Of a longer chain of base classes the rest is not looked at."""
 
@@ -99,6 +102,49 @@ class Definitions:
     def method(self, owner: ClassHere, name: str) -> FunctionHere | None:
         """A method of a class or of one of its bases in this file."""
         return next((c.methods[name] for c in self.lineage(owner) if name in c.methods), None)
+
+
+def inner_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block and of the blocks in it, not those of nested definitions."""
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, _Simple):
+            continue
+        for field_name in ("body", "orelse", "finalbody"):
+            pending += getattr(node, field_name, ())
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            pending += part.body
+
+
+def is_generator(function: FunctionHere) -> bool:
+    """Whether a function yields."""
+    return any(
+        isinstance(getattr(node, "value", None), ast.Yield | ast.YieldFrom)
+        for node in inner_statements(function.node.body)
+    )
+
+
+def stored_attributes(method: FunctionHere) -> set[str]:
+    """Attributes of `self` that a method assigns."""
+    found: set[str] = set()
+    for node in inner_statements(method.node.body):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For):
+            targets = [node.target]
+        for target in targets:
+            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            found.update(
+                part.attr
+                for part in parts
+                if isinstance(part, ast.Attribute)
+                and isinstance(part.value, ast.Name)
+                and part.value.id == method.receiver
+            )
+    return found
 
 
 def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:

@@ -99,7 +99,9 @@ class Expressions:
         if name is None or name.root in frame.names:
             return []
         scope = frame.function.scope
-        key = (id(scope), ".".join((name.root, *name.path)))
+        # What no function around binds means the same everywhere in the file.
+        place = id(scope) if scope.names.get(name.root) else 0
+        key = (place, ".".join((name.root, *name.path)))
         if key not in self._library:
             self._library[key] = qualified_names(node, scope)
         return self._library[key]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    stored_attributes,
+)
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
@@ -94,7 +99,7 @@ class Evaluator(Invocations):
                 found.update(self._assigned_to_self(constructor))
             for name, method in current.methods.items():
                 if name != "__init__":
-                    for attribute in _stored_attributes(method):
+                    for attribute in stored_attributes(method):
                         found.pop(attribute, None)
         return found
 
@@ -346,18 +351,6 @@ def _stored_names(node: ast.AST) -> list[str]:
             if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
                 found[owner.id] = None
     return list(found)
-
-
-def _stored_attributes(method: FunctionHere) -> set[str]:
-    """Attributes of `self` that a method assigns."""
-    return {
-        node.attr
-        for node in ast.walk(method.node)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == method.receiver
-    }
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments, operation
-from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
 from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
 from npulens.graphs.frames import Frame
 from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Node, number
@@ -335,4 +335,4 @@ def _can_be_inlined(function: FunctionHere) -> bool:
         return False
     if node.decorator_list and not function.decorators <= _HARMLESS_DECORATORS:
         return False
-    return not any(isinstance(child, ast.Yield | ast.YieldFrom) for child in ast.walk(node))
+    return not is_generator(function)
