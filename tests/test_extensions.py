@@ -41,9 +41,9 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
         'PYBIND11_MODULE( _ext , module ) { module.def(⟦NPU607:"f"⟧, f); }',
         MODULE
         + '{\n  m.def(\n      ⟦NPU607:"nms"⟧,\n      &nms,\n      "keep", py::arg("boxes"), py::arg("scores"));\n}',
-        MODULE + '{\n  m.def(⟦NPU607:"a"⟧, &a)\n   .def(⟦NPU607:"b"⟧, &b);\n}',
+        MODULE + '{\n  m.def(⟦NPU607:"a"⟧, &a)\n   .def("b", &b);\n}',
         MODULE
-        + '{ m.doc() = "boxes"; m.def(⟦NPU607:"x"⟧, [](int v) { return v; }, "doc"); m.def(⟦NPU607:"y"⟧, &y); }',
+        + '{ m.doc() = "boxes"; m.def(⟦NPU607:"x"⟧, [](int v) { return v; }, "doc"); m.def("y", &y); }',
         MODULE + '{ py::class_<Box>(m, "Box").def("area", &Box::area); m.def(⟦NPU607:"z"⟧, &z); }',
         MODULE + '{\n#ifdef WITH_CUDA\n  m.def(⟦NPU607:"nms"⟧, &nms);\n#endif\n}',
         MODULE
@@ -61,6 +61,7 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
         "int big = 1'000'000; char quote = '\"';\n" + MODULE + '{ m.def(⟦NPU607:"y"⟧, &y); }',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f);',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f, "算子"); }',
+        MODULE + '{ m.def(⟦NPU607:"f"⟧, &f); }\nTORCH_LIBRARY_IMPL(b, CUDA, m) { m.impl(⟦NPU607:"f"⟧, &f); m.impl("g", &g); }',
     ],
 )
 def test_bindings_of_a_cuda_source(snippet: str) -> None:
@@ -124,6 +125,14 @@ def test_words_between_keyword_arguments_are_no_operators() -> None:
     text = MODULE + '{ m.def("f", &f, py::arg("buffer"), py::arg("x.def")); }'
     found = native_source_findings(text, CATALOGUE, "a.cu")
     assert [finding.arguments["symbol"] for finding in found] == ["f"]
+
+
+def test_a_block_of_bindings_is_one_finding_that_names_them() -> None:
+    text = MODULE + "{ " + " ".join(f'm.def("f{i}", &f);' for i in range(20)) + " }"
+    (found,) = native_source_findings(text, CATALOGUE, "a.cu")
+    names = found.arguments["symbol"].split(", ")
+    assert names[:2] == ["f0", "f1"] and names[-1] == "..."
+    assert len(names) < 20
 
 
 def test_examples_of_the_rules_about_sources() -> None:
