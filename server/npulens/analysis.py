@@ -10,6 +10,7 @@ from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
+from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
@@ -82,7 +83,7 @@ def analyze(
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
-    findings = with_whole_module(findings, document.text)
+    findings = without_handled_imports(with_whole_module(findings, document.text), document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 

@@ -7,7 +7,15 @@ from pathlib import Path
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.rule_file import CatalogueError, RuleFile
-from npulens.catalog.sections import ENVIRONMENT, LAUNCH, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
+from npulens.catalog.sections import (
+    ENVIRONMENT,
+    LAUNCH,
+    LIBRARIES,
+    METHODS,
+    PARAMETERS,
+    PLAIN,
+    SYMBOLS,
+)
 from npulens.catalog.tables import (
     Catalogue,
     EnvironmentEntry,
@@ -72,6 +80,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         environment=environment,
         native=native_table(files, rules),
         libraries=libraries,
+        plain=frozenset(f["symbol"] for file in files for f in file.checked(PLAIN)),
         launch={
             place: tuple(entry for entry in launch.values() if entry.place is place)
             for place in Place

@@ -117,6 +117,9 @@ SYMBOLS = Section(
     },
 )
 LIBRARIES = replace(SYMBOLS, name="libraries")
+PLAIN = Section(
+    "plain", ("symbol",), {"symbol": read_qualified_name, "source": read_string}, defaults={}
+)
 METHODS = Section(
     "methods",
     ("name",),
@@ -197,4 +200,4 @@ LAUNCH = Section(
         "unless": (),
     },
 )
-SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, ENVIRONMENT, LAUNCH)
+SECTIONS = (RULES, SYMBOLS, LIBRARIES, PLAIN, METHODS, PARAMETERS, ENVIRONMENT, LAUNCH)

@@ -168,6 +168,8 @@ class Catalogue:
     """PyTorch's own APIs."""
     libraries: Mapping[str, SymbolEntry] = field(default_factory=dict)
     """Other packages and what is in them, by qualified name."""
+    plain: frozenset[str] = frozenset()
+    """What is in such a package and needs nothing of it that the NPU lacks."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place where it stands."""
     triggers: frozenset[str] = field(init=False)
