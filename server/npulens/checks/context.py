@@ -81,6 +81,8 @@ class Context:
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: set[ast.expr] = field(default_factory=set)
     """What only names a type, as annotations do, and runs nothing."""
+    annotations: set[ast.expr] = field(default_factory=set)
+    """Those of them that are annotations, or unions that stand for one."""
     held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""

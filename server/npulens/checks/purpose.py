@@ -1,0 +1,54 @@
+"""What code is for, told by the names around it and by what its module imports.
+
+Code for the host or for another accelerator keeps its APIs; so does the wrapper of a CUDA library.
+"""
+
+import ast
+import re
+
+from npulens.catalog.model import Rule
+from npulens.checks.context import Context
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.values import Imported
+
+_ON_HOST = re.compile(r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)")
+_OF_CUDA = re.compile(r"cudnn|nvshmem", re.IGNORECASE)
+_OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xla\b")
+_CUDA_LIBRARIES = frozenset({"cupy", "nvshmem"})
+
+
+def is_out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -> bool:
+    """Whether a finding about a PyTorch API says nothing to decide for the NPU where it stands."""
+    if rule.family != "api":
+        return False
+    if rule.name == "cuda-profiler":
+        return node in context.annotations or wraps_cuda_library(context)
+    return is_for_others(scope, context)
+
+
+def wraps_cuda_library(context: Context) -> bool:
+    """Whether a module is about a library for CUDA alone, whose ranges and streams it marks."""
+    return any(
+        isinstance(binding.value, Imported)
+        and binding.value.qualified.partition(".")[0] in _CUDA_LIBRARIES
+        for found in context.module.module.names.values()
+        for _, bindings in found
+        for binding in bindings
+    )
+
+
+def is_for_others(scope: Scope, context: Context) -> bool:
+    """Whether a function is for the host or another accelerator: `_init_weight_cpu`."""
+    current: Scope | None = scope
+    while current is not None:
+        node = getattr(current, "node", None)
+        name = getattr(node, "name", "")
+        if _ON_HOST.search(name) or _OF_CUDA.search(name):
+            return True
+        if isinstance(current, FunctionScope) and isinstance(node, Function):
+            text = context.source(node)
+            if _OTHER_BACKEND.search(text) and "cuda" not in text:
+                return True
+        current = getattr(current, "owner", None) or current.parent
+    return False
