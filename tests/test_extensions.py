@@ -61,7 +61,8 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
         "int big = 1'000'000; char quote = '\"';\n" + MODULE + '{ m.def(⟦NPU607:"y"⟧, &y); }',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f);',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f, "算子"); }',
-        MODULE + '{ m.def(⟦NPU607:"f"⟧, &f); }\nTORCH_LIBRARY_IMPL(b, CUDA, m) { m.impl(⟦NPU607:"f"⟧, &f); m.impl("g", &g); }',
+        MODULE
+        + '{ m.def(⟦NPU607:"f"⟧, &f); }\nTORCH_LIBRARY_IMPL(b, CUDA, m) { m.impl(⟦NPU607:"f"⟧, &f); m.impl("g", &g); }',
     ],
 )
 def test_bindings_of_a_cuda_source(snippet: str) -> None:
@@ -197,6 +198,8 @@ FACTS = ProjectFacts(
     [
         "from . import _ext\nk = ⟦NPU608:_ext.nms⟧(b)\n",
         "import project._ext as e\nk = ⟦NPU608:e.nms⟧(b)\n",
+        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        return ⟦NPU608:_ext.nms⟧(b)\n    else:\n        raise ValueError\n",
+        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        k = _ext.nms(b)\n    else:\n        k = slow(b)\n    return k\n",
         "from project import _ext\nclass A:\n    def f(self):\n        return ⟦NPU608:_ext.nms⟧(self.b)\n",
         "from ._ext import nms as n\nk = ⟦NPU608:n⟧(b)\n",
         "import boxes_cuda\nk = ⟦NPU608:boxes_cuda.iou⟧(a, b)\n",
@@ -352,3 +355,8 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
     analysis = Engine().run(Task(opened, document, ClientTerms()), lambda: False)
     assert analysis is not None
     assert [finding.rule.code for finding in analysis.findings] == ["NPU608"]
+
+
+def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:
+    write(tmp_path, backends__ascend_py="", backends__tensorrt_py="", tools__npu_smi_py="")
+    assert facts(tmp_path).folders_with_npu == {str(tmp_path / "backends")}

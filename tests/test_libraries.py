@@ -201,6 +201,8 @@ def test_found(snippet: str) -> None:
         "def use():\n    if torch.cuda.is_available():\n        return build()\n    return None\n",
         "from torch.utils.cpp_extension import load\ndef build():\n    return load('k', s)\n"
         "try:\n    k = build()\nexcept Exception:\n    k = None\n",
+        "def build():\n    import cupy\n    return cupy\ndef use():\n    return build()\n"
+        "fast = wish and has_cupy()\nif fast:\n    use()\n",
         "from torch.utils.cpp_extension import load\n"
         "def build(self):\n    return load('k', s, with_cuda=self.has_cuda)\n",
         "import mx_driving\nimport torch_npu\n",
@@ -297,6 +299,16 @@ def test_every_public_function_of_flash_attn_is_told_about() -> None:
         (found,) = findings(f"from flash_attn import {name}\n")
         assert found.arguments["symbol"] == f"flash_attn.{name}"
         assert found.note is not None and "torch_npu.npu_fus" in found.note.en
+
+
+def test_a_module_for_another_device_beside_that_for_the_npu() -> None:
+    code = "def run():\n    import tensorrt\n"
+    for folders, count in ((frozenset(), 1), (frozenset({"backends"}), 0)):
+        target = replace(Target(), project=ProjectFacts(folders_with_npu=folders))
+        found = analyze(Document("backends/trt.py", code), CATALOGUE, target)
+        assert len(found) == count
+        at_once = analyze(Document("backends/trt.py", "import tensorrt\n"), CATALOGUE, target)
+        assert len(at_once) == 1
 
 
 def test_a_module_of_the_project_hides_the_library() -> None:

@@ -168,7 +168,7 @@ NOTHING = [
     "print('torch.std_mean is slow')",
     # For the host, or for another accelerator
     "def make_weight_cpu(parts):\n    return torch.cat(parts).to_dense()",
-    "def split_neuron(m):\n    d = torch.neuron.current_device()\n    return torch.std_mean(m.to(d))",
+    "def split(m):\n    d = torch.neuron.current_device()\n    return torch.std_mean(m.to(d))",
     "def attend_cudnn(q):\n    with torch.nn.attention.sdpa_kernel(b):\n        return f(q)",
     "torch.unique_consecutive(torch.zeros_like(x, device='cpu'))",
     "def grid(n):\n    base = torch.linspace(1, 0, n)\n    base = 2 * base / (1 + base)\n"
@@ -187,6 +187,11 @@ NOTHING = [
     "Profiler = Union[torch.profiler.profile, None]",
     "try:\n    import nvshmem.core\nexcept ImportError:\n    OK = False\n"
     "import torch.cuda.nvtx as nvtx\ndef f():\n    nvtx.range_push('a')",
+    "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p: pass",
+    "def pick(t):\n    t['mtia'] = torch.profiler.ProfilerActivity.MTIA",
+    "class TextDataset:\n    def __getitem__(self, i):\n"
+    "        return torch.unique_consecutive(self.units[i])",
+    "def f(n):\n    n = torch.LongTensor(n)\n    return n.unique_consecutive()",
     # Supported, or nothing to be seen
     "torch.std(x), torch.mean(x)",
     "torch.vmap(f)",

@@ -83,7 +83,8 @@ def analyze(
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
-    findings = without_handled_imports(with_whole_module(findings, document.text), document.text)
+    findings = with_whole_module(findings, document.text)
+    findings = without_handled_imports(findings, document.text, document.path, target.project)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 

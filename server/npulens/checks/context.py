@@ -82,7 +82,7 @@ class Context:
     mentions: set[ast.expr] = field(default_factory=set)
     """What only names a type, as annotations do, and runs nothing."""
     annotations: set[ast.expr] = field(default_factory=set)
-    """Those of them that are annotations, or unions that stand for one."""
+    """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
     held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""

@@ -7,8 +7,10 @@ and only for modules that have such a finding.
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from urllib.parse import unquote
 
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
@@ -16,19 +18,26 @@ from npulens.text.lines import LineMap
 _EXTENSION = "cuda-extension"
 _GUARDED = frozenset({_EXTENSION, "cuda-library"})
 _TYPES_ONLY = frozenset({"native-api-unsupported"})
-_DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available")
+_DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def without_handled_imports(findings: Sequence[Finding], text: str) -> list[Finding]:
+def without_handled_imports(
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+) -> list[Finding]:
     """The findings without those about imports that the rest of the module makes harmless.
 
     Left out are libraries and extensions loaded in a function that is only called where they work
     or where their failing is caught, a shared `load(..., with_cuda=condition)`, and classes
-    imported for `isinstance` alone.
+    imported for `isinstance` alone. Of a module with one for the NPU beside it, so is what only
+    runs on request: somebody chose its device before.
     """
+    # An editor calls its documents by their addresses.
+    folder = PurePath(unquote(path.removeprefix("file://"))).parent
+    if str(folder) in project.folders_with_npu:
+        findings = [f for f in findings if not _is_on_request(f, text)]
     names = _GUARDED | _TYPES_ONLY
     if not any(finding.rule.name in names for finding in findings):
         return list(findings)
@@ -37,6 +46,15 @@ def without_handled_imports(findings: Sequence[Finding], text: str) -> list[Find
         return list(findings)
     module = _Module(tree, text)
     return [finding for finding in findings if not module.handles(finding)]
+
+
+def _is_on_request(finding: Finding, text: str) -> bool:
+    """Whether a function loads a CUDA library, or exports a model for some runtime."""
+    is_export = finding.arguments.get("symbol") == "torch.export.export"
+    if finding.rule.name != "cuda-library" and not is_export:
+        return False
+    line = text.rfind("\n", 0, finding.span.start) + 1
+    return text[line : line + 1].isspace()
 
 
 class _Module:
@@ -120,10 +138,18 @@ class _Module:
     def _is_guarded(self, function: Function) -> bool:
         """Whether a function is only called where what it loads works, or where it may fail."""
         if function.name not in self._guarded:
+            self._guarded[function.name] = False
             uses = [use for use in self._uses(function.name) if not _holds(function, use)]
             safe = {part for node in self._safe_parts() for part in ast.walk(node)}
-            self._guarded[function.name] = bool(uses) and safe.issuperset(uses)
+            self._guarded[function.name] = bool(uses) and all(
+                use in safe or self._is_in_guarded(use) for use in uses
+            )
         return self._guarded[function.name]
+
+    def _is_in_guarded(self, use: ast.expr) -> bool:
+        """Whether a use is in a function that is itself only called with care."""
+        around = self._function_around(self._start(use))
+        return around is not None and self._is_guarded(around)
 
     def _safe_parts(self) -> Iterator[ast.AST]:
         """What runs only where a library or CUDA is there, or where its absence is caught."""
@@ -131,12 +157,27 @@ class _Module:
             if isinstance(node, ast.Try):
                 yield from tried_parts(node, self._source)
             elif isinstance(node, ast.If):
-                test = self._source(node.test)
+                test = self._meaning(node.test)
                 asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
                 if asked and not re.search(r"\bnot\b.*(?:available|AVAILABLE)", test):
                     yield from node.body
             elif isinstance(node, ast.ClassDef) and is_refused(node, self._source):
                 yield from node.body
+
+    def _meaning(self, test: ast.expr) -> str:
+        """The text of a test, or of what its name was last assigned before it."""
+        if isinstance(test, ast.Name):
+            values = [
+                node.value
+                for node in self._nodes
+                if isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Name)
+                and node.targets[0].id == test.id
+                and node.lineno < test.lineno
+            ]
+            if len(values) == 1:
+                return self._source(values[0])
+        return self._source(test)
 
     def _source(self, node: ast.AST) -> str:
         return self._text[self._start(node) : self._end(node)]

@@ -97,24 +97,11 @@ def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """Arguments that the NPU does not take, and types of tensors that it does not compute with."""
     assert isinstance(node, ast.Call)
-    native = context.catalogue.native
+    called_entry = _called_entry(node, scope, context)
+    if called_entry is None:
+        return
+    entry, owner = called_entry
     function = node.func
-    if isinstance(function, ast.Attribute):
-        if function.attr not in native.words:
-            return
-    elif not isinstance(function, ast.Name) or (
-        function.id not in native.words and function.id not in context.facts.aliases
-    ):
-        return
-    values = resolve(function, scope)
-    entry = _entry(values, context)
-    owner = None
-    if isinstance(function, ast.Attribute) and not any(isinstance(v, Qualified) for v in values):
-        owner = function.value
-        if entry is None:
-            entry = native.entries.get(f"{TENSOR}.{function.attr}")
-    if entry is None:
-        return
     if any(is_on_host(value, scope) for value in _inputs(entry, node, owner)):
         context.mentions.add(function)
         return
@@ -133,6 +120,29 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
                 continue
             if _counts(entry, context):
                 _report(limit, entry.api, context.span(place), context)
+
+
+def _called_entry(
+    node: ast.Call, scope: Scope, context: Context
+) -> tuple[NativeEntry, ast.expr | None] | None:
+    """The entry of what is called, and of a method the tensor it belongs to."""
+    native = context.catalogue.native
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        if function.attr not in native.words:
+            return None
+    elif not isinstance(function, ast.Name) or (
+        function.id not in native.words and function.id not in context.facts.aliases
+    ):
+        return None
+    values = resolve(function, scope)
+    entry = _entry(values, context)
+    owner = None
+    if isinstance(function, ast.Attribute) and not any(isinstance(v, Qualified) for v in values):
+        owner = function.value
+        if entry is None:
+            entry = native.entries.get(f"{TENSOR}.{function.attr}")
+    return None if entry is None else (entry, owner)
 
 
 def _inputs(entry: NativeEntry, call: ast.Call, owner: ast.expr | None) -> list[ast.expr]:
@@ -154,6 +164,7 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
             mentions += node.args[1:]
+        context.annotations.update(_host_profile(node))
     elif isinstance(node, ast.Compare):
         mentions += node.comparators
     elif isinstance(node, ast.arg | ast.AnnAssign):
@@ -176,6 +187,16 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
     for mention in mentions:
         if mention is not None and not isinstance(mention, ast.Name | ast.Constant):
             context.mentions.update(_types(mention))
+
+
+def _host_profile(node: ast.Call) -> list[ast.expr]:
+    """What `profile(activities=[ProfilerActivity.CPU])` names: it records the host alone."""
+    given = next((k.value for k in node.keywords if k.arg == "activities"), None)
+    if not isinstance(given, ast.List | ast.Tuple | ast.Set):
+        return []
+    if not all(isinstance(e, ast.Attribute) and e.attr == "CPU" for e in given.elts):
+        return []
+    return [node.func, *given.elts]
 
 
 def _replaced(node: ast.Assign) -> list[ast.expr]:

@@ -13,8 +13,10 @@ from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.values import Imported
 
 _ON_HOST = re.compile(r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)")
+_LOADS_DATA = re.compile(r"Dataset\Z|Collat(?:e|or)\Z|\Acollate|\A__getitem__\Z")
 _OF_CUDA = re.compile(r"cudnn|nvshmem", re.IGNORECASE)
 _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xla\b")
+_OTHER_ACTIVITIES = frozenset({"HPU", "MTIA", "XPU"})
 _CUDA_LIBRARIES = frozenset({"cupy", "nvshmem"})
 
 
@@ -23,7 +25,9 @@ def is_out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -
     if rule.family != "api":
         return False
     if rule.name == "cuda-profiler":
-        return node in context.annotations or wraps_cuda_library(context)
+        if node in context.annotations or wraps_cuda_library(context):
+            return True
+        return isinstance(node, ast.Attribute) and node.attr in _OTHER_ACTIVITIES
     return is_for_others(scope, context)
 
 
@@ -39,12 +43,15 @@ def wraps_cuda_library(context: Context) -> bool:
 
 
 def is_for_others(scope: Scope, context: Context) -> bool:
-    """Whether a function is for the host or another accelerator: `_init_weight_cpu`."""
+    """Whether a function is for the host or another accelerator.
+
+    So are those that load data: `_init_weight_cpu`, `TextDataset.__getitem__`.
+    """
     current: Scope | None = scope
     while current is not None:
         node = getattr(current, "node", None)
         name = getattr(node, "name", "")
-        if _ON_HOST.search(name) or _OF_CUDA.search(name):
+        if _ON_HOST.search(name) or _LOADS_DATA.search(name) or _OF_CUDA.search(name):
             return True
         if isinstance(current, FunctionScope) and isinstance(node, Function):
             text = context.source(node)

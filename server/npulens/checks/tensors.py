@@ -199,6 +199,7 @@ _FACTORIES = frozenset(
     for name in (
         *("arange", "empty", "eye", "from_numpy", "full", "linspace", "logspace", "ones"),
         *("rand", "randint", "randn", "randperm", "zeros"),
+        *("BoolTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor"),
     )
 )
 _Use = tuple[str, int, int]
@@ -240,7 +241,7 @@ def is_on_host(
 
 
 def _name_is_on_host(node: ast.Name, scope: FunctionScope, known: dict[_Use, bool]) -> bool:
-    """Whether everything that a name may stand for here was assigned in its function, on the CPU."""
+    """Whether all that a name may stand for here was assigned in its function, on the CPU."""
     use = (node.id, node.lineno, node.col_offset)
     if use in known or len(known) > _MAX_DEPTH:
         return known.get(use, False)
