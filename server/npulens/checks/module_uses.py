@@ -6,7 +6,8 @@ and only for modules that have such a finding.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import PurePath
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ _EXTENSION = "cuda-extension"
 _GUARDED = frozenset({_EXTENSION, "cuda-library"})
 _TYPES_ONLY = frozenset({"native-api-unsupported"})
 _DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
+_ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,91 +60,88 @@ def _is_on_request(finding: Finding, text: str) -> bool:
 
 
 class _Module:
-    """The imports of a module by their places, its functions, and where these are called."""
+    """The imports of a module by their places, its functions, and where these are called.
+
+    All of it is gathered once, so that a module with many findings costs time in proportion.
+    """
 
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._text = text
         self._lines = LineMap(text)
-        self._tree = tree
-        self._nodes = list(ast.walk(tree))
-        self._aliases = {
-            self._start(alias): alias
-            for node in self._nodes
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for alias in node.names
+        self._functions = [node for node in tree.body if isinstance(node, Function)]
+        self._starts = [self._start(node) for node in self._functions]
+        self._aliases: dict[int, ast.alias] = {}
+        self._uses: dict[str, list[ast.Name]] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
+        self._values: dict[str, list[ast.expr]] = {}
+        self._asked: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            self._note(node)
+        self._safe = {
+            part
+            for node in ast.walk(tree)
+            for safe in self._safe_parts(node)
+            for part in ast.walk(safe)
+            if isinstance(part, ast.Name)
         }
         self._guarded: dict[str, bool] = {}
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            self._aliases.update((self._start(alias), alias) for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._uses.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._calls.setdefault(node.func.id, []).append(node)
+            if node.func.id in _TYPE_QUESTIONS:
+                for argument in node.args[1:]:
+                    self._asked.update(ast.walk(argument))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            self._values.setdefault(node.targets[0].id, []).append(node.value)
 
     def handles(self, finding: Finding) -> bool:
         """Whether nothing is to be decided about an import, for what the module does with it."""
         alias = self._aliases.get(finding.span.start)
+        name = "" if alias is None else alias.asname or alias.name
+        uses = self._uses.get(name, [])
         if finding.rule.name in _TYPES_ONLY:
-            return alias is not None and self._is_for_types(alias.asname or alias.name)
+            return bool(uses) and self._asked.issuperset(uses)
         if finding.rule.name not in _GUARDED:
             return False
-        if finding.rule.name == _EXTENSION and alias is not None:
-            name = alias.asname or alias.name
-            if self._is_shared_loader(name):
-                return True
-            users = self._functions_with(name)
-            if users and all(self._is_guarded(function) for function in users):
-                return True
+        is_extension = finding.rule.name == _EXTENSION and bool(uses)
+        if is_extension and self._is_shared_loader(name):
+            return True
+        if is_extension and all(self._is_in_guarded(use) for use in uses):
+            return True
         owner = self._function_around(finding.span.start)
         return owner is not None and self._is_guarded(owner)
 
-    def _is_for_types(self, name: str) -> bool:
-        """Whether an imported name is only asked for with `isinstance`."""
-        asked = {
-            part
-            for node in self._nodes
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _TYPE_QUESTIONS
-            for argument in node.args[1:]
-            for part in ast.walk(argument)
-        }
-        uses = self._uses(name)
-        return bool(uses) and asked.issuperset(uses)
-
     def _is_shared_loader(self, name: str) -> bool:
         """Whether each call of `load` leaves it to a condition whether CUDA is compiled."""
-        calls = [n for n in self._nodes if isinstance(n, ast.Call) and _called(n) == name]
+        calls = self._calls.get(name, [])
         return bool(calls) and all(
             any(k.arg == "with_cuda" and not isinstance(k.value, ast.Constant) for k in c.keywords)
             for c in calls
         )
 
-    def _functions_with(self, name: str) -> list[Function]:
-        """The functions of the module that use a name; empty if anything else uses it."""
-        uses = self._uses(name)
-        found = [
-            (function, [part for part in uses if _holds(function, part)])
-            for function in self._tree.body
-            if isinstance(function, Function)
-        ]
-        users = [function for function, parts in found if parts]
-        return users if sum(len(parts) for _, parts in found) == len(uses) else []
-
-    def _uses(self, name: str) -> list[ast.expr]:
-        return [
-            node
-            for node in self._nodes
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        ]
-
     def _function_around(self, offset: int) -> Function | None:
         """The function of the module that holds a place."""
-        for node in self._tree.body:
-            if isinstance(node, Function) and self._start(node) <= offset < self._end(node):
-                return node
-        return None
+        index = bisect_right(self._starts, offset) - 1
+        if index < 0 or offset >= self._end(self._functions[index]):
+            return None
+        return self._functions[index]
 
     def _is_guarded(self, function: Function) -> bool:
         """Whether a function is only called where what it loads works, or where it may fail."""
         if function.name not in self._guarded:
             self._guarded[function.name] = False
-            uses = [use for use in self._uses(function.name) if not _holds(function, use)]
-            safe = {part for node in self._safe_parts() for part in ast.walk(node)}
+            uses = [
+                use
+                for use in self._uses.get(function.name, [])
+                if self._function_around(self._start(use)) is not function
+            ]
             self._guarded[function.name] = bool(uses) and all(
-                use in safe or self._is_in_guarded(use) for use in uses
+                use in self._safe or self._is_in_guarded(use) for use in uses
             )
         return self._guarded[function.name]
 
@@ -151,30 +150,22 @@ class _Module:
         around = self._function_around(self._start(use))
         return around is not None and self._is_guarded(around)
 
-    def _safe_parts(self) -> Iterator[ast.AST]:
-        """What runs only where a library or CUDA is there, or where its absence is caught."""
-        for node in self._nodes:
-            if isinstance(node, ast.Try):
-                yield from tried_parts(node, self._source)
-            elif isinstance(node, ast.If):
-                test = self._meaning(node.test)
-                asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
-                if asked and not re.search(r"\bnot\b.*(?:available|AVAILABLE)", test):
-                    yield from node.body
-            elif isinstance(node, ast.ClassDef) and is_refused(node, self._source):
-                yield from node.body
+    def _safe_parts(self, node: ast.AST) -> Sequence[ast.AST]:
+        """What of a statement runs only where a library or CUDA is there, or may fail."""
+        if isinstance(node, ast.Try):
+            return tried_parts(node, self._source)
+        if isinstance(node, ast.If):
+            test = self._meaning(node.test)
+            asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
+            return [] if not asked or _ABSENCE.search(test) else node.body
+        if isinstance(node, ast.ClassDef) and is_refused(node, self._source):
+            return node.body
+        return []
 
     def _meaning(self, test: ast.expr) -> str:
-        """The text of a test, or of what its name was last assigned before it."""
+        """The text of a test, or of all that its name is ever assigned."""
         if isinstance(test, ast.Name):
-            values = [
-                node.value
-                for node in self._nodes
-                if isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name)
-                and node.targets[0].id == test.id
-                and node.lineno < test.lineno
-            ]
+            values = self._values.get(test.id, [])
             if len(values) == 1:
                 return self._source(values[0])
         return self._source(test)
@@ -187,11 +178,3 @@ class _Module:
 
     def _end(self, node: ast.AST) -> int:
         return self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _holds(outer: Function, inner: ast.expr) -> bool:
-    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)

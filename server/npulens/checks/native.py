@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 
 from npulens.catalog.model import Finding
 from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
@@ -102,13 +103,15 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     entry, owner = called_entry
     function = node.func
-    if any(is_on_host(value, scope) for value in _inputs(entry, node, owner)):
+    limits = _limits(entry, context)
+    inputs = _inputs(entry, node, owner)
+    if any(limit.always for limit in limits) and _are_on_host(inputs, scope, context):
         context.mentions.add(function)
         return
-    if all(limit.always for limit in entry.limits) or is_for_others(scope, context):
+    if all(limit.always for limit in limits) or is_for_others(scope, context):
         return
     operand = owner if owner is not None else (node.args[0] if node.args else None)
-    for limit in _limits(entry, context):
+    for limit in limits:
         if limit.dtypes:
             found = operand and tensor_type(operand, scope, context)
             if found in limit.dtypes and _counts(entry, context):
@@ -118,8 +121,12 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
             place = argument_breaking(limit, node)
             if place is None or (owner is not None and not is_tensor(owner, scope, context)):
                 continue
-            if _counts(entry, context):
+            if _counts(entry, context) and not _are_on_host(inputs, scope, context):
                 _report(limit, entry.api, context.span(place), context)
+
+
+def _are_on_host(inputs: list[ast.expr], scope: Scope, context: Context) -> bool:
+    return any(is_on_host(value, scope, context) for value in inputs)
 
 
 def _called_entry(
@@ -217,11 +224,13 @@ def _unused_layer(node: ast.Assign, scope: Scope, context: Context) -> list[ast.
         return []
     if last_identifier(call.func) not in context.catalogue.native.words:
         return []
-    text = context.source(scope.owner.node)
-    if "def forward(" not in text or _WALKS_LAYERS.search(text):
-        return []
-    uses = re.findall(rf"\b{re.escape(name.path[0])}\b", text)
-    return [call.func] if len(uses) == 1 else []
+    owner = scope.owner.node
+    if owner not in context.class_words:
+        text = context.source(owner)
+        words = Counter(re.findall(r"\w+", text))
+        is_whole = "def forward(" in text and not _WALKS_LAYERS.search(text)
+        context.class_words[owner] = words if is_whole else Counter()
+    return [call.func] if context.class_words[owner][name.path[0]] == 1 else []
 
 
 def _types(node: ast.expr) -> list[ast.expr]:

@@ -9,7 +9,7 @@ import re
 from npulens.catalog.model import Rule
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope
 from npulens.syntax.values import Imported
 
 _ON_HOST = re.compile(r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)")
@@ -33,6 +33,13 @@ def is_out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -
 
 def wraps_cuda_library(context: Context) -> bool:
     """Whether a module is about a library for CUDA alone, whose ranges and streams it marks."""
+    key = "module of a CUDA library"
+    if key not in context.held:
+        context.held[key] = _imports_cuda_library(context)
+    return context.held[key]
+
+
+def _imports_cuda_library(context: Context) -> bool:
     return any(
         isinstance(binding.value, Imported)
         and binding.value.qualified.partition(".")[0] in _CUDA_LIBRARIES
@@ -50,12 +57,21 @@ def is_for_others(scope: Scope, context: Context) -> bool:
     current: Scope | None = scope
     while current is not None:
         node = getattr(current, "node", None)
-        name = getattr(node, "name", "")
-        if _ON_HOST.search(name) or _LOADS_DATA.search(name) or _OF_CUDA.search(name):
-            return True
-        if isinstance(current, FunctionScope) and isinstance(node, Function):
-            text = context.source(node)
-            if _OTHER_BACKEND.search(text) and "cuda" not in text:
+        if isinstance(node, ast.AST):
+            if node not in context.spared_functions:
+                context.spared_functions[node] = _is_for_others(node, context)
+            if context.spared_functions[node]:
                 return True
         current = getattr(current, "owner", None) or current.parent
     return False
+
+
+def _is_for_others(node: ast.AST, context: Context) -> bool:
+    """Whether a function or class says so by its name, or uses another accelerator."""
+    name = getattr(node, "name", "")
+    if any(pattern.search(name) for pattern in (_ON_HOST, _LOADS_DATA, _OF_CUDA)):
+        return True
+    if not isinstance(node, Function):
+        return False
+    text = context.source(node)
+    return _OTHER_BACKEND.search(text) is not None and "cuda" not in text
