@@ -41,9 +41,9 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
         'PYBIND11_MODULE( _ext , module ) { module.def(⟦NPU607:"f"⟧, f); }',
         MODULE
         + '{\n  m.def(\n      ⟦NPU607:"nms"⟧,\n      &nms,\n      "keep", py::arg("boxes"), py::arg("scores"));\n}',
-        MODULE + '{\n  m.def(⟦NPU607:"a"⟧, &a)\n   .def(⟦NPU607:"b"⟧, &b);\n}',
+        MODULE + '{\n  m.def(⟦NPU607:"a"⟧, &a)\n   .def("b", &b);\n}',
         MODULE
-        + '{ m.doc() = "boxes"; m.def(⟦NPU607:"x"⟧, [](int v) { return v; }, "doc"); m.def(⟦NPU607:"y"⟧, &y); }',
+        + '{ m.doc() = "boxes"; m.def(⟦NPU607:"x"⟧, [](int v) { return v; }, "doc"); m.def("y", &y); }',
         MODULE + '{ py::class_<Box>(m, "Box").def("area", &Box::area); m.def(⟦NPU607:"z"⟧, &z); }',
         MODULE + '{\n#ifdef WITH_CUDA\n  m.def(⟦NPU607:"nms"⟧, &nms);\n#endif\n}',
         MODULE
@@ -61,6 +61,8 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) "
         "int big = 1'000'000; char quote = '\"';\n" + MODULE + '{ m.def(⟦NPU607:"y"⟧, &y); }',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f);',
         MODULE + '{ m.def(⟦NPU607:"f"⟧, &f, "算子"); }',
+        MODULE
+        + '{ m.def(⟦NPU607:"f"⟧, &f); }\nTORCH_LIBRARY_IMPL(b, CUDA, m) { m.impl(⟦NPU607:"f"⟧, &f); m.impl("g", &g); }',
     ],
 )
 def test_bindings_of_a_cuda_source(snippet: str) -> None:
@@ -126,6 +128,14 @@ def test_words_between_keyword_arguments_are_no_operators() -> None:
     assert [finding.arguments["symbol"] for finding in found] == ["f"]
 
 
+def test_a_block_of_bindings_is_one_finding_that_names_them() -> None:
+    text = MODULE + "{ " + " ".join(f'm.def("f{i}", &f);' for i in range(20)) + " }"
+    (found,) = native_source_findings(text, CATALOGUE, "a.cu")
+    names = found.arguments["symbol"].split(", ")
+    assert names[:2] == ["f0", "f1"] and names[-1] == "..."
+    assert len(names) < 20
+
+
 def test_examples_of_the_rules_about_sources() -> None:
     for name in ("cuda-operator", "cuda-operator-call"):
         rule = CATALOGUE.rule_named(name)
@@ -188,6 +198,8 @@ FACTS = ProjectFacts(
     [
         "from . import _ext\nk = ⟦NPU608:_ext.nms⟧(b)\n",
         "import project._ext as e\nk = ⟦NPU608:e.nms⟧(b)\n",
+        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        return ⟦NPU608:_ext.nms⟧(b)\n    else:\n        raise ValueError\n",
+        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        k = _ext.nms(b)\n    else:\n        k = slow(b)\n    return k\n",
         "from project import _ext\nclass A:\n    def f(self):\n        return ⟦NPU608:_ext.nms⟧(self.b)\n",
         "from ._ext import nms as n\nk = ⟦NPU608:n⟧(b)\n",
         "import boxes_cuda\nk = ⟦NPU608:boxes_cuda.iou⟧(a, b)\n",
@@ -343,3 +355,8 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
     analysis = Engine().run(Task(opened, document, ClientTerms()), lambda: False)
     assert analysis is not None
     assert [finding.rule.code for finding in analysis.findings] == ["NPU608"]
+
+
+def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:
+    write(tmp_path, backends__ascend_py="", backends__tensorrt_py="", tools__npu_smi_py="")
+    assert facts(tmp_path).folders_with_npu == {str(tmp_path / "backends")}

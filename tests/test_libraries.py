@@ -118,6 +118,13 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "try:\n    import ⟦NPU602:cupy⟧\nexcept ImportError as e:\n    print(e)\n    sys.exit(1)\n",
         "try:\n    import ⟦NPU602:cupy⟧\nexcept ValueError:\n    pass\n",
         "if use_flash:\n    from flash_attn import ⟦NPU602:flash_attn_func⟧\n",
+        "from ⟦NPU604:mmcv.ops⟧ import nms, point_sample\n",
+        "def build():\n    import ⟦NPU602:cupy⟧\n    return cupy\nk = build()\n",
+        "def build():\n    import ⟦NPU602:cupy⟧\n    return cupy\nif use_cupy:\n    k = build()\n",
+        "def build():\n    import ⟦NPU602:cupy⟧\n    return cupy\nif has_cupy():\n    k = build()\nj = build()\n",
+        "def build():\n    import ⟦NPU602:cupy⟧\n    return build\n",
+        "from torch.utils.cpp_extension import ⟦NPU601:load⟧\ndef build():\n    return load('k', s)\nk = build()\n",
+        "from torch.utils.cpp_extension import ⟦NPU601:load⟧\nk = load('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
         "from transformers import A\nm = A.from_pretrained('x', ⟦NPU605:load_in_8bit=True⟧)\n",
@@ -183,7 +190,22 @@ def test_found(snippet: str) -> None:
         "from torchvision.ops import box_iou, box_convert\n",
         "import faiss\ni = faiss.IndexFlatL2(8)\n",
         "from mmcv.cnn import build_norm_layer\n",
+        "from mmcv.ops import point_sample, nms_match\n",
+        "from mmcv.ops.merge_cells import SumCell\n",
         "from deepspeed.ops.adam import DeepSpeedCPUAdam\n",
+        # what the callers look after
+        "def build():\n    import cupy\n    return cupy\nif has_cupy():\n    k = build()\n",
+        "def convert(m):\n    import transformer_engine\n    for c in m.children():\n        convert(c)\n"
+        "class A:\n    def __init__(self, m):\n        if not _TE_AVAILABLE:\n            raise ImportError\n"
+        "        convert(m)\n",
+        "def build():\n    from torch.utils.cpp_extension import load\n    return load('k', s)\n"
+        "def use():\n    if torch.cuda.is_available():\n        return build()\n    return None\n",
+        "from torch.utils.cpp_extension import load\ndef build():\n    return load('k', s)\n"
+        "try:\n    k = build()\nexcept Exception:\n    k = None\n",
+        "def build():\n    import cupy\n    return cupy\ndef use():\n    return build()\n"
+        "fast = wish and has_cupy()\nif fast:\n    use()\n",
+        "from torch.utils.cpp_extension import load\n"
+        "def build(self):\n    return load('k', s, with_cuda=self.has_cuda)\n",
         "import mx_driving\nimport torch_npu\n",
         "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
         "c = Config(load_in_8bit=args.eight)\n",
@@ -278,6 +300,16 @@ def test_every_public_function_of_flash_attn_is_told_about() -> None:
         (found,) = findings(f"from flash_attn import {name}\n")
         assert found.arguments["symbol"] == f"flash_attn.{name}"
         assert found.note is not None and "torch_npu.npu_fus" in found.note.en
+
+
+def test_a_module_for_another_device_beside_that_for_the_npu() -> None:
+    code = "def run():\n    import tensorrt\n"
+    for folders, count in ((frozenset(), 1), (frozenset({"backends"}), 0)):
+        target = replace(Target(), project=ProjectFacts(folders_with_npu=folders))
+        found = analyze(Document("backends/trt.py", code), CATALOGUE, target)
+        assert len(found) == count
+        at_once = analyze(Document("backends/trt.py", "import tensorrt\n"), CATALOGUE, target)
+        assert len(at_once) == 1
 
 
 def test_a_module_of_the_project_hides_the_library() -> None:

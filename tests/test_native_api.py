@@ -31,6 +31,21 @@ UNSUPPORTED = [
     "class Net(⟦NPU503:nn.TransformerEncoder⟧):\n    pass",
     "layers = [⟦NPU503:nn.AvgPool3d⟧, nn.ReLU]",
     "@⟦NPU503:torch.compiler.disable⟧\ndef step(): pass",
+    "def move_to_cpu(parts):\n    return ⟦NPU503:torch.std_mean⟧(parts)",
+    "def cpu_offload(parts):\n    return ⟦NPU503:torch.std_mean⟧(parts)",
+    "def f(n):\n    y = torch.rand(n)\n    y = y.to(d)\n    return ⟦NPU503:torch.std_mean⟧(y)",
+    "def f(y, n):\n    if n:\n        y = torch.rand(n)\n    return ⟦NPU503:torch.std_mean⟧(y)",
+    "⟦NPU503:torch.std_mean⟧(torch.rand(3, device=d))",
+    "def f(k):\n    y = torch.rand(3, **k)\n    return ⟦NPU503:torch.std_mean⟧(y)",
+    "if required_torch_version(min_version=1.0):\n    ⟦NPU503:torch.std_mean⟧(x)",
+    "class Net(nn.Module):\n    def __init__(self):\n        self.pool = ⟦NPU503:nn.AvgPool3d⟧(2)\n"
+    "    def forward(self, y):\n        return self.pool(y)",
+    "class Net(nn.Module):\n    def __init__(self):\n        self.pool = ⟦NPU503:nn.AvgPool3d⟧(2)\n"
+    "    def forward(self, y):\n        for layer in self.children():\n            y = layer(y)\n"
+    "        return y",
+    "class Net(Base):\n    def __init__(self):\n        self.pool = ⟦NPU503:nn.AvgPool3d⟧(2)",
+    "from torch.distributed.optim import ⟦NPU503:DistributedOptimizer⟧\n"
+    "def f(o):\n    return isinstance(o, DistributedOptimizer) or DistributedOptimizer(o)",
     "@⟦NPU503:torch.compiler.disable⟧(recursive=False)\ndef step(): pass",
     "pool = ⟦NPU503:F.adaptive_max_pool2d⟧",
     "from torch.func import ⟦NPU503:jvp⟧",
@@ -151,6 +166,32 @@ NOTHING = [
     "torch.zeros(3).share_memory_()",
     "torch.ones(3, device='cpu').share_memory_()",
     "print('torch.std_mean is slow')",
+    # For the host, or for another accelerator
+    "def make_weight_cpu(parts):\n    return torch.cat(parts).to_dense()",
+    "def split(m):\n    d = torch.neuron.current_device()\n    return torch.std_mean(m.to(d))",
+    "def attend_cudnn(q):\n    with torch.nn.attention.sdpa_kernel(b):\n        return f(q)",
+    "torch.unique_consecutive(torch.zeros_like(x, device='cpu'))",
+    "def grid(n):\n    base = torch.linspace(1, 0, n)\n    base = 2 * base / (1 + base)\n"
+    "    return torch.unique_consecutive(base)",
+    "def trace(model):\n    image = torch.randn(1, 3)\n    torch.export.export(model, (image,))",
+    "def trace(model):\n    image = torch.randn(1, 3)\n"
+    "    torch.export.export(model, args=(image,))",
+    # Never run
+    "if required_torch_version(max_version=0.4):\n    clip = torch.nn.utils.clip_grad_norm",
+    "class Net(nn.Module):\n    def __init__(self):\n        self.pool = nn.AvgPool3d(2)\n"
+    "    def forward(self, y):\n        return y",
+    "from torch.distributed.optim import DistributedOptimizer\n"
+    "def f(o):\n    return isinstance(o, (DistributedOptimizer, A))",
+    # The profiler in types, and ranges around CUDA libraries
+    "def make() -> torch.profiler.profile:\n    plan: torch.profiler.schedule = None",
+    "Profiler = Union[torch.profiler.profile, None]",
+    "try:\n    import nvshmem.core\nexcept ImportError:\n    OK = False\n"
+    "import torch.cuda.nvtx as nvtx\ndef f():\n    nvtx.range_push('a')",
+    "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p: pass",
+    "def pick(t):\n    t['mtia'] = torch.profiler.ProfilerActivity.MTIA",
+    "class TextDataset:\n    def __getitem__(self, i):\n"
+    "        return torch.unique_consecutive(self.units[i])",
+    "def f(n):\n    n = torch.LongTensor(n)\n    return n.unique_consecutive()",
     # Supported, or nothing to be seen
     "torch.std(x), torch.mean(x)",
     "torch.vmap(f)",

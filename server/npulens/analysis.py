@@ -12,6 +12,7 @@ from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
+from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
@@ -91,6 +92,7 @@ def analyze(
     findings = outside_of_extensions(findings, names)
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
+    findings = without_handled_imports(findings, document.text, document.path, target.project)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 

@@ -15,6 +15,7 @@ from npulens.catalog.sections import (
     LIBRARIES,
     METHODS,
     PARAMETERS,
+    PLAIN,
     SYMBOLS,
 )
 from npulens.catalog.tables import (
@@ -89,6 +90,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         libraries=libraries,
         patterns=read_pattern_files(patterns),
         calls={name: tuple(entries.values()) for name, entries in calls.items()},
+        plain=frozenset(f["symbol"] for file in files for f in file.checked(PLAIN)),
         launch={
             place: tuple(entry for entry in launch.values() if entry.place is place)
             for place in Place

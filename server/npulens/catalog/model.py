@@ -87,12 +87,15 @@ class ProjectFacts:
             says how it is called.
         registered_operators: Those that they register with PyTorch, as `namespace.name`.
         sources_beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
+        folders_with_npu: Folders with a module for the NPU, `npu.py` or `ascend.py`, beside which
+            others are for other devices.
     """
 
     own_modules: frozenset[str] = frozenset()
     bound_operators: frozenset[tuple[str, str]] = frozenset()
     registered_operators: frozenset[str] = frozenset()
     sources_beside_cuda: frozenset[str] = frozenset()
+    folders_with_npu: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -118,6 +118,9 @@ SYMBOLS = Section(
     },
 )
 LIBRARIES = replace(SYMBOLS, name="libraries")
+PLAIN = Section(
+    "plain", ("symbol",), {"symbol": read_qualified_name, "source": read_string}, defaults={}
+)
 METHODS = Section(
     "methods",
     ("name",),
@@ -226,4 +229,4 @@ LAUNCH = Section(
         "unless": (),
     },
 )
-SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, CALLS, ENVIRONMENT, LAUNCH)
+SECTIONS = (RULES, SYMBOLS, LIBRARIES, PLAIN, METHODS, PARAMETERS, CALLS, ENVIRONMENT, LAUNCH)

@@ -212,6 +212,8 @@ class Catalogue:
     """Other packages and what is in them, by qualified name."""
     calls: Mapping[str, tuple[CallEntry, ...]] = field(default_factory=dict)
     """By qualified name of the callable, in the order in which they are tried."""
+    plain: frozenset[str] = frozenset()
+    """What is in such a package and needs nothing of it that the NPU lacks."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place where it stands."""
     patterns: tuple[PatternSource, ...] = ()

@@ -1,6 +1,7 @@
 """What a check is given, and how it reports."""
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -86,6 +87,14 @@ class Context:
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: set[ast.expr] = field(default_factory=set)
     """What only names a type, as annotations do, and runs nothing."""
+    annotations: set[ast.expr] = field(default_factory=set)
+    """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
+    spared_functions: dict[ast.AST, bool] = field(default_factory=dict)
+    """Whether a function is for the host or another accelerator, as far as that was asked."""
+    assignments: dict[ast.AST, dict[tuple[int, int], ast.Assign]] = field(default_factory=dict)
+    """The assignments of a function by where they end, as far as they were asked for."""
+    class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
+    """How often each word stands in a class, as far as that was asked."""
     held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""

@@ -29,6 +29,7 @@ _CUDA_QUESTION = re.compile(r"torch\.cuda\.(?:is_available|get_device_capability
 _OTHER_QUESTION = re.compile(r"\b(?:torch\.(?:xpu|mps)|is_torch_xpu)")
 _APEX = re.compile(r"\b(?:use|has|have|with)_apex\b|apex_available|\bapex is not None")
 _OLD_LIBRARY = re.compile(r"\bversion\([\"'][\w-]+[\"']\)\)?\s*<")
+_BEFORE_NPU = re.compile(r"torch\w*version\(\s*max_version\s*=\s*[\"']?(?:[01]\.|2\.[0-5]\b)")
 _ROCM = re.compile(r"version\.hip|\brocm|_rocm|ROCM")
 _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is not None\Z")
 _LIBRARY_TEST = re.compile(
@@ -214,8 +215,11 @@ def is_nccl_matter(test: str, body: list[str]) -> bool:
 def leaves_out_body(test: str) -> bool:
     """Whether a test keeps the NPU out of its body.
 
-    Colab, ROCm builds, very old libraries, apex where there is another way.
+    Colab, ROCm builds, very old libraries and releases of PyTorch, apex where there is another
+    way.
     """
+    if _BEFORE_NPU.search(test) and not NEGATION.search(test):
+        return True
     if _APEX.search(test) and not re.search(r"\bnot\b(?! None)", test):
         return True
     return (

@@ -8,6 +8,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
+from npulens.checks.purpose import is_out_of_reach
 from npulens.checks.replacements import ACCELERATOR_SINCE
 from npulens.checks.shim import bound_before_shim
 from npulens.checks.titles import use
@@ -35,7 +36,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     for alias in node.names:
         written = written_name(node, alias)
         entry = longest_entry(written, context)
-        if entry is None:
+        if entry is None or is_out_of_reach(entry.rule, alias, scope, context):
             continue
         if not (context.facts.shimmed and entry.shimmed):
             _report(node, alias, entry, written, context)

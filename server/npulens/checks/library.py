@@ -152,11 +152,11 @@ def uses_libraries(context: Context) -> bool:
 
 def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     """What is known of a name, or else of the nearest package around it."""
-    libraries = context.catalogue.libraries
+    libraries, plain = context.catalogue.libraries, context.catalogue.plain
     root = qualified.partition(".")[0]
     if root in context.target.project.own_modules:
         return None
-    while qualified:
+    while qualified and qualified not in plain:
         entry = libraries.get(qualified)
         if entry is not None:
             return entry

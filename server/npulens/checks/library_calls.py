@@ -9,7 +9,7 @@ from npulens.checks.entries import report_entry
 from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.spans import Span
 
 _LOADERS = ("torch.utils.cpp_extension.load.", "torch.utils.cpp_extension.load_inline.")
@@ -66,8 +66,29 @@ def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
         else:
             found = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
         if found:
-            context.report(rule, span, context.source(node.func), [])
+            if not _has_other_way(node, scope, context):
+                context.report(rule, span, context.source(node.func), [])
             return
+
+
+def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
+    """Whether a call is for CUDA tensors, and there is code for all others beside it."""
+    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
+        return False
+    for part in ast.walk(scope.node):
+        if (
+            not isinstance(part, ast.If)
+            or not part.orelse
+            or "is_cuda" not in context.source(part.test)
+        ):
+            continue
+        first, last = part.body[0], part.body[-1]
+        if not first.lineno <= node.lineno <= (last.end_lineno or last.lineno):
+            continue
+        return "not " not in context.source(part.test) and not isinstance(
+            part.orelse[0], ast.Raise | ast.Assert
+        )
+    return False
 
 
 def _eight_bits(node: ast.Call, context: Context) -> None:

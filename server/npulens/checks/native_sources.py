@@ -6,6 +6,7 @@ counts if it really is CUDA, which a file on its own shows by its kind or by wha
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, Target
@@ -34,6 +35,8 @@ _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that also code for other devices uses, to tell them apart."""
 
 
+_SHOWN_NAMES = 12
+"""How many operators of a block a message names."""
 _ANY_TARGET = Target()
 
 
@@ -47,6 +50,7 @@ class Binding(NamedTuple):
         key: The dispatch key it is implemented for, or empty.
         has_code: Code is bound, not a schema alone.
         span: The string with its name.
+        block: Where the block or the call starts that binds it with others.
     """
 
     owner: str
@@ -55,6 +59,7 @@ class Binding(NamedTuple):
     key: str
     has_code: bool
     span: Span
+    block: int = 0
 
 
 class NativeSource(NamedTuple):
@@ -68,13 +73,22 @@ class NativeSource(NamedTuple):
 def native_source_findings(
     text: str, catalogue: Catalogue, path: str, target: Target = _ANY_TARGET
 ) -> list[Finding]:
-    """A finding for each operator that the CUDA code of a source binds."""
+    """A finding for each block that binds CUDA code, at the first operator in it.
+
+    A block is ported as a whole, and some of its functions may do no device work at all.
+    """
     rule = catalogue.rule_named("cuda-operator")
     if rule is None:
         return []
     beside_cuda = path in target.project.sources_beside_cuda
     bindings = cuda_bindings(read_native_source(text, path), beside_cuda)
-    return [Finding(rule, binding.span, {"symbol": binding.name}) for binding in bindings]
+    found = []
+    for _, block in groupby(bindings, key=lambda binding: binding.block):
+        bound = list(block)
+        names = list(dict.fromkeys(binding.name for binding in bound))
+        shown = [*names[:_SHOWN_NAMES], *(["..."] if len(names) > _SHOWN_NAMES else [])]
+        found.append(Finding(rule, bound[0].span, {"symbol": ", ".join(shown)}))
+    return found
 
 
 def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[Binding]:
@@ -141,13 +155,16 @@ def _bindings(code: list[Token]) -> Iterator[Binding]:
             key = arguments[1] if "_IMPL" in token.text and len(arguments) > 2 else ""
             end = _closing(code, after)
             body = code[after + 1 : end]
-            yield from _of_body(body, arguments[0], arguments[-1], registered, key)
+            block = token.span.start
+            for binding in _of_body(body, arguments[0], arguments[-1], registered, key):
+                yield binding._replace(block=block)
             index = end
         elif token.text == "RegisterOperators":
             end = index
             while end < len(code) and code[end].text not in (";", "}"):
                 end += 1
-            yield from _of_registry(code[index:end])
+            for binding in _of_registry(code[index:end]):
+                yield binding._replace(block=token.span.start)
             index = end
 
 

@@ -12,6 +12,7 @@ from npulens.checks.entries import (
     needs_newer,
     report_entry,
 )
+from npulens.checks.purpose import is_out_of_reach
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
 from npulens.syntax.meanings import Member, Qualified, canonical, qualified_names, resolve_name
 from npulens.syntax.scopes import Scope, is_bound, lookup
@@ -129,6 +130,8 @@ def _report_reference(
     node: ast.expr, name: Name, qualified: str, entry: SymbolEntry, scope: Scope, context: Context
 ) -> None:
     if context.facts.shimmed and entry.shimmed:
+        return
+    if is_out_of_reach(entry.rule, node, scope, context):
         return
     if entry.rule.family == "layout" and context.guards.is_under_cuda_test(context.span(node)):
         return  # a switch of CUDA libraries, set for CUDA

@@ -194,6 +194,94 @@ def made_on_cpu(node: ast.expr, scope: Scope) -> bool:
     return bool(made) and all(keyword.arg != "device" for keyword in node.keywords)
 
 
+_FACTORIES = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("arange", "empty", "eye", "from_numpy", "full", "linspace", "logspace", "ones"),
+        *("rand", "randint", "randn", "randperm", "zeros"),
+        *("BoolTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor"),
+    )
+)
+_Use = tuple[str, int, int]
+"""A name, and where it stands."""
+_MOVES = frozenset({"to", "cuda", "npu", "type_as", "type", "new_tensor"})
+
+
+def is_on_host(
+    node: ast.expr,
+    scope: Scope,
+    context: Context,
+    known: dict[_Use, bool] | None = None,
+    depth: int = 0,
+) -> bool:
+    """Whether an expression is a tensor that was made on the CPU and never moved.
+
+    Names are followed through the assignments of their function. A tensor that is made in the
+    place itself only counts if it is said to be on the CPU.
+
+    Args:
+        node: The expression.
+        scope: Where it stands.
+        context: Keeps the assignments of the function.
+        known: What was found out about uses of names; given if the expression is the value of one.
+        depth: How many expressions are around it.
+    """
+    if depth > _MAX_DEPTH:
+        return False
+    inner: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        if on_cpu(node):
+            return True
+        if _FACTORIES.intersection(qualified_names(node.func, scope)):
+            return known is not None and all(k.arg not in ("device", None) for k in node.keywords)
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVES:
+            inner = [node.func.value]
+    elif isinstance(node, ast.BinOp):
+        inner = [node.left, node.right]
+    elif isinstance(node, ast.Subscript):
+        inner = [node.value]
+    elif isinstance(node, ast.Name) and isinstance(scope, FunctionScope):
+        return _name_is_on_host(node, scope, context, {} if known is None else known)
+    return any(is_on_host(part, scope, context, known, depth + 1) for part in inner)
+
+
+def _name_is_on_host(
+    node: ast.Name, scope: FunctionScope, context: Context, known: dict[_Use, bool]
+) -> bool:
+    """Whether all that a name may stand for here was assigned in its function, on the CPU."""
+    use = (node.id, node.lineno, node.col_offset)
+    if use in known or len(known) > _MAX_DEPTH:
+        return known.get(use, False)
+    known[use] = False
+    found = lookup(node.id, scope, (node.lineno, node.col_offset)) or []
+    places = {held.binding.place for held in found if held.scope is scope}
+    if not places or (0, 0) in places or len(places) < len(found):
+        return False  # a parameter, or from elsewhere
+    assigned = _assignments(scope, context)
+    values = [
+        assigned[place].value
+        for place in places
+        if place in assigned and _is_name(assigned[place].targets[0], node.id)
+    ]
+    known[use] = (
+        bool(values)
+        and len(values) == len(found)
+        and all(is_on_host(value, scope, context, known) for value in values)
+    )
+    return known[use]
+
+
+def _assignments(scope: FunctionScope, context: Context) -> dict[Place, ast.Assign]:
+    """The assignments of a function by where they end."""
+    if scope.node not in context.assignments:
+        context.assignments[scope.node] = {
+            (part.end_lineno or 0, part.end_col_offset or 0): part
+            for part in ast.walk(scope.node)
+            if isinstance(part, ast.Assign)
+        }
+    return context.assignments[scope.node]
+
+
 def _type_named(node: ast.expr, scope: Scope) -> str | None:
     names = qualified_names(node, scope)
     if len(names) != 1 or not names[0].startswith("torch."):

@@ -21,6 +21,7 @@ _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
+_FOR_NPU = re.compile(r"(?:npu|ascend)\.py")
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -47,9 +48,10 @@ def project_facts(
         catalogue: Says which names of modules matter.
     """
     own = frozenset(_own_modules(files, folders, catalogue))
+    for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     if not native:
-        return ProjectFacts(own)
+        return ProjectFacts(own, folders_with_npu=for_npu)
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
     extensions = [extension for file in builds for extension in _extensions(file)]
     sources = {file: read_native_source(_text(file), str(file)) for file in native}
@@ -72,6 +74,7 @@ def project_facts(
         frozenset(bound - ported),
         frozenset(registered - {".".join(pair) for pair in ported}),
         beside,
+        for_npu,
     )
 
 

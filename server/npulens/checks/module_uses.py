@@ -1,0 +1,180 @@
+"""What only the whole module tells of a finding about an import: who calls it, what it is for.
+
+A piece of a module does not see this, so it is done where the findings of all pieces are together,
+and only for modules that have such a finding.
+"""
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import PurePath
+from urllib.parse import unquote
+
+from npulens.catalog.model import Finding, ProjectFacts
+from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.text.lines import LineMap
+
+_EXTENSION = "cuda-extension"
+_GUARDED = frozenset({_EXTENSION, "cuda-library"})
+_TYPES_ONLY = frozenset({"native-api-unsupported"})
+_DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
+_ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
+_TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def without_handled_imports(
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+) -> list[Finding]:
+    """The findings without those about imports that the rest of the module makes harmless.
+
+    Left out are libraries and extensions loaded in a function that is only called where they work
+    or where their failing is caught, a shared `load(..., with_cuda=condition)`, and classes
+    imported for `isinstance` alone. Of a module with one for the NPU beside it, so is what only
+    runs on request: somebody chose its device before.
+    """
+    # An editor calls its documents by their addresses.
+    folder = PurePath(unquote(path.removeprefix("file://"))).parent
+    if str(folder) in project.folders_with_npu:
+        findings = [f for f in findings if not _is_on_request(f, text)]
+    names = _GUARDED | _TYPES_ONLY
+    if not any(finding.rule.name in names for finding in findings):
+        return list(findings)
+    tree = parse(text)
+    if isinstance(tree, SyntaxProblem):
+        return list(findings)
+    module = _Module(tree, text)
+    return [finding for finding in findings if not module.handles(finding)]
+
+
+def _is_on_request(finding: Finding, text: str) -> bool:
+    """Whether a function loads a CUDA library, or exports a model for some runtime."""
+    is_export = finding.arguments.get("symbol") == "torch.export.export"
+    if finding.rule.name != "cuda-library" and not is_export:
+        return False
+    line = text.rfind("\n", 0, finding.span.start) + 1
+    return text[line : line + 1].isspace()
+
+
+class _Module:
+    """The imports of a module by their places, its functions, and where these are called.
+
+    All of it is gathered once, so that a module with many findings costs time in proportion.
+    """
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self._text = text
+        self._lines = LineMap(text)
+        self._functions = [node for node in tree.body if isinstance(node, Function)]
+        self._starts = [self._start(node) for node in self._functions]
+        self._aliases: dict[int, ast.alias] = {}
+        self._uses: dict[str, list[ast.Name]] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
+        self._values: dict[str, list[ast.expr]] = {}
+        self._asked: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            self._note(node)
+        self._safe = {
+            part
+            for node in ast.walk(tree)
+            for safe in self._safe_parts(node)
+            for part in ast.walk(safe)
+            if isinstance(part, ast.Name)
+        }
+        self._guarded: dict[str, bool] = {}
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            self._aliases.update((self._start(alias), alias) for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._uses.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._calls.setdefault(node.func.id, []).append(node)
+            if node.func.id in _TYPE_QUESTIONS:
+                for argument in node.args[1:]:
+                    self._asked.update(ast.walk(argument))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            self._values.setdefault(node.targets[0].id, []).append(node.value)
+
+    def handles(self, finding: Finding) -> bool:
+        """Whether nothing is to be decided about an import, for what the module does with it."""
+        alias = self._aliases.get(finding.span.start)
+        name = "" if alias is None else alias.asname or alias.name
+        uses = self._uses.get(name, [])
+        if finding.rule.name in _TYPES_ONLY:
+            return bool(uses) and self._asked.issuperset(uses)
+        if finding.rule.name not in _GUARDED:
+            return False
+        is_extension = finding.rule.name == _EXTENSION and bool(uses)
+        if is_extension and self._is_shared_loader(name):
+            return True
+        if is_extension and all(self._is_in_guarded(use) for use in uses):
+            return True
+        owner = self._function_around(finding.span.start)
+        return owner is not None and self._is_guarded(owner)
+
+    def _is_shared_loader(self, name: str) -> bool:
+        """Whether each call of `load` leaves it to a condition whether CUDA is compiled."""
+        calls = self._calls.get(name, [])
+        return bool(calls) and all(
+            any(k.arg == "with_cuda" and not isinstance(k.value, ast.Constant) for k in c.keywords)
+            for c in calls
+        )
+
+    def _function_around(self, offset: int) -> Function | None:
+        """The function of the module that holds a place."""
+        index = bisect_right(self._starts, offset) - 1
+        if index < 0 or offset >= self._end(self._functions[index]):
+            return None
+        return self._functions[index]
+
+    def _is_guarded(self, function: Function) -> bool:
+        """Whether a function is only called where what it loads works, or where it may fail."""
+        if function.name not in self._guarded:
+            self._guarded[function.name] = False
+            uses = [
+                use
+                for use in self._uses.get(function.name, [])
+                if self._function_around(self._start(use)) is not function
+            ]
+            self._guarded[function.name] = bool(uses) and all(
+                use in self._safe or self._is_in_guarded(use) for use in uses
+            )
+        return self._guarded[function.name]
+
+    def _is_in_guarded(self, use: ast.expr) -> bool:
+        """Whether a use is in a function that is itself only called with care."""
+        around = self._function_around(self._start(use))
+        return around is not None and self._is_guarded(around)
+
+    def _safe_parts(self, node: ast.AST) -> Sequence[ast.AST]:
+        """What of a statement runs only where a library or CUDA is there, or may fail."""
+        if isinstance(node, ast.Try):
+            return tried_parts(node, self._source)
+        if isinstance(node, ast.If):
+            test = self._meaning(node.test)
+            asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
+            return [] if not asked or _ABSENCE.search(test) else node.body
+        if isinstance(node, ast.ClassDef) and is_refused(node, self._source):
+            return node.body
+        return []
+
+    def _meaning(self, test: ast.expr) -> str:
+        """The text of a test, or of all that its name is ever assigned."""
+        if isinstance(test, ast.Name):
+            values = self._values.get(test.id, [])
+            if len(values) == 1:
+                return self._source(values[0])
+        return self._source(test)
+
+    def _source(self, node: ast.AST) -> str:
+        return self._text[self._start(node) : self._end(node)]
+
+    def _start(self, node: ast.AST) -> int:
+        return self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def _end(self, node: ast.AST) -> int:
+        return self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
