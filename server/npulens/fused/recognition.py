@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
-from npulens.fused.matching import Match, match, stripped
+from npulens.fused.matching import Match, matches, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
@@ -125,8 +125,8 @@ class Recognizer:
         tried.add(inner.operator)
         for operator in tried:
             for pattern in self._by_operator.get(operator, ()):
-                found = match(pattern, value)
-                if found is not None and self._holds(found):
+                found = next(filter(self._holds, matches(pattern, value)), None)
+                if found is not None:
                     yield found
 
     def _holds(self, found: Match) -> bool:
@@ -134,6 +134,7 @@ class Recognizer:
         return all(
             holds(condition, found.bound[name], initial)
             for name, conditions in found.pattern.conditions.items()
+            if name in found.bound
             for condition in conditions
         )
 

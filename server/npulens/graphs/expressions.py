@@ -264,6 +264,9 @@ class Expressions:
             return chosen if decided else other
         if condition.operator == "not":
             condition, chosen, other = condition.operands[0], other, chosen
+        for one, rest in ((chosen, other), (other, chosen)):
+            if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
+                return self.graph.node("cast", (rest, condition))
         return self.graph.node(SELECT, (condition, chosen, other))
 
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
