@@ -124,14 +124,18 @@ class _Search:
         if count == 1:
             yield (node,), ()
             return
-        inner = self.stripped(node)
+        inner = node
+        own: tuple[Node, ...] = ()
+        while inner.operator in self.transparent:
+            own = (*own, inner)
+            inner = inner.operands[0]
         if inner.operator != operator:
             return
         left, right = inner.operands
         for share in range(1, count):
             for first, joined in self._cuts(left, operator, share):
                 for second, more in self._cuts(right, operator, count - share):
-                    yield first + second, (inner, *joined, *more)
+                    yield first + second, (*own, inner, *joined, *more)
 
 
 def _flattened(node: Node) -> list[Node]:
