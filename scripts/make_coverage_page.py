@@ -17,6 +17,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import instrumentation_coverage
+
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.meanings import canonical
@@ -37,6 +39,36 @@ OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
 FUSED = "later: fused operators, NPU7xx"
 DYNAMIC = "later: dynamic shapes, NPU8xx"
 
+_BY_KERNEL = "the kernel behind it is deprecated"
+_OFF_UNTIL_ENABLED = "it drops nothing until it is enabled for the model, then in evaluation too"
+_NO_NAME = "stands in for code that has no name to look up"
+FUSED_LEFT_OUT = {
+    "torch_npu.contrib.module.NpuFairseqDropout": _OFF_UNTIL_ENABLED,
+    "torch_npu.contrib.module.NpuCachedDropout": _OFF_UNTIL_ENABLED,
+    "torch_npu.contrib.module.DropoutWithByteMask": _BY_KERNEL,
+    "torch_npu.contrib.module.MultiheadAttention": _BY_KERNEL,
+    "torch_npu.contrib.module.LabelSmoothingCrossEntropy": _BY_KERNEL,
+    "torch_npu.contrib.module.PSROIPool": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_fused_attention": _BY_KERNEL,
+    "torch_npu.contrib.function.fuse_add_softmax_dropout": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_multiclass_nms": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_batched_multiclass_nms": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_single_level_responsible_flags": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_encode_yolo": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_encode_xyxy2xywh": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_decode_xywh2xyxy": _BY_KERNEL,
+    "torch_npu.contrib.module.ChannelShuffle": _NO_NAME,
+    "torch_npu.contrib.module.Prefetcher": _NO_NAME,
+    "torch_npu.contrib.module.Focus": "its activation is not that of today's Focus",
+    "torch_npu.contrib.module.FastBatchNorm1d": "private",
+    "torch_npu.contrib.module.FastBatchNorm2d": "private",
+    "torch_npu.contrib.module.FastBatchNorm3d": "private",
+    "torch_npu.contrib.module.FastSyncBatchNorm": "private",
+    "torch_npu.optim.NpuFusedLamb": "named by NPU603 for apex; its options are others",
+    "torch_npu.optim.NpuFusedOptimizerBase": "a base class, not used as it is",
+}
+"""Modules and functions that no rule proposes, and why."""
+
 FILES = {
     "torch_cuda_api.json": "Names of `torch.cuda` and what goes with them",
     "third_party.json": "Libraries",
@@ -44,6 +76,7 @@ FILES = {
     "transfer_to_npu.md": "What the run-time shim leaves undone",
     "affinity_api.json": "Fused operators of the NPU",
     "dynamic_shape_ops.json": "Operators with dynamic shapes",
+    instrumentation_coverage.FILE: "Precision, profiling, launching, suites",
 }
 
 SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
@@ -96,8 +129,9 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
     """The codes of the rules that an entry of a file leads to in the catalogue."""
     if file == "transfer_to_npu.md":
         names = SHIM_POINTS[entry]
-        found = [catalogue.rule_named(n) for n in names] if isinstance(names, tuple) else []
-        return _sorted(rule.code for rule in found if rule is not None)
+        return _named(names, catalogue) if isinstance(names, tuple) else ()
+    if file == instrumentation_coverage.FILE:
+        return _named(instrumentation_coverage.COVERED.get(entry, ()), catalogue)
     if entry in WRITTEN:
         rule = catalogue.rule_named(WRITTEN[entry])
         return () if rule is None else (rule.code,)
@@ -109,13 +143,28 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         variables = entry.removesuffix(")").split(" (for ")
         found_codes = (catalogue.environment.get(name) for name in variables)
         return _sorted(e.rule.code for e in found_codes if e is not None)
-    if file in ("affinity_api.json", "dynamic_shape_ops.json"):
+    if file == "affinity_api.json":
+        return _sorted(_proposing(entry, catalogue))
+    if file == "dynamic_shape_ops.json":
         return ()
     return _sorted(_of_name(file, entry, catalogue))
 
 
+def _named(names: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
+    found = (catalogue.rule_named(name) for name in names)
+    return _sorted(rule.code for rule in found if rule is not None)
+
+
 def _sorted(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(codes)))
+
+
+def _proposing(operator: str, catalogue: Catalogue) -> Iterator[str]:
+    """The rules on fused operators that propose one of them; others may name it in passing."""
+    of_calls = (entry for entries in catalogue.calls.values() for entry in entries)
+    for entry in (*catalogue.libraries.values(), *of_calls):
+        if entry.becomes == operator and entry.rule.family == "fused":
+            yield entry.rule.code
 
 
 def _of_module(module: str, catalogue: Catalogue) -> Iterator[str]:
@@ -186,7 +235,11 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
         ("dynamic_shape_ops.json", "python_apis", "api", DYNAMIC),
         ("dynamic_shape_ops.json", "aten_ops", "op", DYNAMIC),
     ):
-        yield from ((file, each[field], reason) for each in _read(folder, file)[key])
+        names = [each[field] for each in _read(folder, file)[key]]
+        yield from ((file, name, FUSED_LEFT_OUT.get(name, reason)) for name in names)
+    facts = _read(folder, instrumentation_coverage.FILE)
+    for entry, reason in instrumentation_coverage.entries(facts):
+        yield instrumentation_coverage.FILE, entry, reason
 
 
 def _read(folder: Path, name: str) -> Any:

@@ -2,8 +2,10 @@
 
 import pytest
 
-from helpers import check, code, findings, fixed
-from npulens.catalog.model import Applicability
+from helpers import CATALOGUE, check, code, findings, fixed
+from npulens.analysis import analyze
+from npulens.catalog.model import Applicability, Target
+from npulens.text.document import Document
 
 FOUND = [
     'os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "0,1"',
@@ -57,6 +59,16 @@ NOT_FOUND = [
     'subprocess.run(["which", "nvidia-smi"])',
     'os.system("ASCEND_RT_VISIBLE_DEVICES=0 python a.py --device npu")',
     "CUDA_VISIBLE_DEVICES = 0",
+    'cluster = LocalCluster(CUDA_VISIBLE_DEVICES="0,1")',
+    'os.environ["NCCL_ALGO"] = "^NVLS"',
+    """def index_of_card():
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return pynvml.nvmlDeviceGetHandleByIndex(int(visible.split(",")[0]))
+""",
+    """def set_up():
+    os.environ["HCCL_DETERMINISTIC"] = "true"
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"
+""",
     'logger.info("python a.py --device cuda")',
 ]
 IMPORTS = "import os, subprocess\nfrom subprocess import getoutput as run\n"
@@ -68,6 +80,22 @@ def test_names_of_variables_are_found(snippet: str) -> None:
     end = snippet.index('"', start + 1) + 1
     name = snippet[start:end].replace("⟦⟧", "")
     check(f"{IMPORTS}{snippet[:start]}⟦NPU901:{name}⟧{snippet[end:]}\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "variable", "is_told"),
+    [
+        ("train.py", "NCCL_NVLS_ENABLE", True),
+        ("tests/conftest.py", "NCCL_NVLS_ENABLE", False),
+        ("tests/conftest.py", "CUDA_VISIBLE_DEVICES", True),
+        ("accelerators/cuda.py", "CUDA_VISIBLE_DEVICES", False),
+        ("nccl_allocator.py", "NCCL_NVLS_ENABLE", False),
+        ("TensorFlow/setup.py", "CUDA_VISIBLE_DEVICES", False),
+    ],
+)
+def test_the_path_says_whose_variable_it_is(path: str, variable: str, is_told: bool) -> None:
+    text = f'import os\n\nos.environ["{variable}"] = "1"\n'
+    assert bool(analyze(Document(path, text), CATALOGUE, Target())) is is_told
 
 
 @pytest.mark.parametrize("snippet", WITHOUT_QUOTES)

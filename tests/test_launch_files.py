@@ -80,6 +80,7 @@ SHELL = [
     "⟦NPU906:nvidia-smi⟧",
     "N=$(⟦NPU906:nvidia-smi⟧ -L | wc -l)",
     "watch -n 1 ⟦NPU906:nvidia-smi⟧",
+    "⟦NPU906:nvidia-docker⟧ run --rm me/image python a.py",
     "⟦NPU906:nsys⟧ profile -o out python train.py",
     "pip install ⟦NPU905:torch==2.1.0+cu118⟧ -f ⟦NPU905:https://wheels.example.org/whl/cu118⟧",
     "python -m pip install ⟦NPU905:flash-attn⟧ --no-build-isolation",
@@ -88,6 +89,17 @@ SHELL = [
     "bash <<EOF\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\nEOF",
     "export ⟦NPU917:TASK_QUEUE_ENABLE⟧=0",
     "export HCCL_CONNECT_TIMEOUT=1200\n⟦NPU919:torchrun⟧ --nproc_per_node=8 train.py",
+    'docker run ⟦NPU903:--gpus "device=all"⟧ me/image',
+    "docker run ⟦NPU904:nvcr.example.org/nvidia/tritonserver:21.02-py3⟧ tritonserver",
+    # Where a variable is set, the places that read it are no news.
+    "⟦NPU901:NVIDIA_VISIBLE_DEVICES⟧=${NVIDIA_VISIBLE_DEVICES:=all}",
+    "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0\npython a.py\nunset CUDA_VISIBLE_DEVICES",
+    "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=1 python a.py",
+    "⟦NPU901:NVIDIA_VISIBLE_DEVICES⟧=0\nexport NVIDIA_VISIBLE_DEVICES",
+    # What has no counterpart is told once.
+    "⟦NPU901:NCCL_DEBUG⟧=INFO python a.py\nNCCL_DEBUG=INFO python b.py\necho $NCCL_DEBUG",
+    "pip install --no-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
+    "case $1 in\n  cu118) export CUDA_HOME=/x ;;\n  *) ⟦NPU906:nvidia-smi⟧ ;;\nesac",
 ]
 
 NOT_SHELL = [
@@ -125,6 +137,17 @@ NOT_SHELL = [
     "export HCCL_CONNECT_TIMEOUT=1200\nsource env.sh\ntorchrun train.py",
     "python train.py --device npu:0 --backend hccl",
     "gcloud compute instances create x --accelerator type=nvidia-tesla-t4,count=1",
+    "cmake -DTORCH_CUDA_ARCH_LIST=$TORCH_CUDA_ARCH_LIST ..",
+    "uv sync --no-install-package nvidia-nccl-cu12 --no-install-package flash-attn",
+    "case $V in\n  cu118)\n    export CUDA_HOME=/usr/local/cuda-11.8\n    ;;\nesac",
+    "if command -v nvidia-smi > /dev/null; then\n  N=$(nvidia-smi -L | wc -l)\nfi",
+    "which nvidia-smi && nvidia-smi",
+    "export NCCL_ALGO=^NVLS",
+    "case $V in\n  cpu) export CUDA_VISIBLE_DEVICES= ;;\nesac",
+    "LIBRARY=${CUDA_HOME:-/usr/local/cuda}/lib64",
+    "NAME=$(nvidia-smi -L 2>/dev/null | head -1 || true)",
+    "docker pull nvcr.example.org/nvidia/tensorflow:20.06-tf1-py3",
+    "docker pull nvcr.example.org/nvidia/tritonserver:20.10-py3-clientsdk",
 ]
 
 OTHER = [
@@ -154,8 +177,13 @@ OTHER = [
         "compose.yaml",
         "environment:\n  - ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0\n  - ⟦NPU901:NCCL_DEBUG⟧=INFO",
     ),
-    ("compose.yaml", "devices:\n  - driver: ⟦NPU903:nvidia⟧\n    capabilities: [⟦NPU903:gpu⟧]"),
+    ("compose.yaml", "devices:\n  - driver: ⟦NPU903:nvidia⟧\n    capabilities: [gpu]"),
+    ("compose.yaml", "devices:\n  - count: 1\n    capabilities: [⟦NPU903:gpu⟧]"),
+    ("tests/recipe.yaml", "env:\n  NCCL_ALGO: Ring\ndevice: ⟦NPU902:cuda⟧"),
+    ("recipe.yaml", "env:\n  ⟦NPU901:NCCL_ALGO⟧: Ring"),
+    ("a.yaml", "args:\n  --device: ⟦NPU902:cuda⟧"),
     ("compose.yaml", "command: python a.py --device ⟦NPU902:cuda⟧ --lr 1"),
+    ("job.yaml", "server_container_image: ⟦NPU904:a.example.org/nvidia/pytorch:24.01-py3⟧"),
     ("job.yaml", 'command: ["python", "a.py", "--backend", "⟦NPU902:nccl⟧"]'),
     ("job.yaml", "env:\n  - name: ⟦NPU901:CUDA_VISIBLE_DEVICES⟧\n    value: '0'"),
     ("job.yaml", "limits:\n  nvidia.com/gpu: ⟦NPU903:8⟧"),
@@ -221,6 +249,11 @@ NOT_OTHER = [
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
     ("requirements-cuda.txt", "torch==2.1.0+cu118"),
+    ("a.yaml", "args:\n  --lr: 1\n  --distributed-backend: nccl"),
+    ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
+    ("TensorFlow2/Detection/run.sh", "export CUDA_VISIBLE_DEVICES=0"),
+    ("TensorFlow/Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
+    ("Dockerfile", "FROM nvcr.example.org/nvidia/mxnet:22.10-py3\nENV CUDA_HOME=/usr/local/cuda"),
     ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),
 ]
 

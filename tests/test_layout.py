@@ -39,6 +39,7 @@ FOUND = [
     "⟦NPU402:torch.backends.cudnn.deterministic⟧ = True",
     "⟦NPU402:torch.backends.cudnn.enabled⟧ = False",
     "⟦NPU402:torch.backends.cudnn.benchmark_limit⟧ = 3",
+    "def blur_cuda(x): return x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
     "import torch.backends.cudnn as cudnn\n⟦NPU402:cudnn.benchmark⟧ = True",
     "from torch.backends import cudnn\n⟦NPU402:cudnn.deterministic⟧ = True",
     "version = ⟦NPU112:torch.backends.cudnn.version⟧()",
@@ -72,6 +73,20 @@ NOT_FOUND = [
     "    torch.backends.cudnn.deterministic = True\n    torch.backends.cudnn.benchmark = False",
     "def undo():\n    torch.use_deterministic_algorithms(False)\n"
     "    torch.backends.cudnn.deterministic = False",
+    # a switch that is asked or carried along, and not set
+    "state = State(benchmark=torch.backends.cudnn.benchmark)",
+    "flags = [torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic]",
+    "if torch.backends.cudnn.enabled: pass",
+    "if ready and not torch.backends.cudnn.enabled: pass",
+    "log(f'{torch.backends.cudnn.allow_tf32=}')",
+    # a branch of CUDA, an operator of its kernels, a way of CUDA beside another
+    "class Run:\n    def setup(self, wanted):\n"
+    "        if wanted and self.device.type == 'cuda':  # npulens: ignore[NPU111]\n"
+    "            self.m.to(memory_format=torch.channels_last)",
+    "class Norm(torch.autograd.Function):\n    def forward(ctx, x):\n"
+    "        last = x.is_contiguous(memory_format=torch.channels_last)\n"
+    "        return norm_cuda.forward(x, last)",
+    "def blur_ref(x): ...\ndef blur_cuda(x): return x.to(memory_format=torch.channels_last)",
     "x = x.to(memory_format=torch.contiguous_format)",
     "x = x.contiguous()",
     "x = x.clone(memory_format=torch.preserve_format)",

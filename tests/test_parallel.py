@@ -37,6 +37,8 @@ BACKENDS = [
     "parser.add_argument('--backend', default=⟦NPU201:'nccl'⟧, choices=ALLOWED)",
     "ok = dist.get_backend() == ⟦NPU201:'nccl'⟧",
     "ok = dist.get_backend() != ⟦NPU201:'nccl'⟧",
+    "d = a if dist.get_backend() == ⟦NPU201:'nccl'⟧ else b",
+    "def test_tensors():\n    import ⟦NPU602:pycuda⟧\n    dist.init_process_group(⟦NPU201:'nccl'⟧)",
     "ok = args.backend in [⟦NPU201:'nccl'⟧, 'gloo']",
     "ok = dist.get_backend() == ⟦NPU201:dist.Backend.NCCL⟧",
     "dist.init_process_group(⟦NPU201:dist.Backend.NCCL⟧)",
@@ -65,6 +67,19 @@ def test_nccl_is_found(snippet: str) -> None:
 
 
 NO_BACKENDS = [
+    # a number that NCCL has of its own, settings of mmcv, choices that are no backends
+    "seconds = 1800 if self.backend != 'nccl' else 600",
+    "dist_params = dict(backend='nccl')",
+    "dist_params = {'backend': 'nccl'}",
+    "env = dict(mp='fork', dist_cfg=dict(backend='nccl'))",
+    "bootstrap_backend = 'nccl'",
+    "@parametrize('refit_backend', [param('nvshmem', marks=m), 'nccl', 'gloo'])\n"
+    "def test(refit_backend): ...",
+    # NCCL's own matters
+    "def test_nccl_window():\n    dist.init_process_group('nccl')",
+    "class TestNCCLMemory:\n    def test(self):\n        dist.new_group([0], backend='nccl')",
+    "def setup():\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
+    "        return torch.cuda.nccl.version()",
     "dist.init_process_group('hccl')",
     "dist.init_process_group(backend='gloo')",
     "dist.init_process_group()",
@@ -181,6 +196,13 @@ def test_with_the_shim_only_what_it_leaves(snippet: str) -> None:
 
 
 WRAPPERS = [
+    "def test_step(self):\n    m = ⟦NPU202:nn.DataParallel⟧(make())\n"
+    "    m(x).sum().backward()\n    return m.state_dict()",
+    "if n_gpu > 1:\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
+    "class T:\n    def wrap(self, m):\n        if self.args.n_gpu > 1:\n"
+    "            m = ⟦NPU202:nn.DataParallel⟧(m)\n        return m",
+    "import torch\nd = ⟦NPU110:'cuda'⟧ if ⟦NPU101:torch.cuda.is_available⟧() else 'cpu'\n"
+    "if d == 'cuda':\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
     "m = ⟦NPU202:nn.DataParallel⟧(m)",
     "m = ⟦NPU202:nn.DataParallel⟧(m, device_ids=[0, 1])",
     "m = ⟦NPU202:nn.DataParallel⟧(m).cuda_if_needed()",
@@ -208,6 +230,14 @@ def test_wrappers_for_one_process_are_found(snippet: str) -> None:
 
 
 NO_WRAPPERS = [
+    # names of parameters, tested without any device
+    "def test_prefix(self):\n    m = nn.DataParallel(make())\n"
+    "    m.load_state_dict(make().state_dict())",
+    # the module knows NPUs, and whoever counts devices says one of them
+    "npu = is_npu_available()\nclass T:\n    def wrap(self, m):\n"
+    "        if self.args.n_gpu > 1:\n            m = nn.DataParallel(m)\n        return m",
+    "def wrap(m, x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n"
+    "        m = nn.DataParallel(m)\n    return m",
     "m = DDP(m, device_ids=[local_rank])",
     "m = DDP(m, device_ids=[args.local_rank], output_device=args.local_rank)",
     "m = DDP(m)",
@@ -256,6 +286,10 @@ def test_the_local_rank_is_offered_where_there_is_one() -> None:
 
 
 REDUCED = [
+    "t = None\n    if x:\n        t = torch.tensor([x], dtype=⟦NPU207:torch.double⟧, device=d)\n"
+    "        dist.all_reduce(t)",
+    "t = old if ok else torch.zeros(2, dtype=⟦NPU207:torch.float64⟧, device=d)\n"
+    "    dist.all_reduce(t)",
     "t = torch.tensor([1.0], dtype=⟦NPU207:torch.float64⟧, device='npu')\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t, op=op)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t)\n"

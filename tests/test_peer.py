@@ -169,15 +169,14 @@ FAMILIES = [
     ),
     case("FN-03-unsupported", "torch.unique_consecutive(x)", "NPU5"),
     case("FN-05-compiler", "@torch.compiler.disable\ndef f(): ...", "NPU5"),
-    waits(
-        "NPU7xx",
+    case(
         "FN-13-rms-norm",
         "class RMSNorm(nn.Module):\n    def forward(self, x):\n"
         "        v = x.pow(2).mean(-1, keepdim=True)\n"
         "        return self.weight * x * torch.rsqrt(v + self.eps)",
         "NPU7",
     ),
-    waits("NPU7xx", "FN-13-swiglu", "def f(a, b):\n    return nn.functional.silu(a) * b", "NPU7"),
+    case("FN-13-swiglu", "def f(a, b):\n    return nn.functional.silu(a) * b", "NPU703"),
     waits(
         "NPU7xx",
         "FN-13-attention",

@@ -8,7 +8,7 @@ HEAD = """\
 import gc
 import torch
 import torch_npu
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 from torch.autograd import set_detect_anomaly as watch, detect_anomaly
 
 
@@ -79,6 +79,11 @@ NOT_FOUND = [
     f"loader = DataLoader(*options)\n{STEP}",
     f"val_loader = DataLoader(test_data, 8)\n{STEP}",
     f"loader = DataLoader(data, num_workers=4)\n{STEP}",
+    f"pairs = TensorDataset(x, y)\nloader = DataLoader(pairs, 8, shuffle=True)\n{STEP}",
+    f"loader = DataLoader(TensorDataset(x, y), 8)\n{STEP}",
+    f"loader = DataLoader([x, y], 8)\n{STEP}",
+    "loader = DataLoader(valset, num_workers=1)\nfor epoch in range(3):\n"
+    "    for batch in loader:\n        model(batch).backward()",
     "loader = DataLoader(data, num_workers=n, pin_memory=True)\nfor x, y in loader:\n"
     "    x = x.to(device, non_blocking=True)\n    model(x).backward()",
     "loader = DataLoader(data, num_workers=n, pin_memory=True)\nfor x, y in loader:\n"

@@ -45,6 +45,14 @@ FOUND = [
     # positional `enabled`
     "s = ⟦NPU301:torch.cuda.amp.GradScaler⟧(1.0, 2.0, 0.5, 9, ⟦NPU305:False⟧)",
     "from torch.cuda.amp import ⟦NPU301:GradScaler⟧\ns = GradScaler(1.0, 2.0, 0.5, 9, ⟦NPU305:on⟧)",
+    # a type and a scaler, asked and used; a branch whose device is chosen here
+    "from torch.amp import ⟦NPU303:GradScaler⟧\ndef f(s: GradScaler): ...\n"
+    "f(⟦NPU303:GradScaler⟧())",
+    "from torch.cuda.amp import ⟦NPU301:GradScaler⟧\ndef f(s: GradScaler): ...\nf(GradScaler())",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    with torch.autocast(⟦NPU302:'cuda'⟧): pass",
+    "device = torch.device(⟦NPU110:'cuda'⟧)\nif device.type == ⟦NPU111:'cuda'⟧:\n"
+    "    with torch.autocast(⟦NPU302:'cuda'⟧): pass",
+    "def run(f):\n    import ⟦NPU602:flash_attn⟧\n    with torch.autocast(⟦NPU302:'cuda'⟧): f()",
     # apex
     "from apex import amp\nm, o = ⟦NPU304:amp.initialize⟧(m, o, opt_level='O2')",
     "from apex import amp\nwith ⟦NPU304:amp.scale_loss⟧(loss, o) as s:\n    s.backward()",
@@ -85,6 +93,30 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    # types, an import that calls with a device of the caller tell nothing of
+    "def save(scaler: torch.amp.GradScaler | None = None): ...",
+    "def save(scaler: torch.cuda.amp.GradScaler): ...",
+    "class Run:\n    scaler: torch.amp.GradScaler",
+    "from torch.amp import GradScaler\ndef save(scaler: GradScaler): ...",
+    "from torch.cuda.amp import GradScaler as S\ndef save(scaler: S | None) -> S: ...",
+    "def make(**options):\n    from torch.amp.grad_scaler import GradScaler\n"
+    "    return GradScaler(**options)",
+    # is PyTorch new enough
+    "if getattr(torch.cuda.amp, 'autocast') is not None:\n    has_amp = True",
+    # branches of CUDA, what is made of its kernels and libraries
+    "def cast(x, device_type):\n    if device_type == ⟦NPU111:'cuda'⟧:\n"
+    "        return x.to(torch.get_autocast_gpu_dtype())\n    return x",
+    "def run(f):\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
+    "        with torch.autocast('cuda'):\n            f()",
+    "def run(f):\n    if n > 1 and ⟦NPU112:torch.version.cuda⟧:\n"
+    "        with torch.autocast('cuda'):\n            f()",
+    "def run(f):\n    with torch.autocast('cuda'):\n        f()\n"
+    "    import ⟦NPU602:transformer_engine.pytorch as te⟧",
+    "from project.cuda_ext import gather\nclass Gather:\n    @torch.cuda.amp.custom_fwd\n"
+    "    def forward(ctx, x): return gather.run(x)",
+    "import project._C as kernels\n@torch.cuda.amp.custom_fwd\ndef f(ctx, x): ...",
+    "if new:\n    from project.cuda_ext import a as k\nelse:\n"
+    "    from project.cuda_ext import b as k\n@torch.cuda.amp.custom_bwd\ndef f(ctx, x): ...",
     # ported
     "import torch_npu\nwith torch.npu.amp.autocast(): pass",
     "from torch_npu.npu.amp import GradScaler\ns = GradScaler(1.0, 2.0, 0.5, 9, True, enabled=on)",

@@ -7,13 +7,16 @@ from dataclasses import replace
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.cuda_places import outside_of_extensions
 from npulens.checks.data_parallel import with_whole_module
+from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
 from npulens.checks.registry import checks
+from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
 from npulens.fixes.imports import (
@@ -85,7 +88,9 @@ def analyze(
             piece.findings += idioms.findings(index)
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
-    findings = with_whole_module(findings, document.text)
+    findings = outside_of_extensions(findings, names)
+    findings = without_types_only(findings, document.text)
+    findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
@@ -95,7 +100,7 @@ def _launch_findings(
 ) -> tuple[Finding, ...]:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue)
-    findings = report.findings
+    findings = worth_telling(report.findings, document.path)
     for span, name in report.embedded:
         inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
         if not any(finding.rule.family == "engine" for finding in inner):

@@ -122,6 +122,16 @@ def read_example(value: object) -> Example:
     return Example(read_code(value["before"]), None if after is None else read_code(after))
 
 
+def read_constants(value: object) -> dict[str, Any]:
+    """Parameters with a value for each, which stands for a Python constant."""
+    if not isinstance(value, dict):
+        raise FormatError(f"must be parameters with their values, not {shown(value)}")
+    for name, constant in value.items():
+        if not name.isidentifier() or not isinstance(constant, bool | int | float | str):
+            raise FormatError(f"must give {shown(name)} a plain value, not {shown(constant)}")
+    return value
+
+
 def read_version(value: object) -> TorchVersion:
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", value):
         raise FormatError(f'must be a version such as "2.7", not {shown(value)}')

@@ -8,8 +8,17 @@ from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
-from npulens.catalog.sections import ENVIRONMENT, LAUNCH, LIBRARIES, METHODS, PARAMETERS, SYMBOLS
+from npulens.catalog.sections import (
+    CALLS,
+    ENVIRONMENT,
+    LAUNCH,
+    LIBRARIES,
+    METHODS,
+    PARAMETERS,
+    SYMBOLS,
+)
 from npulens.catalog.tables import (
+    CallEntry,
     Catalogue,
     EnvironmentEntry,
     LaunchEntry,
@@ -51,6 +60,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     parameters: dict[str, dict[str, ParameterEntry]] = {}
     environment: dict[str, EnvironmentEntry] = {}
     libraries: dict[str, SymbolEntry] = {}
+    calls: dict[str, dict[str, CallEntry]] = {}
     launch: dict[tuple[object, ...], LaunchEntry] = {}
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
@@ -62,6 +72,8 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         for fields in file.entries(PARAMETERS, rules):
             of_callable = parameters.setdefault(fields["callable"], {})
             of_callable[fields["parameter"]] = ParameterEntry(**fields)
+        for fields in file.entries(CALLS, rules):
+            calls.setdefault(fields["callable"], {})[fields["becomes"]] = CallEntry(**fields)
         for fields in file.entries(ENVIRONMENT, rules):
             environment[fields["variable"]] = EnvironmentEntry(**fields)
         for fields in file.entries(LAUNCH, rules):
@@ -76,6 +88,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         native=native_table(files, rules),
         libraries=libraries,
         patterns=read_pattern_files(patterns),
+        calls={name: tuple(entries.values()) for name, entries in calls.items()},
         launch={
             place: tuple(entry for entry in launch.values() if entry.place is place)
             for place in Place

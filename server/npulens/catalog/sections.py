@@ -14,6 +14,7 @@ from npulens.catalog.fields import (
     one_of,
     read_applicability,
     read_code,
+    read_constants,
     read_example,
     read_flag,
     read_kebab_case,
@@ -157,6 +158,34 @@ PARAMETERS = Section(
     },
     {"position": None, "fix": Applicability.SAFE, "shimmed": False, "note": None},
 )
+CALLS = Section(
+    "calls",
+    ("callable", "becomes"),
+    {
+        "callable": read_qualified_name,
+        "rule": read_string,
+        "becomes": read_qualified_name,
+        "fix": read_applicability,
+        "positions": list_of(read_name, "names"),
+        "keywords": list_of(read_name, "names"),
+        "drops": list_of(read_name, "names"),
+        "same": read_constants,
+        "when": read_constants,
+        "adds": read_constants,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {
+        "fix": Applicability.MANUAL,
+        "positions": (),
+        "keywords": (),
+        "drops": (),
+        "same": {},
+        "when": {},
+        "adds": {},
+        "note": None,
+    },
+)
 ENVIRONMENT = Section(
     "environment",
     ("variable",),
@@ -197,4 +226,4 @@ LAUNCH = Section(
         "unless": (),
     },
 )
-SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, ENVIRONMENT, LAUNCH)
+SECTIONS = (RULES, SYMBOLS, LIBRARIES, METHODS, PARAMETERS, CALLS, ENVIRONMENT, LAUNCH)

@@ -26,6 +26,7 @@ CHECKED_WORDS = frozenset(
     {"backward", "set_default_dtype", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
+    | {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
 )
 """Words of code that no table lists and a check looks at all the same."""
 
@@ -103,6 +104,40 @@ class ParameterEntry:
     fix: Applicability = Applicability.SAFE
 
 
+Constant = bool | int | float | str
+"""A value that may be written for an argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEntry:
+    """A callable that another one stands in for, if the arguments of the call allow it.
+
+    Attributes:
+        callable: The qualified name of what is called.
+        becomes: The qualified name of what stands in for it.
+        fix: `manual` if the two only do much the same.
+        positions: Parameters that both have, in the order of both.
+        keywords: Parameters that both have, but not at the same place.
+        drops: Parameters that only `callable` has and that do not change what comes out.
+        same: Parameters that only `callable` has, and the value with which both do the same.
+        when: Those of them that have to be written in the call.
+        adds: Parameters with another default, and the default of `callable` as code.
+    """
+
+    callable: str
+    rule: Rule
+    becomes: str
+    fix: Applicability
+    positions: tuple[str, ...]
+    keywords: tuple[str, ...]
+    drops: tuple[str, ...]
+    same: Mapping[str, Constant]
+    when: Mapping[str, Constant]
+    adds: Mapping[str, Constant]
+    note: LocalizedText | None
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class EnvironmentEntry:
     """An environment variable of the CUDA world."""
@@ -175,6 +210,8 @@ class Catalogue:
     """PyTorch's own APIs."""
     libraries: Mapping[str, SymbolEntry] = field(default_factory=dict)
     """Other packages and what is in them, by qualified name."""
+    calls: Mapping[str, tuple[CallEntry, ...]] = field(default_factory=dict)
+    """By qualified name of the callable, in the order in which they are tried."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place where it stands."""
     patterns: tuple[PatternSource, ...] = ()
@@ -182,15 +219,21 @@ class Catalogue:
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
 
+    called_names: frozenset[str] = field(init=False)
+    """The last parts of the names in `calls`."""
+
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
     def __post_init__(self) -> None:
+        names = frozenset(name.rpartition(".")[2] for name in self.calls)
+        object.__setattr__(self, "called_names", names)
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
         words.update(name.partition(".")[0] for name in self.libraries)
+        words |= self.called_names
         words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
         words.update(_OTHER_WORDS)
         object.__setattr__(self, "triggers", frozenset(words))

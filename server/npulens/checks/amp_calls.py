@@ -62,6 +62,33 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _neutral_scaler(node, name, scope, context)
 
 
+def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
+    if not context.holds("GradScaler"):
+        return
+    if isinstance(node, ast.AnnAssign):
+        annotations: list[ast.expr | None] = [node.annotation]
+    else:
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        annotations = [*(parameter.annotation for parameter in parameters), node.returns]
+    for annotation in annotations:
+        for part in () if annotation is None else ast.walk(annotation):
+            if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
+                context.reported.add(context.span(part))
+
+
+def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
+    assert isinstance(node, ast.Compare)
+    if not context.holds("cuda.amp") or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
+    names = (name for part in asked_of for name in qualified_names(part, scope))
+    if any(name.startswith("torch.cuda.amp") for name in names):
+        context.reported.update(context.span(part) for part in (node.left, *asked_of))
+
+
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
     """A look at the last name only, before anything is resolved."""
     if isinstance(callee, ast.Attribute):

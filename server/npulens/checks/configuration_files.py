@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.tables import Place
+from npulens.checks.file_purpose import is_of_tests
 from npulens.checks.launch_report import LaunchReport
 from npulens.checks.shell import (
     Atom,
@@ -45,11 +46,12 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     if any(_NPU_VALUE.match(s.value) or _NPU_VALUE.match(s.key) for s in settings):
         return
     only_variables = _CI.search(path.replace("\\", "/")) is not None
+    of_tests = is_of_tests(path)
     for words in _lists(settings):
         if not only_variables:
             command_words(report, words)
     for setting in settings:
-        if not only_variables or setting.key.startswith("CUDA_"):
+        if not of_tests and (not only_variables or setting.key.startswith("CUDA_")):
             _variable(setting, report)
         if not only_variables and setting.key.lower() not in _TEXT_KEYS:
             _setting(setting, report)
@@ -80,7 +82,7 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
             shell_findings(report, *span)
         return
     atom = Atom(span, value)
-    if owner in ("image", "base_image", "docker_image", "container_image", "baseimage"):
+    if owner == "baseimage" or re.fullmatch(r"(?:\w+[_-])?image", owner) is not None:
         image(report, atom)
         return
     parents = {parent.lower() for parent in setting.parents} | {owner}
@@ -93,7 +95,9 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
             requirement(report, atom)
         return
     name = key if "/" in key else normal_name(key)
-    if key:
+    if key.startswith("--"):  # options that a launcher puts on a command line
+        report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
+    elif key:
         report.look_up(Place.KEY, name, value, setting.key_span, span)
     elif owner in ("capabilities", "runtime"):
         report.look_up(Place.KEY, owner, value, span, span)

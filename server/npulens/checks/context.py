@@ -23,6 +23,11 @@ from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
+"""Rule families that code around CUDA kernels is kept free of; its process groups are as usual."""
+FAMILIES_OF_BRANCHES = FAMILIES_OF_KERNELS | {"parallel"}
+"""Rule families that branches which only CUDA takes are kept free of."""
+
 Positioned = ast.expr | ast.stmt | ast.alias | ast.keyword | ast.arg | ast.pattern
 
 
@@ -84,6 +89,10 @@ class Context:
     held: dict[str, bool] = field(default_factory=dict)
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
+    cuda_branches: OptionalCode = field(default_factory=OptionalCode)
+    """Where only CUDA comes, so that its backends, autocast and layouts are right."""
+    kernel_code: OptionalCode = field(default_factory=OptionalCode)
+    """What is made of kernels or libraries for CUDA, so that its autocast and layouts are."""
 
     def __post_init__(self) -> None:
         self.lines = LineMap(self.text)
@@ -121,10 +130,22 @@ class Context:
         note: LocalizedText | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """A finding; of several fixes those in the preferred style come first."""
+        """A finding; of several fixes those in the preferred style come first.
+
+        None is kept of parallel training, precision and layout where only CUDA comes.
+        """
+        if self._is_for_cuda(rule.family, span.start):
+            self.reported.add(span)
+            return
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style
         fixes = sorted(fixes, key=lambda fix: fix.style is not preferred)
         arguments = {"symbol": symbol, "replacement": replacement}
         self.reported.add(span)
         self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))
+
+    def _is_for_cuda(self, family: str, offset: int) -> bool:
+        """Whether what a family of rules is about is right in a place that is CUDA's."""
+        if family in FAMILIES_OF_BRANCHES and self.cuda_branches.holds(offset):
+            return True
+        return family in FAMILIES_OF_KERNELS and self.kernel_code.holds(offset)

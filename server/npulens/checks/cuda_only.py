@@ -5,7 +5,7 @@ A fix would do harm here: with `x.is_npu` for `x.is_cuda` an NPU tensor reaches 
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
@@ -20,6 +20,9 @@ _ABOUT_CUDA = re.compile(
     r"|nccl\w*_version|nccl_is_available",
     re.IGNORECASE,
 )
+_TESTS_NCCL = re.compile(r"\Atest_nccl|\ATest\w*NCCL")
+_WAY_FOR_CUDA = re.compile(r"(\w+)_cuda\Z")
+_OTHER_WAYS = ("_ref", "_reference", "_cpu", "_torch", "_native", "_pytorch", "_slow")
 _CAPABILITY = re.compile(r"get_device_capability|\w*cuda\w*(?:capability|support|compat\w*)\(")
 _LIBRARY_MISSING = re.compile(r"not _?is_(?!torch|accelerate|dist|tf|flax)\w+_available\(")
 _CUDA_QUESTION = re.compile(r"torch\.cuda\.(?:is_available|get_device_capability)\(")
@@ -61,6 +64,17 @@ def lives_elsewhere(text: str) -> bool:
 def is_about_cuda(function_name: str) -> bool:
     """Whether a function is about CUDA by its name: `get_cuda_capability`, `require_torch_cuda`."""
     return _ABOUT_CUDA.search(function_name) is not None
+
+
+def tests_nccl(name: str) -> bool:
+    """Whether a function or class tests something of NCCL's own: `TestNCCLAllocator`."""
+    return _TESTS_NCCL.match(name) is not None
+
+
+def has_other_way(function_name: str, names: Container[str]) -> bool:
+    """Whether a function is the way of CUDA beside another: `blur_cuda` and `blur_ref`."""
+    way = _WAY_FOR_CUDA.match(function_name)
+    return way is not None and any(way[1] + ending in names for ending in _OTHER_WAYS)
 
 
 def asks_about_kernels(node: ast.BoolOp, operands: list[str]) -> bool:

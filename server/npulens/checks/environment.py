@@ -6,7 +6,7 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
-from npulens.checks.launch_report import LaunchReport, value_applicability
+from npulens.checks.launch_report import LaunchReport, may_be_wish, value_applicability
 from npulens.checks.shell import Atom, command_words, shell_findings
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
@@ -21,7 +21,7 @@ _RUNNERS = frozenset(
     | {"subprocess.check_call", "subprocess.check_output", "subprocess.getoutput"}
     | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
 )
-_ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)`")
+_ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -35,7 +35,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
         return
     span = context.span(node)
-    if not context.guards.is_refusal(span):
+    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
         _report(entry, span, entry.fix, scope, context)
 
 
@@ -55,8 +55,9 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     names = frozenset(qualified_names(node.func, scope))
     if not names.isdisjoint(_SETTERS) and len(node.args) == 2:
         _set(node.args[0], node.args[1], scope, context)
-    for keyword in node.keywords:
-        _keyword(keyword, scope, context)
+    if _makes_environment(node.func):
+        for keyword in node.keywords:
+            _keyword(keyword, scope, context)
     if not names.isdisjoint(_RUNNERS):
         arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("args", "cmd"))]
         for argument in arguments:
@@ -71,6 +72,12 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and key.value in context.catalogue.environment:
             _set(key, value, scope, context)
+
+
+def _makes_environment(callee: ast.expr) -> bool:
+    """Whether keywords of a call become variables; `Cluster(CUDA_VISIBLE_DEVICES=...)` has none."""
+    is_dict = isinstance(callee, ast.Name) and callee.id == "dict"
+    return is_dict or (isinstance(callee, ast.Attribute) and callee.attr == "update")
 
 
 def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
@@ -100,6 +107,9 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
     entry = context.catalogue.environment.get(name.value)
     if entry is not None:
         if entry.becomes is None and not _is_wish(name, value, context):
+            return
+        if isinstance(value, ast.Constant) and not may_be_wish(name.value, str(value.value)):
+            context.reported.add(context.span(name))
             return
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
@@ -143,6 +153,12 @@ def _report(
         note=entry.note,
         severity=entry.severity,
     )
+
+
+def _is_for_nvml(scope: Scope, context: Context) -> bool:
+    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    return isinstance(function, Function) and "nvml" in context.source(function).lower()
 
 
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:

@@ -14,6 +14,28 @@ _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
 
+_ACCELERATOR = re.compile(r"\bdevice\b|accelerat|lightning", re.IGNORECASE)
+_CPU = re.compile(r"[\"']cpu[\"']")
+_NOT_TO_BE_FUSED = re.compile(
+    r"""
+    NpuFused
+    | \bFSDP | FullyShardedDataParallel | fully_shard     # they share parameters out
+    | ZeroRedundancyOptimizer | DistributedOptimizer | deepspeed | \bmegatron\b
+    | parallelize_module | DTensor | distribute_tensor | distributed\.rpc | dist_autograd
+    | gradient_as_bucket_view\s*=\s*True
+    | \.data\s*=(?!=) | add_param_group\(
+    | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
+    | \.step\(\s*(?:closure|lambda)
+    | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
+    | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16
+    | set_default_dtype\(
+    """,
+    re.VERBOSE,
+)
+_GRADIENTS_LOST = re.compile(
+    r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -27,6 +49,10 @@ class Evidence:
         asks_for_determinism: It asks for deterministic algorithms.
         collectives_unordered: It asks for deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
+        may_fuse_optimizer: It runs on an accelerator as far as it tells, and nothing in it says
+            that parameters are moved, shared out, added later, sparse or of a type which a fused
+            optimizer does not take.
+        loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
     """
 
     is_script: bool = False
@@ -34,6 +60,8 @@ class Evidence:
     trains_in_full_precision: bool = False
     asks_for_determinism: bool = False
     collectives_unordered: bool = False
+    may_fuse_optimizer: bool = False
+    loses_gradients: bool = False
 
 
 NO_EVIDENCE = Evidence()
@@ -54,7 +82,14 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         collectives_unordered=asks
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
+        may_fuse_optimizer=(names_device or _leaves_device_open(texts))
+        and not _any(_NOT_TO_BE_FUSED, texts),
+        loses_gradients=_any(_GRADIENTS_LOST, texts),
     )
+
+
+def _leaves_device_open(texts: Sequence[str]) -> bool:
+    return _any(_ACCELERATOR, texts) and not _any(_CPU, texts)
 
 
 def _any(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npulens.catalog.tables import Catalogue
 from npulens.checks.configuration_files import configuration_findings
+from npulens.checks.file_purpose import is_for_other_hardware, is_of_other_framework
 from npulens.checks.launch_report import LaunchReport
 from npulens.checks.shell import (
     Atom,
@@ -29,21 +30,21 @@ _INSTRUCTION = re.compile(
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
-_FOR_ANOTHER = re.compile(
-    r"(?:^|[/._-])(?:cuda\d*|cu\d+|nvidia|rocm|hip|xpu|hpu|tpu|amd)(?:[._-][^/]*)?(?:/[^/]*)?\Z",
-    re.IGNORECASE,
-)
-"""Names of files, or of their folders, that say for which hardware they are."""
 _NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
+_OTHER_FRAMEWORK_IMAGE = re.compile(
+    r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
+)
 
 
 def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
     """What a file that is not Python holds, with places in its text."""
     report = LaunchReport(document.text, catalogue)
     kind = document.kind
-    if kind is Kind.SHELL:
+    if is_of_other_framework(document.path):
+        pass  # torch_npu is not for it
+    elif kind is Kind.SHELL:
         shell_findings(report)
-    elif _FOR_ANOTHER.search(document.path.replace("\\", "/")) is not None:
+    elif is_for_other_hardware(document.path):
         pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.DOCKERFILE:
         _dockerfile(report)
@@ -94,6 +95,8 @@ def _dockerfile(report: LaunchReport) -> None:
     text = report.text
     if _NPU_IMAGE.search(text) is not None:
         return  # built for the NPU, at least in one of its stages
+    if _OTHER_FRAMEWORK_IMAGE.search(text) is not None and "torch" not in text:
+        return
     position = 0
     while (found := _INSTRUCTION.search(text, position)) is not None:
         position = max(found.end(), found.start() + 1)

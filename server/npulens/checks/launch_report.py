@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from enum import IntEnum
 from itertools import pairwise
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
@@ -13,8 +14,17 @@ VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
+_PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
 _LONGEST_VALUE = 300
 _MOST_RENAMED = 50
+
+
+class _Use(IntEnum):
+    """What is done with a variable at a place; the most counts."""
+
+    SHOWN = 0
+    READ = 1
+    SET = 2
 
 
 class LaunchReport:
@@ -26,23 +36,35 @@ class LaunchReport:
         self.findings: list[Finding] = []
         self.embedded: list[tuple[Span, str]] = []
         """Python inside this text, and the name of a file that would hold it."""
-        self._places: dict[str, dict[Span, bool]] = {}
+        self.probed = frozenset(_PROBED.findall(text))
+        """Commands of which the text asks whether they are there."""
+        self._places: dict[str, dict[Span, _Use]] = {}
         self._values: dict[str, list[str]] = {}
         self._reported: set[Span] = set()
 
-    def variable(self, span: Span, value: str | None = None, *, is_told: bool = True) -> bool:
+    def variable(
+        self,
+        span: Span,
+        value: str | None = None,
+        *,
+        is_told: bool = True,
+        is_reference: bool = False,
+    ) -> bool:
         """The name of a variable, if `span` is the name of one of the CUDA world.
 
         `value` is what it is set to here, if that can be read. Where `is_told` is false the name
-        is no finding, but renamed with the others.
+        is no finding, but renamed with the others. A reference reads it, or takes it back.
         """
         name = self.text[slice(*span)]
         if name not in self.catalogue.environment:
             if value is not None:
                 self.look_up(Place.VARIABLE, name, value, span, span)
             return False
+        if value is not None and not may_be_wish(name, value):
+            return True
+        use = _Use.SHOWN if not is_told else _Use.READ if is_reference else _Use.SET
         places = self._places.setdefault(name, {})
-        places[span] = places.get(span, False) or is_told
+        places[span] = max(places.get(span, use), use)
         if value is not None:
             self._values.setdefault(name, []).append(value)
         return True
@@ -116,7 +138,7 @@ class LaunchReport:
         self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity)
 
     def _report_variable(
-        self, entry: EnvironmentEntry, places: dict[Span, bool], applicability: Applicability
+        self, entry: EnvironmentEntry, places: dict[Span, _Use], applicability: Applicability
     ) -> None:
         fixes: list[Fix] = []
         renames = len(places) <= _MOST_RENAMED
@@ -124,14 +146,35 @@ class LaunchReport:
             # A script that sets one name and reads the other would be broken: all go together.
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
-        for span, is_told in places.items():
-            if is_told:
-                self.add(entry.rule, span, fixes, entry.becomes or "", entry.note, entry.severity)
+        for span in _told(entry, places):
+            self.add(entry.rule, span, fixes, entry.becomes or "", entry.note, entry.severity)
+
+
+def _told(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
+    """Where a variable is set; where it is read, if this is all that is done with it here.
+
+    To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for
+    is told once.
+    """
+    told = [span for span, use in places.items() if use is _Use.SET]
+    if entry.becomes is None:
+        return told[:1]
+    if told or entry.fix is Applicability.MANUAL:
+        return told
+    return [span for span, use in places.items() if use is _Use.READ]
 
 
 def _applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:
     """How safe renaming a variable is, given the values it is set to."""
     return value_applicability(entry, values) if values else entry.fix
+
+
+def may_be_wish(name: str, value: str) -> bool:
+    """Whether such a value may be meant for the NPU as well.
+
+    NVLS is an algorithm of NVIDIA's switches: to forbid it, or ask for it, says nothing of HCCL.
+    """
+    return name != "NCCL_ALGO" or "NVLS" not in value
 
 
 def value_applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:

@@ -3,11 +3,9 @@
 import ast
 import re
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
-from npulens.checks.library import library_entry, uses_libraries
-from npulens.checks.replacements import local_import
 from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
@@ -39,81 +37,10 @@ _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """A call of any kind that this file is about."""
     assert isinstance(node, ast.Call)
-    if uses_libraries(context):
-        _fused_adam(node, scope, context)
     _bound_operator(node, scope, context)
     _eight_bits(node, context)
     _nvidia_smi(node, scope, context)
     _inline_sources(node, scope, context)
-
-
-def _fused_adam(node: ast.Call, scope: Scope, context: Context) -> None:
-    """`FusedAdam(parameters, lr=1e-3)`, where the fused AdamW of torch_npu takes the same."""
-    entry = context.catalogue.libraries.get("apex.optimizers.FusedAdam")
-    if entry is None or not isinstance(node.func, ast.Name | ast.Attribute):
-        return
-    span = context.span(node.func)
-    if context.optional.holds(span.start) or library_entry(entry.symbol, context) is None:
-        return
-    values = resolve(node.func, scope)
-    if values != [Qualified(entry.symbol)]:
-        return
-    call = _adam_call(node)
-    if call is None:
-        return
-    name, dropped = call
-    target = f"torch_npu.optim.{name}"
-    edits = [Edit(span, target)]
-    edits += [Edit(_with_comma(node, keyword, context), "") for keyword in dropped]
-    if name == "NpuFusedAdamW" and all(k.arg != "weight_decay" for k in node.keywords):
-        edits.append(_added("weight_decay=0.0", node, context))
-    local = local_import("apex", scope, context)
-    need = ImportNeed.PLUGIN_NAME if local is None else ImportNeed.NOTHING
-    fix = Fix(use(target), Applicability.UNSAFE, (*edits, *(local or ())), imports=need)
-    context.report(entry.rule, span, entry.symbol, [fix], replacement=target, note=entry.note)
-
-
-def _adam_call(node: ast.Call) -> tuple[str, list[ast.keyword]] | None:
-    """The class that does the same and the arguments it does not take; `None` if there is none."""
-    if len(node.args) > 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
-        return None  # the third is another parameter there
-    dropped = []
-    name = "NpuFusedAdamW"
-    for keyword in node.keywords:
-        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-        if keyword.arg in ("params", "lr", "betas", "eps", "weight_decay"):
-            continue
-        if keyword.arg == "adam_w_mode" and value is False:
-            name = "NpuFusedAdam"
-        elif (keyword.arg, value) not in (
-            ("adam_w_mode", True),
-            ("bias_correction", True),
-            ("amsgrad", False),
-            ("set_grad_none", True),
-        ):
-            return None
-        dropped.append(keyword)
-    return name, dropped
-
-
-def _with_comma(node: ast.Call, keyword: ast.keyword, context: Context) -> Span:
-    """A keyword argument and the comma before it, or behind it if it is the first of all."""
-    others = sorted(context.span(part) for part in [*node.args, *node.keywords])
-    span = context.span(keyword)
-    index = others.index(span)
-    if index:
-        return Span(others[index - 1].end, span.end)
-    return Span(span.start, others[1].start) if len(others) > 1 else span
-
-
-def _added(argument: str, node: ast.Call, context: Context) -> Edit:
-    """An argument behind the last one."""
-    parts = [context.span(part) for part in [*node.args, *node.keywords]]
-    if not parts:
-        end = context.span(node).end - 1
-        return Edit(Span(end, end), argument)
-    last = max(parts).end
-    return Edit(Span(last, last), f", {argument}")
 
 
 def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:

@@ -1,7 +1,7 @@
 """Parallel training: wrappers named beside each other, one card for each process, collectives."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.checks.context import Context
@@ -122,6 +122,43 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
 
 
+def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`600 if backend == "nccl" else 1800`: NCCL's own number, and the usual one for HCCL."""
+    assert isinstance(node, ast.IfExp)
+    if not isinstance(node.test, ast.Compare) or not all(
+        isinstance(part, ast.Constant) and isinstance(part.value, int | float)
+        for part in (node.body, node.orelse)
+    ):
+        return
+    for side in (node.test.left, *node.test.comparators):
+        if _is_nccl(side):
+            context.reported.add(context.span(side))
+
+
+_MMCV_SETTINGS = frozenset({"dist_params", "dist_cfg"})
+"""Settings of mmcv and mmengine, which make a group for HCCL wherever there is an NPU."""
+
+
+def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))`."""
+    values: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        values = [k.value for k in node.keywords if k.arg in _MMCV_SETTINGS]
+    elif isinstance(node, ast.Assign):
+        named = (getattr(target, "id", "") in _MMCV_SETTINGS for target in node.targets)
+        values = [node.value] if any(named) else []
+    for value in values:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            parts = [k.value for k in value.keywords] if value.func.id == "dict" else []
+        else:
+            parts = value.values if isinstance(value, ast.Dict) else []
+        context.reported.update(context.span(part) for part in parts if _is_nccl(part))
+
+
+def _is_nccl(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "nccl"
+
+
 def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
     assert isinstance(node, ast.Call)
@@ -160,47 +197,60 @@ def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
     if not node.args or not _REDUCTIONS.intersection(qualified_names(node.func, scope)):
         return
     rule = context.catalogue.rule_named("collective-dtype")
-    made = _made(node.args[0], scope)
-    if rule is None or made is None or not _is_on_accelerator(made):
-        return
-    for keyword in _keywords(made):
-        names = _DOUBLE.intersection(qualified_names(keyword.value, scope))
-        span = context.span(keyword.value)
-        if keyword.arg == "dtype" and names and span not in context.reported:
-            written = context.text[slice(*span)]
-            text = written.rpartition(".")[0] + ".float32" if "." in written else ""
-            edit = Edit(span, text)
-            fixes = [Fix(use(text), Applicability.UNSAFE, (edit,))] if text else []
-            context.report(rule, span, written, fixes, replacement="torch.float32")
+    for made in _made(node.args[0], scope):
+        if rule is None or not _is_on_accelerator(made):
+            continue
+        for keyword in _keywords(made):
+            names = _DOUBLE.intersection(qualified_names(keyword.value, scope))
+            span = context.span(keyword.value)
+            if keyword.arg == "dtype" and names and span not in context.reported:
+                written = context.text[slice(*span)]
+                text = written.rpartition(".")[0] + ".float32" if "." in written else ""
+                edit = Edit(span, text)
+                fixes = [Fix(use(text), Applicability.UNSAFE, (edit,))] if text else []
+                context.report(rule, span, written, fixes, replacement="torch.float32")
 
 
-def _made(node: ast.expr, scope: Scope) -> ast.expr | None:
-    """What makes a tensor: the argument, or the only thing assigned to its name before."""
+def _made(node: ast.expr, scope: Scope) -> list[ast.expr]:
+    """What makes a tensor: the argument, or what was assigned to its name last and for certain."""
     if isinstance(node, ast.Call):
-        return node
+        return [node]
     if not isinstance(node, ast.Name) or not isinstance(scope, FunctionScope):
-        return None
+        return []
     place = (node.lineno, node.col_offset)
     before = [binding for binding in scope.names.get(node.id, ()) if binding.place < place]
-    if not isinstance(scope.node, Function) or len(before) != 1:
-        return None
-    assigned = (
-        statement.value
-        for statement in _statements(scope.node.body)
-        if isinstance(statement, ast.Assign)
-        and (statement.end_lineno, statement.end_col_offset) == before[0].place
-    )
-    return next(assigned, None)
+    if not isinstance(scope.node, Function) or not before:
+        return []
+    last = max(binding.place for binding in before)
+    for block in _blocks(scope.node.body):
+        for statement in block:
+            if (statement.end_lineno, statement.end_col_offset) != last:
+                continue
+            is_certain = len(before) == 1 or (block[-1].end_lineno or 0) >= node.lineno
+            if isinstance(statement, ast.Assign) and is_certain:
+                return list(_choices(statement.value))
+    return []
 
 
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    pending = list(body)
+def _choices(node: ast.expr) -> Iterator[ast.expr]:
+    """The values that an expression may have: both of `a if b else c`."""
+    if isinstance(node, ast.IfExp):
+        yield from _choices(node.body)
+        yield from _choices(node.orelse)
+    else:
+        yield node
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """A block and those inside of its statements, those of nested definitions left out."""
+    pending = [body]
     while pending:
-        statement = pending.pop()
-        yield statement
-        for field in ("body", "orelse", "finalbody"):
+        block = pending.pop()
+        if block:
+            yield block
+        for statement in block:
             if not isinstance(statement, Function | ast.ClassDef):
-                pending += getattr(statement, field, ())
+                pending += (getattr(statement, f, []) for f in ("body", "orelse", "finalbody"))
 
 
 def _keywords(node: ast.expr) -> Iterable[ast.keyword]:

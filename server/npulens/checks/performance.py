@@ -4,13 +4,14 @@ Libraries get none: whether a loop of theirs is hot, and who reads its values, i
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, Rule
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import qualified_names
+from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
@@ -31,6 +32,8 @@ _ANOMALY = frozenset(
     }
 )
 _LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_IN_MEMORY = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
+_NOT_TRAINED_ON = re.compile(r"(?<![a-z])val(?!u)|eval|test", re.IGNORECASE)
 _COMPILE_MODE = frozenset({"torch.npu.set_compile_mode", "torch_npu.npu.set_compile_mode"})
 _CLEANUP = frozenset(
     {"gc.collect", "torch.cuda.empty_cache", "torch.npu.empty_cache", "torch_npu.npu.empty_cache"}
@@ -50,7 +53,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     if not names.isdisjoint(_ANOMALY):
         _anomaly(node, context)
     elif not names.isdisjoint(_LOADER):
-        _loader(node, context)
+        _loader(node, scope, context)
     elif not names.isdisjoint(_COMPILE_MODE):
         _compile_mode(node, context)
 
@@ -80,7 +83,7 @@ def _anomaly(node: ast.Call, context: Context) -> None:
         _report("anomaly-detection", node, context)
 
 
-def _loader(node: ast.Call, context: Context) -> None:
+def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     positional = node.args
     if None in given or any(isinstance(argument, ast.Starred) for argument in positional):
@@ -88,8 +91,11 @@ def _loader(node: ast.Call, context: Context) -> None:
     workers = given.get("num_workers")
     if workers is None and len(positional) > _WORKERS_POSITION:
         workers = positional[_WORKERS_POSITION]
-    if "eval" in context.source(node) or "test" in context.source(node).lower():
+    if _NOT_TRAINED_ON.search(context.source(node)) is not None:
         return  # not the loader that the training waits for
+    dataset = positional[0] if positional else given.get("dataset")
+    if dataset is not None and _is_in_memory(dataset, scope):
+        return  # a worker would only copy it
     if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
         _report("loader-without-workers", node, context, shown=node.func)
     elif (
@@ -100,6 +106,15 @@ def _loader(node: ast.Call, context: Context) -> None:
     ):
         fix = _added_keyword(node, "persistent_workers=True", context)
         _report("loader-restarts-workers", node, context, fix, shown=node.func)
+
+
+def _is_in_memory(dataset: ast.expr, scope: Scope) -> bool:
+    if isinstance(dataset, ast.List | ast.Tuple | ast.ListComp):
+        return True
+    return any(
+        isinstance(value, Instance) and value.name in _IN_MEMORY
+        for value in resolve(dataset, scope)
+    )
 
 
 def _has_epochs(context: Context) -> bool:

@@ -49,6 +49,11 @@ _MEGATRON = re.compile(
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
+_CUDA_ARM = re.compile(r"\(?(?:cpu|cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
+"""A pattern of `case` that is for another hardware than the NPU."""
+_TOLERATED = re.compile(r"[^\n]{0,200}?\|\|[ \t]*(?:true\b|:)")
+_NOT_TAKEN = re.compile(r"--(?:no-|exclude)[\w-]*\Z")
+"""Options of installers whose value is what is not installed."""
 
 
 class Atom(NamedTuple):
@@ -70,7 +75,7 @@ def shell_findings(
         if option is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
             _scheduled(option, report)
     _untuned(found.commands, report)
-    for command in found.commands:
+    for command in _not_for_cuda(found.commands, report.text):
         _command(command, report)
         for body in command.heredocs:
             _heredoc(command, body, report, depth)
@@ -121,6 +126,20 @@ def _asks_for_npu(command: Command, text: str) -> bool:
     return first in ("npu", "npu*", "ascend", "*npu*")  # an arm of `case`
 
 
+def _not_for_cuda(commands: Sequence[Command], text: str) -> Iterator[Command]:
+    """The commands that are not in an arm of `case` for the CPU or a version of CUDA."""
+    is_skipped, end = False, 0
+    for command in commands:
+        first, last = command.words[0], command.words[-1]
+        if is_skipped and ";;" in text[end : first.start]:
+            is_skipped = False
+        if _CUDA_ARM.match(text[slice(*first)]) and text.startswith(")", first.end):
+            is_skipped = True
+        end = max(end, last.end)
+        if not is_skipped:
+            yield command
+
+
 def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
     """A training script that sets variables of the NPU, but none of those against a slow host."""
     text = report.text
@@ -169,7 +188,7 @@ def _command(command: Command, report: LaunchReport) -> None:
     is_told = not is_text or command.is_substituted or command.is_piped
     for word in command.words:
         for match in _REFERENCE.finditer(text, *word):
-            report.variable(Span(*match.span(1)), is_told=is_told)
+            report.variable(Span(*match.span(1)), is_told=is_told, is_reference=True)
     assignments = [atom for atom in atoms if _ASSIGNMENT.match(atom.text)]
     if is_text:
         before = [atom for atom in assignments if program is not None and atom.span < program.span]
@@ -234,10 +253,11 @@ def _atoms(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) ->
             _option(atom, following, ahead, report)
         else:
             _setting(atom, report)
-        _variables(atom, report)
+        _variables(atom, name, report)
         if takes_image and atom is not program:
             image(report, atom)
-        if installs and atom is not program:
+        is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
+        if installs and atom is not program and not is_left_out:
             _installed(atom, report)
 
 
@@ -249,6 +269,8 @@ def _run(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) -> N
     is_alone = all(atom.text[:1] in (">", "|", "2") for atom in arguments)
     form = "alone" if is_alone else "with arguments"
     name = _basename(program)
+    if name in report.probed or _TOLERATED.match(report.text, program.span.end) is not None:
+        return
     start = program.span.end - len(name)
     span = Span(start, program.span.end)
     report.look_up(Place.COMMAND, name, form, span, span)
@@ -267,7 +289,9 @@ def _option(atom: Atom, following: Atom | None, ahead: Place | None, report: Lau
     else:
         return
     name = normal_name(match["name"])
-    whole = Span(atom.span.start, value_span.end)
+    closing = report.text[value_span.end : value_span.end + 1]
+    is_quoted = closing in ("'", '"') and report.text[value_span.start - 1] == closing
+    whole = Span(atom.span.start, value_span.end + is_quoted)
     if ahead is not None and report.look_up(ahead, name, value, whole, value_span):
         return
     if match["dashes"] == "--" or len(match["name"]) > 1:
@@ -285,7 +309,7 @@ def _setting(atom: Atom, report: LaunchReport) -> None:
     report.look_up(Place.KEY, name, value, atom.span, Span(start, start + len(value)))
 
 
-def _variables(atom: Atom, report: LaunchReport) -> None:
+def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
     """`NCCL_DEBUG=INFO`, `-x NCCL_DEBUG`, `--export=ALL,NCCL_DEBUG=INFO`."""
     for match in _SET_OR_NAMED.finditer(atom.text):
         if match[1] == "SBATCH" or not VARIABLE_NAME.fullmatch(match[1]):
@@ -298,7 +322,9 @@ def _variables(atom: Atom, report: LaunchReport) -> None:
             value = atom.text[match.end() :].strip("'\"")
         elif value is not None and "," in atom.text[: match.start()]:
             value = value.partition(",")[0]
-        report.variable(Span(start, start + len(match[1])), value)
+        name = Span(start, start + len(match[1]))
+        is_reference = program == "unset" or (program == "export" and value is None)
+        report.variable(name, value, is_reference=is_reference)
 
 
 def _installed(atom: Atom, report: LaunchReport) -> None:

@@ -12,6 +12,34 @@ from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
 
+def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is asked, not set.
+
+    What it says is of no use on the NPU, and nothing has to be done about that.
+    """
+    if isinstance(node, ast.Call):
+        parts = [keyword.value for keyword in node.keywords]
+    elif isinstance(node, ast.List | ast.Tuple):
+        parts = node.elts
+    elif isinstance(node, ast.FormattedValue):
+        parts = [node.value]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    else:
+        assert isinstance(node, ast.If)
+        parts = [node.test]
+    for part in parts:
+        if (
+            isinstance(part, ast.Attribute)
+            and part.attr in _READ_SWITCHES
+            and isinstance(part.ctx, ast.Load)
+            and any(name.startswith("torch.backends.") for name in qualified_names(part, scope))
+        ):
+            context.reported.add(context.span(part))
+
+
 def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
     assert isinstance(node, ast.Assign)
@@ -62,6 +90,7 @@ _PRECISION_SWITCHES = {
     "torch.backends.cudnn.rnn.fp32_precision": "",
 }
 _SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_ON_IS_ASKED_FOR, *_PRECISION_SWITCHES))
+_READ_SWITCHES = _SWITCHES | {"enabled", "allow_tf32", "benchmark_limit"}
 _PRECISIONS = {"tf32": True, "ieee": False}
 _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 

@@ -5,7 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npulens.checks.context import Context
-from npulens.checks.cuda_only import is_about_cuda, lives_elsewhere, moves_by_name
+from npulens.checks.cuda_only import (
+    has_other_way,
+    is_about_cuda,
+    lives_elsewhere,
+    moves_by_name,
+    tests_nccl,
+)
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name
@@ -92,7 +98,9 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
         return  # this file has the same question for the NPU
     if _LIBRARY_PROBE.match(node.name):
         return  # whether some library works: one for CUDA rightly does not on the NPU
-    if is_about_cuda(node.name):
+    if is_about_cuda(node.name) or tests_nccl(node.name):
+        return
+    if has_other_way(node.name, context.module.module.names):
         return
     context.guards.enter_function(node)
     owner = scope if isinstance(scope, ClassScope) else None
@@ -109,7 +117,7 @@ def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.ClassDef)
-    if lives_elsewhere(node.name):
+    if lives_elsewhere(node.name) or tests_nccl(node.name):
         return
     inner = ClassScope(node, scope.function_parent() or scope)
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)

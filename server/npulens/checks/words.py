@@ -29,6 +29,9 @@ _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold", "removeprefix"})
 
 
+_OWN_TRANSPORTS = frozenset({"nvshmem", "nixl"})
+"""Ways for data that stand beside NCCL where it is no backend of `torch.distributed`."""
+
 _DECLARATIONS = frozenset({"field", "Field", "Choice", "Option", "Argument"})
 """Of dataclasses, pydantic, click and typer."""
 
@@ -73,8 +76,11 @@ WORDS = {
     Meaning.BACKEND: Word(
         old="nccl",
         new="hccl",
-        # Megatron's own option takes `nccl` alone, and its NPU adaptor knows what is meant.
-        identifier=re.compile(r"\A(?!(?:--)?distributed[-_]backend\Z).*backend", re.IGNORECASE),
+        # Megatron's own option takes `nccl` alone, and its NPU adaptor knows what is meant;
+        # userbuffers of Transformer Engine are bootstrapped by backends of its own list.
+        identifier=re.compile(
+            r"\A(?!(?:--)?distributed[-_]backend\Z|.*bootstrap).*backend", re.IGNORECASE
+        ),
         literal=re.compile(r"\Anccl\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"nccl\Z"),
@@ -178,6 +184,8 @@ def _elements(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     """A list of devices, unless the one of the NPU is among them, or all are NVIDIA's and alike."""
     assert isinstance(node, ast.List | ast.Tuple | ast.Set)
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
+    if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in ast.walk(node)):
+        return  # choices of a service of one's own, of which none is a backend of PyTorch
     if word.new not in values and values not in ({"cuda", "rocm"}, {"cuda", "hip"}):
         for element in node.elts:
             yield from literals(element, word, guards)

@@ -82,6 +82,7 @@ class _Search:
 
     def _variable(self, name: str, found: Node, state: _State) -> Iterator[_State]:
         before = state.bound.get(name)
+        state = _State(state.bound, (*state.consumed, *self._looked_through(found)))
         if before is None:
             yield _State({**state.bound, name: found}, state.consumed)
         elif self.stripped(before) is self.stripped(found):
@@ -124,18 +125,20 @@ class _Search:
         if count == 1:
             yield (node,), ()
             return
-        inner = node
-        own: tuple[Node, ...] = ()
-        while inner.operator in self.transparent:
-            own = (*own, inner)
-            inner = inner.operands[0]
+        inner = self.stripped(node)
         if inner.operator != operator:
             return
         left, right = inner.operands
         for share in range(1, count):
             for first, joined in self._cuts(left, operator, share):
                 for second, more in self._cuts(right, operator, count - share):
-                    yield first + second, (*own, inner, *joined, *more)
+                    through = self._looked_through(node)
+                    yield first + second, (*through, inner, *joined, *more)
+
+    def _looked_through(self, node: Node) -> Iterator[Node]:
+        while node.operator in self.transparent:
+            yield node
+            node = node.operands[0]
 
 
 def _flattened(node: Node) -> list[Node]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
+from npulens.catalog.rule_file import CatalogueError
+from npulens.fused.conditions import known_conditions
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import INPUT, Node, reachable
@@ -16,7 +18,7 @@ _PATTERN = "pattern"
 _REPLACEMENT = "replacement"
 
 
-class PatternError(Exception):
+class PatternError(CatalogueError):
     """A pattern file that breaks the format; the message says where."""
 
 
@@ -129,6 +131,9 @@ def _pattern(
     conditions = constants.get("CONDITIONS", {})
     if not isinstance(transparent, tuple) or not isinstance(conditions, dict):
         raise PatternError(f"{where}: TRANSPARENT is a tuple, CONDITIONS a dict")
+    asked = {condition for names in conditions.values() for condition in names}
+    if unknown := sorted(asked - known_conditions()):
+        raise PatternError(f"{where}: there is no condition {unknown[0]!r}")
     return Pattern(
         name=where,
         rule=rule,

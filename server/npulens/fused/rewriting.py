@@ -99,6 +99,9 @@ class Rewriter:
         if block is None:
             return None
         first = next((node for node in block if node in removed or node is statement), statement)
+        skipped = block[block.index(first) : block.index(statement)]
+        if any(node not in removed for node in skipped):
+            return None
         before = self._evaluator.evaluate(self._record.function, watched=frozenset({first}))
         names = None if before is None else before.names.get(first)
         if names is None:

@@ -28,12 +28,14 @@ class ClientTerms:
         language: The language of messages and titles.
         language_is_asked_for: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
+        related_places: The client shows other places that belong to a diagnostic.
     """
 
     encoding: PositionEncoding = PositionEncoding.UTF16
     language: Language = "en"
     language_is_asked_for: bool = False
     versioned_edits: bool = False
+    related_places: bool = False
 
     def in_project(self, language: Language | None) -> "ClientTerms":
         """The terms for the documents of a project that may have a language of its own."""
@@ -54,9 +56,18 @@ def to_position(position: types.Position) -> Position:
     return Position(position.line, position.character)
 
 
-def to_diagnostic(finding: Finding, document: Document, terms: ClientTerms) -> types.Diagnostic:
+def to_diagnostic(
+    finding: Finding, uri: str, document: Document, terms: ClientTerms
+) -> types.Diagnostic:
     """A finding as the editor shows it."""
     url = finding.rule.url
+    related = [
+        types.DiagnosticRelatedInformation(
+            types.Location(uri, to_range(part.span, document, terms.encoding)),
+            part.text.in_language(terms.language),
+        )
+        for part in finding.related
+    ]
     return types.Diagnostic(
         range=to_range(finding.span, document, terms.encoding),
         severity=_SEVERITIES[finding.effective_severity],
@@ -64,6 +75,7 @@ def to_diagnostic(finding: Finding, document: Document, terms: ClientTerms) -> t
         code_description=None if url is None else types.CodeDescription(url),
         source=SOURCE,
         message=finding.message(terms.language),
+        related_information=related if related and terms.related_places else None,
     )
 
 

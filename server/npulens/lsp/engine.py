@@ -100,7 +100,9 @@ class Engine:
             return None
         kept = tuple(selected(findings, configuration))
         terms = task.terms.in_project(configuration.language)
-        diagnostics = [to_diagnostic(finding, task.document, terms) for finding in kept]
+        diagnostics = [
+            to_diagnostic(finding, task.opened.uri, task.document, terms) for finding in kept
+        ]
         return Analysis(task.document, terms, kept, diagnostics)
 
     def _configuration(self, opened: OpenDocument) -> Configuration:

@@ -149,6 +149,9 @@ def agreed_terms(params: types.InitializeParams) -> ClientTerms:
         versioned_edits=bool(
             get_capability(capabilities, "workspace.workspace_edit.document_changes")
         ),
+        related_places=bool(
+            get_capability(capabilities, "text_document.publish_diagnostics.related_information")
+        ),
     )
 
 

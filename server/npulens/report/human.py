@@ -7,7 +7,7 @@ import click
 
 from npulens.catalog.model import Applicability, Finding, Language, Severity
 from npulens.report.places import place_at
-from npulens.report.wording import APPLICABILITIES, HELP, SEVERITIES, summary
+from npulens.report.wording import APPLICABILITIES, HELP, SEVERITIES, summary, with_lines
 from npulens.text.document import Document
 from npulens.text.spans import Span
 
@@ -66,6 +66,10 @@ class HumanReport:
             bar = self._style("|", fg="blue")
             lines.append(f" {self._style(str(line), fg='blue')} {bar} {source}".rstrip())
             lines.append(f" {margin}{bar} {self._style(carets, fg=colour, bold=True)}")
+        if finding.related:
+            numbers = [place_at(document, part.span.start)[0] for part in finding.related]
+            shown = with_lines(numbers, self._language)
+            lines.append(f" {margin}{self._style('=', fg='blue')} {shown}")
         if finding.fixes:
             fix = finding.fixes[0]
             title = printable(fix.title.in_language(self._language))

@@ -22,6 +22,10 @@ def finding_record(document: Document, finding: Finding, language: Language) -> 
         "severity": finding.effective_severity.value,
         "message": finding.message(language),
         "url": rule.url,
+        "related": [
+            {**_range(document, part.span), "message": part.text.in_language(language)}
+            for part in finding.related
+        ],
         "fix": _fix(document, finding.fixes[0], language) if finding.fixes else None,
     }
 

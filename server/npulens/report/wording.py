@@ -1,6 +1,6 @@
 """What the interface says around findings, in each language."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from npulens.catalog.model import Applicability, Language, LocalizedText, Severity
 
@@ -20,6 +20,15 @@ FAMILY = LocalizedText("Family", "类别")
 SEVERITY = LocalizedText("Severity", "级别")
 EXAMPLE = LocalizedText("Example", "示例")
 BECOMES = LocalizedText("becomes", "修改为")
+
+
+def with_lines(numbers: Sequence[int], language: Language) -> str:
+    """Which other lines belong to a finding."""
+    listed = sorted(set(numbers))
+    if language == "zh":
+        return f"涉及第 {'、'.join(map(str, listed))} 行"
+    word = "line" if len(listed) == 1 else "lines"
+    return f"with {word} {', '.join(map(str, listed))}"
 
 
 def environment_language(environment: Mapping[str, str]) -> Language:

@@ -1,7 +1,9 @@
 """The catalogue that a configuration asks for."""
 
 from npulens.catalog.loader import load_catalogue, with_verified_names
+from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
+from npulens.fused.patterns import read_patterns
 from npulens.workspace.configuration import Configuration, is_selected
 
 
@@ -14,7 +16,16 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
         CatalogueError: A file cannot be used.
     """
     catalogue = load_catalogue(configuration.extend_rules)
+    if any(path.suffix == ".py" for path in configuration.extend_rules):
+        _check_patterns(catalogue)
     rule = catalogue.rule_named("native-api-unverified")
     if rule is not None and is_selected(rule, configuration):
         return with_verified_names(catalogue)
     return catalogue
+
+
+def _check_patterns(catalogue: Catalogue) -> None:
+    """See now, and not in the middle of a run, whether the user's patterns can be used."""
+    for pattern in read_patterns(catalogue.patterns):
+        if catalogue.rule_named(pattern.rule) is None:
+            raise CatalogueError(f"{pattern.name}: there is no rule {pattern.rule}")

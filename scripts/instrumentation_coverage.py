@@ -1,0 +1,181 @@
+"""What of the facts on precision, profiling and launching is a rule, and why the rest is not.
+
+The facts are in `instrumentation.json` of the folder that `make_coverage_page.py` reads. They come
+in sections; where all entries of one are left out for the same reason, the section says it once.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+FILE = "instrumentation.json"
+
+NEVER_WRITTEN = "corrections of what guides for the NPU say; no working GPU code has it"
+PRECISION_TOOL = "later: setting up the precision tools; nothing in GPU code asks for it"
+PROFILING_TOOL = "later: setting up the profiler; nothing in GPU code asks for it"
+RESULTS = "about reading results, not about code"
+OF_NPU_CODE = "later: mistakes in code that is written for the NPU"
+SUITE = "later: MindSpeed and Megatron options; a script for the suites is ported with them"
+OPERATION = "about running a cluster or a machine, not about code"
+NPU_ONLY = "set on the NPU only; no CUDA code names it"
+UNREAD = "only the name is known"
+AS_ON_GPU = "the same on the GPU and the NPU"
+DEPLOYMENT = "later: export and deployment"
+DETERMINISM = "later: setting up repeatable runs; nothing in GPU code asks for it"
+APEX_BUILD = "options of the apex build for the NPU; its use is as on the GPU"
+NPU_TUNING = "a way to tune the NPU that has no counterpart in GPU code"
+KNOWLEDGE = "background for the other facts"
+
+COVERED: dict[str, tuple[str, ...]] = {
+    "corrected name 07": ("cuda-profiler",),
+    "corrected name 08": ("cuda-profiler",),
+    "lint inst.prof.cuda_activity": ("cuda-profiler",),
+    "lint inst.prof.expcfg": ("cuda-profiler",),
+    "profiler prof.profile": ("cuda-profiler",),
+    "profiler prof.activities": ("cuda-profiler",),
+    "profiler prof.schedule": ("cuda-profiler",),
+    "profiler prof.handler": ("cuda-profiler",),
+    "profiler prof.action": ("cuda-profiler",),
+    "profiler torch.profiler.profile": ("cuda-profiler",),
+    "profiler ProfilerActivity.CPU": ("cuda-profiler",),
+    "profiler ProfilerActivity.CUDA": ("cuda-profiler",),
+    "profiler torch.profiler.schedule": ("cuda-profiler",),
+    "profiler torch.profiler.tensorboard_trace_handler": ("cuda-profiler",),
+    "profiler experimental_config=torch._C._profiler._ExperimentalConfig(...)": ("cuda-profiler",),
+    "mixed precision amp.npu.autocast": ("cuda-amp", "cuda-autocast-device"),
+    "mixed precision amp.npu.gradscaler": ("cuda-amp", "grad-scaler"),
+    "mixed precision amp.custom_fwd": ("cuda-amp",),
+    "mixed precision amp.hardware": ("no-mixed-precision",),
+    "mixed precision apex.initialize": ("apex-amp",),
+    "mixed precision apex.scale_loss": ("apex-amp",),
+    "mixed precision apex.optimizers": ("cuda-library-name",),
+    "export option.compile_mode": ("jit-compile-mode",),
+    "distributed dist.init": ("nccl-backend",),
+    "distributed dist.dp": ("data-parallel",),
+    "distributed dist.pattern.single_to_ddp": ("data-parallel",),
+    "determinism det.torch": ("deterministic-collectives",),
+    "determinism det.hf32": ("tf32-products", "cuda-backend-switch"),
+    "determinism det.lint.2": ("cuda-backend-switch",),
+    "determinism HCCL_DETERMINISTIC": ("deterministic-collectives",),
+    "determinism ASCEND_LAUNCH_BLOCKING": ("cuda-environment", "slow-environment"),
+    "determinism phase performance": ("slow-environment",),
+    "performance perf.affinity": ("untuned-launch",),
+    "performance perf.gc": ("cleanup-in-training-loop",),
+    "performance perf.dataloader": ("loader-without-workers", "loader-restarts-workers"),
+    "performance perf.symptoms": ("sync-in-training-loop", "untuned-launch"),
+}
+"""Entries with the names of the rules that say what they say, at least of GPU code."""
+
+SECTIONS = {
+    "corrected name": NEVER_WRITTEN,
+    "lint": OF_NPU_CODE,
+    "msprobe": PRECISION_TOOL,
+    "profiler": PROFILING_TOOL,
+    "msprof-analyze": PROFILING_TOOL,
+    "mixed precision": KNOWLEDGE,
+    "silent errors": NPU_ONLY,
+    "export": DEPLOYMENT,
+    "distributed": OPERATION,
+    "suites": SUITE,
+    "determinism": DETERMINISM,
+    "performance": NPU_TUNING,
+}
+
+EXCEPTIONS = {
+    "lint inst.onnx.npu_nodes": DEPLOYMENT,
+    "lint inst.dist.master": OPERATION,
+    "profiler record_shapes, profile_memory, with_stack, with_modules": AS_ON_GPU,
+    "profiler with_flops": "later: arguments of the profiler that do nothing on the NPU",
+    "profiler acc_events=": "later: arguments of the profiler that do nothing on the NPU",
+    "profiler post_processing_timeout_s=": (
+        "later: arguments of the profiler that do nothing on the NPU"
+    ),
+    "profiler use_cuda=": "later: arguments of the profiler that do nothing on the NPU",
+    "profiler prof.key_averages()/events()": (
+        "later: methods of the profiler that the NPU's one lacks"
+    ),
+    "profiler self_cuda_time_total (export_stacks)": (
+        "later: methods of the profiler that the NPU's one lacks"
+    ),
+    "profiler output": RESULTS,
+    "mixed precision amp.wrong_names": NEVER_WRITTEN,
+    "mixed precision apex.versions": APEX_BUILD,
+    "mixed precision apex.pattern": APEX_BUILD,
+    "mixed precision amp.pattern": AS_ON_GPU,
+    "export save.patterns": AS_ON_GPU,
+    "export option.set_option": NPU_TUNING,
+    "export option.implmode_advice": NPU_TUNING,
+    "distributed dist.torchrun": AS_ON_GPU,
+    "distributed dist.launch_ways": AS_ON_GPU,
+    "distributed dist.script_vars": AS_ON_GPU,
+    "distributed dist.pg_options": NPU_TUNING,
+    "distributed dist.async_error": NPU_ONLY,
+    "distributed dist.ranktable": NPU_ONLY,
+    "suites --distributed-backend": "takes `nccl` only, so it must not be reported",
+    "suites ms.sh.11": "takes `nccl` only, so it must not be reported",
+    "suites ms.sh.12": "`CUDA_DEVICE_MAX_CONNECTIONS` has to stay, so it must not be reported",
+    "suites options known by name": "tables of names and defaults without a meaning",
+    "determinism ATB_MATMUL_SHUFFLE_K_ENABLE": UNREAD,
+    "determinism HCCL_INTRA_ROCE_ENABLE / HCCL_INTRA_PCIE_ENABLE": OPERATION,
+    "determinism phase migration": KNOWLEDGE,
+    "determinism phase long run": OPERATION,
+    "determinism det.lint.1": OF_NPU_CODE,
+    "determinism det.lint.3": OF_NPU_CODE,
+    "performance HOST_CACHE_CAPACITY": UNREAD,
+    "performance TORCH_HCCL_STATUS_SAVE_PATH / TORCH_HCCL_STATUS_SAVE_INTERVAL": UNREAD,
+    "performance ACL_STREAM_TIMEOUT": UNREAD,
+    "performance TORCH_NPU_USE_PARALLEL_TCPSTORE, ENABLE_TIERED_PARALLEL_TCPSTORE": UNREAD,
+    "performance perf.limits": UNREAD,
+    "performance GLOO_SOCKET_IFNAME, TOKENIZERS_PARALLELISM=false, OMP_NUM_THREADS=1": AS_ON_GPU,
+}
+"""Entries that are left out for another reason than their section."""
+
+
+def entries(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each entry of the file, and the reason should no rule cover it."""
+    for entry in _names(facts):
+        section = next(name for name in SECTIONS if entry.startswith(f"{name} "))
+        yield entry, EXCEPTIONS.get(entry, SECTIONS[section])
+
+
+def _names(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"corrected name {each['n']:02}" for each in facts["seed_corrections"])
+    yield from (f"lint {each['id']}" for each in facts["lint_candidates"]["items"])
+    yield from _sections(facts)
+    yield from (f"msprobe version {each['range']}" for each in facts["msprobe"]["generations"])
+    yield from (f"msprobe renamed {old}" for old in facts["msprobe"]["renames_8_to_26"])
+    yield from (f"profiler {each['torch']}" for each in facts["profiler"]["torch_to_npu"])
+    yield "profiler output"
+    yield from (
+        f"silent errors torch_npu {each['torch_npu product']}"
+        for each in facts["silent_error_detection"]["version_table"]
+    )
+    suites = facts["mindspeed"]
+    yield from (f"suites {each['flag']}" for each in suites["flags"])
+    yield from (f"suites {each['id']}" for each in suites["script_checks"])
+    for index, each in enumerate(suites["flag_relations"]["items"], 1):
+        yield f"suites relation {index:02} of {each['feature']}"
+    yield "suites options known by name"
+    yield from (f"determinism {each['name']}" for each in facts["determinism"]["env"])
+    yield from (f"determinism phase {each['phase']}" for each in facts["determinism"]["phases"])
+    yield from (f"determinism {each['id']}" for each in facts["determinism"]["lint"])
+    yield from (
+        f"performance {each['name']}" for each in facts["performance"]["env_beyond_env_vars_json"]
+    )
+
+
+def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What every section has: facts, and patterns of several steps."""
+    for key, name in (
+        ("msprobe", "msprobe"),
+        ("profiler", "profiler"),
+        ("msprof_analyze", "msprof-analyze"),
+        ("mixed_precision", "mixed precision"),
+        ("silent_error_detection", "silent errors"),
+        ("export", "export"),
+        ("distributed", "distributed"),
+        ("mindspeed", "suites"),
+        ("determinism", "determinism"),
+        ("performance", "performance"),
+    ):
+        for each in [*facts[key]["facts"], *facts[key].get("patterns", ())]:
+            yield f"{name} {each['id']}"

@@ -1,0 +1,60 @@
+"""What the path of a file says of its purpose, as far as launching is concerned."""
+
+import re
+from collections.abc import Sequence
+
+from npulens.catalog.model import Finding
+from npulens.checks.performance import ADVICE
+
+_FOR_OTHER_HARDWARE = re.compile(
+    r"(?:^|[/._-])(?:cuda\d*|cu\d+|nvidia|rocm|hip|xpu|hpu|tpu|amd)(?:[._-][^/]*)?(?:/[^/]*)?\Z",
+    re.IGNORECASE,
+)
+"""Names of files, or of their folders, that say for which hardware they are."""
+_OF_OTHER_FRAMEWORK = re.compile(
+    r"(?:^|(?<!/home)(?<!/Users)/)"
+    r"(?:tensorflow\d?|tf\d|flax|jax|mxnet|paddle(?:paddle)?|kaldi)/",
+    re.IGNORECASE,
+)
+"""Folders named after a framework that torch_npu is not for; home folders may have any name."""
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata)/")
+_CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
+
+
+def is_for_other_hardware(path: str) -> bool:
+    """Whether a file is for one kind of hardware, with its like for the NPU beside it."""
+    return _FOR_OTHER_HARDWARE.search(path.replace("\\", "/")) is not None
+
+
+def is_of_other_framework(path: str) -> bool:
+    """Whether a file belongs to code for TensorFlow, JAX and the like."""
+    return _OF_OTHER_FRAMEWORK.search(path.replace("\\", "/")) is not None
+
+
+def is_of_tests(path: str) -> bool:
+    """Whether a file is in a folder of tests."""
+    return _OF_TESTS.search(path.replace("\\", "/")) is not None
+
+
+def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
+    """Leave out what is said of launching, where a module of this path does not launch.
+
+    Tests are not tuned, and set variables that the NPU has no use for without harm; a module that
+    wraps CUDA is replaced as a whole.
+    """
+    if not any(finding.rule.family == "launch" for finding in findings):
+        return list(findings)
+    if is_of_other_framework(path):
+        return [finding for finding in findings if finding.rule.family != "launch"]
+    wraps_cuda = _CUDA_MODULE.search(path.replace("\\", "/")) is not None
+    tests = is_of_tests(path)
+    return [
+        finding
+        for finding in findings
+        if not (tests and (finding.rule.name in ADVICE or _is_idle_variable(finding)))
+        and not (wraps_cuda and finding.rule.name == "cuda-environment")
+    ]
+
+
+def _is_idle_variable(finding: Finding) -> bool:
+    return finding.rule.name == "cuda-environment" and not finding.arguments.get("replacement")

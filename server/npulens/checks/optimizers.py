@@ -1,0 +1,52 @@
+"""Where a fused optimizer may stand in for one of PyTorch."""
+
+import ast
+
+from npulens.catalog.model import MigrationStyle
+from npulens.checks.context import Context
+from npulens.syntax.values import Defined
+
+
+def may_be_fused(node: ast.Call, context: Context) -> bool:
+    """Whether advice on the optimizer of a call is of use, as far as the module tells.
+
+    Tests, code for any device and an optimizer of single tensors are left alone.
+    """
+    return (
+        context.facts.evidence.may_fuse_optimizer
+        and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
+        and not _is_test(context)
+        and not _is_of_single_tensors(node)
+    )
+
+
+def loses_gradients(context: Context) -> bool:
+    """Whether the module sets gradients to `None`, so that other lines have to change too."""
+    return context.facts.evidence.loses_gradients
+
+
+def _is_test(context: Context) -> bool:
+    """Whether the module is one of tests; a script may have a function for them too."""
+    is_script = context.facts.evidence.is_script
+    return any(
+        isinstance(binding.value, Defined) and _names_tests(binding.value, is_script)
+        for found in context.module.module.names.values()
+        for _, bindings in found
+        for binding in bindings
+    )
+
+
+def _names_tests(definition: Defined, is_script: bool) -> bool:
+    if definition.is_class:
+        return any(name.startswith("test") for name, _ in definition.members)
+    return definition.name.startswith("test_") and not is_script
+
+
+def _is_of_single_tensors(node: ast.Call) -> bool:
+    """`SGD([image], lr=1)`: nothing to fuse; a list of groups is made of dictionaries."""
+    given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "params")]
+    return (
+        bool(given)
+        and isinstance(given[0], ast.List | ast.Tuple)
+        and all(isinstance(element, ast.Name | ast.Attribute) for element in given[0].elts)
+    )
