@@ -1,7 +1,7 @@
 """Which statements are without use once an expression is replaced."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import OPAQUE, Node
@@ -10,13 +10,23 @@ _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
 def needless_statements(
-    record: Evaluated, replaced: ast.expr | ast.stmt, kept: Iterable[ast.stmt] = ()
+    record: Evaluated,
+    replaced: ast.expr | ast.stmt,
+    consumed: frozenset[Node] = frozenset(),
+    moved: frozenset[Node] = frozenset(),
+    block: Sequence[ast.stmt] = (),
+    kept: Iterable[ast.stmt] = (),
 ) -> frozenset[ast.stmt]:
     """Assignments that only the replaced expression, or each other, have use for.
 
     Args:
         record: The function that holds the expression.
         replaced: The expression, or the augmented assignment.
+        consumed: What the replacement computes itself; calls of unknown functions that give such
+            a value are not needed either.
+        moved: What the replacement writes again; where a statement of the same block computes
+            it, that takes place in the replacement instead.
+        block: The block that the replaced expression is in.
         kept: Statements that must stay.
     """
     values = {id(node): value for node, value, _ in record.places}
@@ -29,7 +39,9 @@ def needless_statements(
         found = {
             statement
             for statement in wanted - live - removed - stays
-            if _can_go(statement, record, values)
+            if _can_go(
+                statement, record, values, consumed | moved if statement in block else consumed
+            )
         }
         if not found:
             return frozenset(removed)
@@ -42,8 +54,16 @@ def _names(node: ast.AST) -> set[ast.Name]:
     return {child for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
-def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) -> bool:
-    """Whether a statement binds plain names only, and computing its value does nothing else."""
+def _can_go(
+    statement: ast.stmt,
+    record: Evaluated,
+    values: Mapping[int, Node],
+    known: frozenset[Node],
+) -> bool:
+    """Whether a statement binds plain names only, and computing its value does nothing else.
+
+    Calls of unknown functions do not count if they give a known value.
+    """
     if not isinstance(statement, _Assignment):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -57,6 +77,6 @@ def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) 
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))
-            if value is None or value.operator in (OPAQUE, "apply"):
+            if value is None or (value.operator in (OPAQUE, "apply") and value not in known):
                 return False
     return True
