@@ -43,11 +43,23 @@ def needless_statements(
                 statement, record, values, consumed | moved if statement in block else consumed
             )
         }
+        found |= _emptied(record, removed | found) - removed
         if not found:
             return frozenset(removed)
         removed |= found
         for statement in found:
             dead |= _names(statement)
+
+
+def _emptied(record: Evaluated, removed: set[ast.stmt]) -> set[ast.stmt]:
+    """Each `if` of which nothing is left but a test without calls."""
+    return {
+        node
+        for node in ast.walk(record.function.node)
+        if isinstance(node, ast.If)
+        and removed.issuperset((*node.body, *node.orelse))
+        and not any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node.test))
+    }
 
 
 def _names(node: ast.AST) -> set[ast.Name]:

@@ -156,7 +156,8 @@ class Rewriter:
     def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
         """Edits that take out whole lines; comments behind them stay."""
         edits = []
-        for statement in statements:
+        inside = {child for node in statements for child in ast.walk(node) if child is not node}
+        for statement in statements - inside:
             block = _block_of(statement, self._record.function.node.body)
             if block is None or all(node in statements for node in block):
                 return None
