@@ -104,6 +104,11 @@ def _is_not_centred(node: Node, initial: Initial) -> bool:
     return not any(part.operator == "mean" for term in node.operands for part in _factors(term))
 
 
+def _is_not_negative(node: Node, initial: Initial) -> bool:
+    """Neither the subtracted part of a difference nor a multiple."""
+    return not (node.operator == "multiply" and number(node.operands[0]) is not None)
+
+
 def _factors(node: Node) -> tuple[Node, ...]:
     while node.operator == "cast":
         node = node.operands[0]
@@ -141,4 +146,5 @@ _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "not_row": _is_no_row,
     "not_centred": _is_not_centred,
     "not_last": _is_not_last,
+    "not_negative": _is_not_negative,
 }

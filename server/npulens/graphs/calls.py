@@ -129,8 +129,21 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
         length, exponent = inverse.operands
         is_inverse = is_constant(exponent, -1) and length.operator == "size"
         if is_inverse and length.operands[1] is total.operands[1]:
-            return graph.node("mean", total.operands)
+            if _is_of_size(total.operands[0], length.operands[0]):
+                return graph.node("mean", total.operands)
     return None
+
+
+def _is_of_size(tensor: Node, other: Node) -> bool:
+    """Whether a tensor is another, its powers or casts."""
+    while other.operator in _SIZE_KEPT:
+        other = other.operands[0]
+    while tensor is not other and tensor.operator in _SIZE_KEPT:
+        tensor = tensor.operands[0]
+    return tensor is other
+
+
+_SIZE_KEPT = frozenset({"cast", "contiguous", "power", "abs"})
 
 
 def opaque_call(graph: Graph, callee: Node, arguments: Sequence[Node], place: int) -> Node:
