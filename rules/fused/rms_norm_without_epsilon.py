@@ -3,7 +3,19 @@
 import torch
 
 RULE = "NPU701"
-WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal", "torch.norm(", "linalg.norm(", "vector_norm(", ".norm(2", ".norm(p=2", ".norm(dim", "normalize(")
+WORDS = (
+    "rsqrt",
+    "sqrt",
+    "0.5",
+    "reciprocal",
+    "torch.norm(",
+    "linalg.norm(",
+    "vector_norm(",
+    ".norm(2",
+    ".norm(p=2",
+    ".norm(dim",
+    "normalize(",
+)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter",)}
 ALMOST = {
