@@ -167,6 +167,15 @@ SPELLINGS = {
         "return self.plain(x)",
         "torch_npu.npu_rms_norm(x, self.plain.weight, epsilon=torch.finfo(x.dtype).eps)[0]",
     ),
+    "without autocast": (
+        """
+        with torch.autocast("cpu", enabled=False):
+            mean = x.float().pow(2).mean(-1, keepdim=True)
+            y = x * torch.rsqrt(mean + self.eps)
+        return y.to(x.dtype) * self.weight
+        """,
+        f"gate=None):\n        return {CALL}",
+    ),
     "constant epsilon": (
         "return x * torch.rsqrt((x**2).mean(-1, keepdim=True) + 1e-5) * self.weight",
         "return torch_npu.npu_rms_norm(x, self.weight, epsilon=1e-05)[0]",
@@ -186,6 +195,13 @@ def test_a_spelling_is_found_and_replaced(body: str, expected: str | None) -> No
     for _, applicability, text in each_fix(source):
         assert applicability == "unsafe"
         assert_same_behaviour(source, text, "Norm", inputs=[(2, 3, 16)], arguments={"size": 16})
+
+
+def test_torchscript_is_told_but_not_edited() -> None:
+    source = HEAD.replace("def rms_norm(", "@torch.jit.script\ndef rms_norm(")
+    found = [f for f in findings(source) if f.rule.code == "NPU701"]
+    assert [len(f.fixes) for f in found] == [0]
+    assert [len(f.fixes) for f in findings(HEAD) if f.rule.code == "NPU701"] == [2]
 
 
 @pytest.mark.parametrize("body", [SPELLINGS["llama"][0], SPELLINGS["type of the weight"][0]])

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
+from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import OPAQUE, Node
 
@@ -43,7 +44,7 @@ def needless_statements(
                 statement, record, values, consumed | moved if statement in block else consumed
             )
         }
-        found |= _emptied(record, removed | found) - removed
+        found |= _emptied(record, removed | found, values) - removed
         if not found:
             return frozenset(removed)
         removed |= found
@@ -51,15 +52,31 @@ def needless_statements(
             dead |= _names(statement)
 
 
-def _emptied(record: Evaluated, removed: set[ast.stmt]) -> set[ast.stmt]:
-    """Each `if` of which nothing is left but a test without calls."""
+def _emptied(
+    record: Evaluated, removed: set[ast.stmt], values: Mapping[int, Node]
+) -> set[ast.stmt]:
+    """Each `if` of which nothing is left but a test without calls, each `with torch.…` likewise."""
     return {
         node
         for node in ast.walk(record.function.node)
-        if isinstance(node, ast.If)
-        and removed.issuperset((*node.body, *node.orelse))
-        and not any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node.test))
+        if (isinstance(node, ast.If) and not _calls(node.test))
+        or (isinstance(node, ast.With) and all(_is_of_torch(item, values) for item in node.items))
+        if removed.issuperset((*node.body, *getattr(node, "orelse", ())))
     }
+
+
+def _calls(test: ast.expr) -> bool:
+    return any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(test))
+
+
+def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
+    """Whether PyTorch's own context is entered, such as `torch.autocast(...)`, and not kept."""
+    value = values.get(id(item.context_expr))
+    called = value.operands[0] if value is not None and value.operands else None
+    is_library = called is not None and called.operator == LIBRARY
+    return (
+        is_library and str(called and called.label).startswith("torch.") and not item.optional_vars
+    )
 
 
 def _names(node: ast.AST) -> set[ast.Name]:

@@ -22,6 +22,9 @@ from npulens.graphs.nodes import CONSTANT, Node
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
+"""Its compiler knows neither the operators' Python names nor `import`."""
+
 
 class Rewriter:
     """Makes the fixes for patterns found in one function.
@@ -46,6 +49,8 @@ class Rewriter:
         """
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+            return []
+        if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))

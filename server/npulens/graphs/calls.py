@@ -127,10 +127,11 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
         if total.operator != "sum" or inverse.operator != "power":
             continue
         length, exponent = inverse.operands
-        is_inverse = is_constant(exponent, -1) and length.operator == "size"
-        if is_inverse and length.operands[1] is total.operands[1]:
-            if _is_of_size(total.operands[0], length.operands[0]):
-                return graph.node("mean", total.operands)
+        if not (is_constant(exponent, -1) and length.operator == "size"):
+            continue
+        tensor, dimension = length.operands
+        if dimension is total.operands[1] and _is_of_size(total.operands[0], tensor):
+            return graph.node("mean", total.operands)
     return None
 
 

@@ -123,7 +123,7 @@ def _is_half_of(length: Node, tensor: Node, dimension: Node) -> bool:
 
 
 def unsqueeze(graph: Graph, tensor: Node, dimension: Node) -> Node:
-    """One more dimension of size 1; behind a reduction of that dimension, the reduction keeps it."""
+    """One more dimension of size 1; a reduction of just that dimension keeps it instead."""
     if tensor.operator in _REDUCTIONS:
         inner, reduced, keeps = tensor.operands
         if reduced is dimension and is_constant(keeps, False):
