@@ -5,12 +5,12 @@ import torch_npu
 
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
-WORDS = ("rsqrt", "sqrt", "0.5")
+WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal")
 TRANSPARENT = ("cast", "contiguous")
-CONDITIONS = {"weight": ("parameter",), "eps": ("number",)}
+CONDITIONS = {"x": ("not_centred",), "weight": ("parameter", "row"), "eps": ("number",)}
 CHECK = {
-    "en": "The operator computes in float32 and rounds once, at the end: in half precision the last digits change.",
-    "zh": "该算子内部以 float32 计算，最后只舍入一次：半精度下末位会有差异。",
+    "en": "The operator computes in float32, rounds once and returns the type of its input: in half precision the last digits change. An input in float32 needs a weight in float32.",
+    "zh": "该算子内部以 float32 计算，只舍入一次，返回值与输入的数据类型一致：半精度下末位会有差异。输入为 float32 时，权重也必须为 float32。",
 }
 EXAMPLES = [
     {"x": (2, 5, 64), "weight": (64,), "eps": 1e-6},

@@ -2,8 +2,18 @@
 
 from collections.abc import Callable
 
-from npulens.graphs.expressions import LIBRARY
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, number
+from npulens.graphs.expressions import GLOBAL, LIBRARY
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    INPUT,
+    OPAQUE,
+    SELECT,
+    TUPLE,
+    Node,
+    is_constant,
+    number,
+)
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""
@@ -35,7 +45,7 @@ def _is_parameter(node: Node, initial: Initial) -> bool:
         return _is_parameter(node.operands[0], initial)
     if node.operator == ATTRIBUTE:
         assigned = initial(node)
-        if assigned is not None:
+        if assigned is not None and assigned.operator not in (OPAQUE, SELECT):
             return assigned.operator == "parameter"
         return _sounds_like_gain(str(node.label))
     return node.operator == INPUT and _sounds_like_gain(str(node.label))
@@ -52,8 +62,64 @@ def _is_number(node: Node, initial: Initial) -> bool:
         return number(node) is not None
     if node.operator == ATTRIBUTE:
         assigned = initial(node)
-        return assigned is None or assigned.operator in (CONSTANT, INPUT, ATTRIBUTE, "power")
-    return node.operator == INPUT
+        return assigned is None or assigned.operator not in _NO_NUMBERS
+    return node.operator in (INPUT, GLOBAL, "power", "size")
+
+
+_NO_NUMBERS = frozenset({"parameter", "instance", "module", "sequential", "apply"})
+_CREATED = frozenset({"ones", "zeros", "empty", "full", "tensor"})
+
+
+def _is_row(node: Node, initial: Initial) -> bool:
+    """Not known to have another shape than one row: no single number, no further dimensions."""
+    while node.operator in ("cast", "add"):
+        node = next(part for part in node.operands if number(part) is None)
+    assigned = initial(node)
+    if assigned is None or assigned.operator != "parameter":
+        return True
+    created = assigned.operands[0]
+    while created.operator == "multiply":
+        created = created.operands[1]
+    if created.operator not in _CREATED:
+        return True
+    assert isinstance(created.label, tuple)
+    sizes = created.operands[: len(created.operands) - len(created.label)]
+    if sizes and (sizes[0].operator == TUPLE or created.operator == "full"):
+        sizes = sizes[0].operands
+    if not sizes or is_constant(sizes[0], 1):
+        return False
+    return created.operator != "tensor" and not is_constant(sizes[-1], 1)
+
+
+def _is_no_row(node: Node, initial: Initial) -> bool:
+    return not _is_row(node, initial)
+
+
+def _is_not_centred(node: Node, initial: Initial) -> bool:
+    """No mean was subtracted: what is normalised then is a LayerNorm, or nearly one."""
+    while node.operator in ("cast", "contiguous"):
+        node = node.operands[0]
+    if node.operator != "add":
+        return True
+    return not any(part.operator == "mean" for term in node.operands for part in _factors(term))
+
+
+def _is_not_negative(node: Node, initial: Initial) -> bool:
+    """Neither the subtracted part of a difference nor a multiple."""
+    return not (node.operator == "multiply" and number(node.operands[0]) is not None)
+
+
+def _factors(node: Node) -> tuple[Node, ...]:
+    while node.operator == "cast":
+        node = node.operands[0]
+    return node.operands if node.operator == "multiply" else (node,)
+
+
+def _is_not_last(node: Node, initial: Initial) -> bool:
+    """Dimensions that are written down, and are not just the last."""
+    if node.operator == TUPLE:
+        return all(number(part) is not None for part in node.operands)
+    return number(node) is not None and not is_constant(node, -1)
 
 
 def _is_activation(node: Node, initial: Initial) -> bool:
@@ -76,4 +142,9 @@ _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "number": _is_number,
     "activation": _is_activation,
     "tensor": _is_tensor,
+    "row": _is_row,
+    "not_row": _is_no_row,
+    "not_centred": _is_not_centred,
+    "not_last": _is_not_last,
+    "not_negative": _is_not_negative,
 }

@@ -45,6 +45,7 @@ class Pattern:
         transparent: Operators of the user's code that are looked through.
         conditions: Names of conditions on what each variable stands for.
         check: What the user must check.
+        without_gradient: It counts only where no gradients are computed.
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.
     """
@@ -57,6 +58,7 @@ class Pattern:
     transparent: frozenset[str]
     conditions: Mapping[str, Sequence[str]]
     check: LocalizedText | None
+    without_gradient: bool
     replacement: Replacement | None
     almost: LocalizedText | None
 
@@ -143,6 +145,7 @@ def _pattern(
         transparent=frozenset(transparent),
         conditions=conditions,
         check=_localized(constants.get("CHECK"), where),
+        without_gradient=constants.get("WITHOUT_GRADIENT") is True,
         replacement=replacement,
         almost=almost,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
-from npulens.fused.matching import Match, match, stripped
+from npulens.fused.matching import Match, matches, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
@@ -89,7 +89,7 @@ class Recognizer:
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
-            for found in self._matches(value):
+            for found in self._matches(value, statement in record.without_gradient):
                 root = stripped(value, found.pattern.transparent)
                 known = matches.get(root)
                 if known is None or _ends_with_cast_back(value, found):
@@ -117,7 +117,7 @@ class Recognizer:
             and self._definitions.method(owner, callee.attr) is not None
         )
 
-    def _matches(self, value: Node) -> Iterator[Match]:
+    def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:
         tried = {value.operator}
         inner = value
         while inner.operator in ("cast", "contiguous"):
@@ -125,8 +125,10 @@ class Recognizer:
         tried.add(inner.operator)
         for operator in tried:
             for pattern in self._by_operator.get(operator, ()):
-                found = match(pattern, value)
-                if found is not None and self._holds(found):
+                if pattern.without_gradient and not without_gradient:
+                    continue
+                found = next(filter(self._holds, matches(pattern, value)), None)
+                if found is not None:
                     yield found
 
     def _holds(self, found: Match) -> bool:
@@ -134,6 +136,7 @@ class Recognizer:
         return all(
             holds(condition, found.bound[name], initial)
             for name, conditions in found.pattern.conditions.items()
+            if name in found.bound
             for condition in conditions
         )
 

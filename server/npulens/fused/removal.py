@@ -1,8 +1,9 @@
 """Which statements are without use once an expression is replaced."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import OPAQUE, Node
 
@@ -10,13 +11,23 @@ _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
 def needless_statements(
-    record: Evaluated, replaced: ast.expr | ast.stmt, kept: Iterable[ast.stmt] = ()
+    record: Evaluated,
+    replaced: ast.expr | ast.stmt,
+    consumed: frozenset[Node] = frozenset(),
+    moved: frozenset[Node] = frozenset(),
+    block: Sequence[ast.stmt] = (),
+    kept: Iterable[ast.stmt] = (),
 ) -> frozenset[ast.stmt]:
     """Assignments that only the replaced expression, or each other, have use for.
 
     Args:
         record: The function that holds the expression.
         replaced: The expression, or the augmented assignment.
+        consumed: What the replacement computes itself; calls of unknown functions that give such
+            a value are not needed either.
+        moved: What the replacement writes again; where a statement of the same block computes
+            it, that takes place in the replacement instead.
+        block: The block that the replaced expression is in.
         kept: Statements that must stay.
     """
     values = {id(node): value for node, value, _ in record.places}
@@ -29,8 +40,11 @@ def needless_statements(
         found = {
             statement
             for statement in wanted - live - removed - stays
-            if _can_go(statement, record, values)
+            if _can_go(
+                statement, record, values, consumed | moved if statement in block else consumed
+            )
         }
+        found |= _emptied(record, removed | found, values) - removed
         if not found:
             return frozenset(removed)
         removed |= found
@@ -38,12 +52,47 @@ def needless_statements(
             dead |= _names(statement)
 
 
+def _emptied(
+    record: Evaluated, removed: set[ast.stmt], values: Mapping[int, Node]
+) -> set[ast.stmt]:
+    """Each `if` of which nothing is left but a test without calls, each `with torch.…` likewise."""
+    return {
+        node
+        for node in ast.walk(record.function.node)
+        if (isinstance(node, ast.If) and not _calls(node.test))
+        or (isinstance(node, ast.With) and all(_is_of_torch(item, values) for item in node.items))
+        if removed.issuperset((*node.body, *getattr(node, "orelse", ())))
+    }
+
+
+def _calls(test: ast.expr) -> bool:
+    return any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(test))
+
+
+def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
+    """Whether PyTorch's own context is entered, such as `torch.autocast(...)`, and not kept."""
+    value = values.get(id(item.context_expr))
+    called = value.operands[0] if value is not None and value.operands else None
+    is_library = called is not None and called.operator == LIBRARY
+    return (
+        is_library and str(called and called.label).startswith("torch.") and not item.optional_vars
+    )
+
+
 def _names(node: ast.AST) -> set[ast.Name]:
     return {child for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
-def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) -> bool:
-    """Whether a statement binds plain names only, and computing its value does nothing else."""
+def _can_go(
+    statement: ast.stmt,
+    record: Evaluated,
+    values: Mapping[int, Node],
+    known: frozenset[Node],
+) -> bool:
+    """Whether a statement binds plain names only, and computing its value does nothing else.
+
+    Calls of unknown functions do not count if they give a known value.
+    """
     if not isinstance(statement, _Assignment):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -57,6 +106,6 @@ def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) 
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))
-            if value is None or value.operator in (OPAQUE, "apply"):
+            if value is None or (value.operator in (OPAQUE, "apply") and value not in known):
                 return False
     return True

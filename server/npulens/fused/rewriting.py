@@ -1,6 +1,7 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import (
@@ -14,11 +15,15 @@ from npulens.catalog.model import (
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
-from npulens.fused.sources import Sources, atom
+from npulens.fused.sources import Sources, atom, is_costly
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
+from npulens.graphs.nodes import CONSTANT, Node
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+
+_TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
+"""Its compiler knows neither the operators' Python names nor `import`."""
 
 
 class Rewriter:
@@ -45,7 +50,11 @@ class Rewriter:
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
             return []
-        removed = needless_statements(self._record, place)
+        if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
+            return []
+        block = _block_of(statement, self._record.function.node.body) or ()
+        moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
+        removed = needless_statements(self._record, place, match.consumed, moved, block)
         rewritten = self._replaced(match, replacement, place, statement, removed)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
@@ -108,7 +117,7 @@ class Rewriter:
             return None
         sources = Sources(self._record, names, set(), self.source)
         text = _filled(match, replacement, sources)
-        device = next((sources.of(node) for node in match.bound.values()), None)
+        device = next(filter(None, map(sources.of, _tensors(match))), None)
         line = self._lines.offset(first.lineno, 0)
         indent = self._text[line : self.span(first).start]
         if text is None or device is None or indent.strip():
@@ -131,8 +140,12 @@ class Rewriter:
         removed: frozenset[ast.stmt],
     ) -> str | None:
         """The new expression, if all that stays still computes what it did."""
+        before = {id(node): value for node, value, _ in self._record.places}
         after = self._evaluator.evaluate(
-            self._record.function, skipped=removed, watched=frozenset({statement})
+            self._record.function,
+            skipped=removed,
+            watched=frozenset({statement}),
+            given={place: before[id(place)]},
         )
         names = None if after is None else after.names.get(statement)
         if after is None or names is None:
@@ -140,7 +153,6 @@ class Rewriter:
         gone: set[ast.AST] = set()
         for node in (place, *removed):
             gone.update(ast.walk(node))
-        before = {id(node): value for node, value, _ in self._record.places}
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None
@@ -149,7 +161,8 @@ class Rewriter:
     def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
         """Edits that take out whole lines; comments behind them stay."""
         edits = []
-        for statement in statements:
+        inside = {child for node in statements for child in ast.walk(node) if child is not node}
+        for statement in statements - inside:
             block = _block_of(statement, self._record.function.node.body)
             if block is None or all(node in statements for node in block):
                 return None
@@ -183,14 +196,34 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
         for node in ast.walk(replacement.expression)
         if isinstance(node, ast.Name) and node.id in match.bound
     ]
+    uses = Counter(name.id for name in names)
     text = replacement.text
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
         source = sources.of(match.bound[node.id])
         if source is None or node.lineno != 1:
             return None
+        if uses[node.id] > 1 and is_costly(match.bound[node.id]) and not source.isidentifier():
+            return None
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
     return text
+
+
+def _names_in(match: Match, replacement: Replacement) -> set[str]:
+    """The names of a pattern that its replacement uses."""
+    nodes = ast.walk(replacement.expression)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
+
+
+def _tensors(match: Match) -> list[Node]:
+    """The bound values that are tensors: no numbers, no functions."""
+    conditions = match.pattern.conditions
+    others = {name for name, held in conditions.items() if {"number", "activation"} & {*held}}
+    return [
+        node
+        for name, node in match.bound.items()
+        if name not in others and node.operator != CONSTANT
+    ]
 
 
 def _fix(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
 from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
-from npulens.graphs.views import floor_divide
+from npulens.graphs.views import floor_divide, unsqueeze
 
 
 def bound_arguments(
@@ -99,10 +99,8 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
     if operator == "norm" and is_constant(operands[1], 2):
         squared = power(graph, one, graph.constant(2))
         return square_root(graph, graph.node("sum", (squared, *operands[2:])))
-    if operator == "unsqueeze" and one.operator in _REDUCTIONS:
-        tensor, dimension, keeps = one.operands
-        if dimension is operands[1] and is_constant(keeps, False):
-            return graph.node(one.operator, (tensor, dimension, graph.constant(True)))
+    if operator == "unsqueeze":
+        return unsqueeze(graph, one, operands[1])
     if operator == "transpose":
         first, second = operands[1:]
         a, b = number(first), number(second)
@@ -113,9 +111,6 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
     if operator == "scaled_dot_product_attention":
         return graph.node("sdpa", tuple(operands))
     return graph.node(operator, tuple(operands))
-
-
-_REDUCTIONS = frozenset({"mean", "sum", "amax"})
 
 
 def _dropout(graph: Graph, tensor: Node, arguments: list[Node]) -> Node:
@@ -132,10 +127,24 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
         if total.operator != "sum" or inverse.operator != "power":
             continue
         length, exponent = inverse.operands
-        is_inverse = is_constant(exponent, -1) and length.operator == "size"
-        if is_inverse and length.operands[1] is total.operands[1]:
+        if not (is_constant(exponent, -1) and length.operator == "size"):
+            continue
+        tensor, dimension = length.operands
+        if dimension is total.operands[1] and _is_of_size(total.operands[0], tensor):
             return graph.node("mean", total.operands)
     return None
+
+
+def _is_of_size(tensor: Node, other: Node) -> bool:
+    """Whether a tensor is another, its powers or casts."""
+    while other.operator in _SIZE_KEPT:
+        other = other.operands[0]
+    while tensor is not other and tensor.operator in _SIZE_KEPT:
+        tensor = tensor.operands[0]
+    return tensor is other
+
+
+_SIZE_KEPT = frozenset({"cast", "contiguous", "power", "abs"})
 
 
 def opaque_call(graph: Graph, callee: Node, arguments: Sequence[Node], place: int) -> Node:

@@ -67,6 +67,8 @@ class Expressions:
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise TooLargeError
+        if node in frame.given:
+            return frame.given[node]
         if isinstance(node, ast.Name | ast.Constant):
             return self.read(node, frame)
         result = self._compute(node, frame)
@@ -266,6 +268,9 @@ class Expressions:
             return chosen if decided else other
         if condition.operator == "not":
             condition, chosen, other = condition.operands[0], other, chosen
+        for one, rest in ((chosen, other), (other, chosen)):
+            if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
+                return self.graph.node("cast", (rest, condition))
         return self.graph.node(SELECT, (condition, chosen, other))
 
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from npulens.graphs.definitions import (
     ClassHere,
@@ -19,6 +20,7 @@ from npulens.graphs.views import element
 from npulens.syntax.bindings import Function
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
+_NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
 _WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
@@ -39,6 +41,7 @@ class Evaluator(Invocations):
         function: FunctionHere,
         skipped: frozenset[ast.stmt] = frozenset(),
         watched: frozenset[ast.stmt] = frozenset(),
+        given: Mapping[ast.expr | ast.stmt, Node] = _NOTHING_GIVEN,
     ) -> Evaluated | None:
         """Every expression of a function; `None` for one that is too large.
 
@@ -46,9 +49,10 @@ class Evaluator(Invocations):
             function: The function.
             skipped: Statements taken as if they were not there.
             watched: Statements before which the values of all names are wanted.
+            given: Values of expressions and augmented assignments, which are not looked into.
         """
         record = Evaluated(function)
-        frame = Frame(function, record, skipped=skipped, watched=watched)
+        frame = Frame(function, record, skipped=skipped, watched=watched, given=given)
         arguments = function.node.args
         for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
@@ -127,6 +131,8 @@ class Evaluator(Invocations):
         results = inner.returned
         if not ends:
             results = [*results, ((), self.graph.constant(None))]
+        if not results:
+            return None  # it raises whatever it is called with
         *early, (_, result) = results
         for path, value in reversed(early):
             if len(path) != 1:
@@ -200,13 +206,16 @@ class Evaluator(Invocations):
                 frame.bind(target.value.id, stored, also=True)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
-        value = self.binary(node.op, self.read(node.target, frame), self.value(node.value, frame))
+        value = frame.given.get(node) or self.binary(
+            node.op, self.read(node.target, frame), self.value(node.value, frame)
+        )
         if isinstance(node.target, ast.Name):
             before = frame.names.get(node.target.id)
             frame.place(node, value)
             self._changed_in_place(before, node, frame)
             frame.bind(node.target.id, value)
         else:
+            frame.place(node, value)
             self.assign(node.target, value, frame)
 
     def _changed_in_place(self, before: Node | None, node: ast.AST, frame: Frame) -> None:

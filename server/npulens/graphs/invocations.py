@@ -10,7 +10,7 @@ from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
 from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
 from npulens.graphs.frames import Frame
-from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, TUPLE, Node, number
 from npulens.graphs.operators import (
     CASTS,
     UNCHANGED,
@@ -30,6 +30,8 @@ _HARMLESS_DECORATORS = frozenset(
     | {"torch.jit.ignore", "torch.compiler.disable", "typing.override", "typing.no_type_check"}
 )
 _CREATED = frozenset({"ones", "zeros", "full", "empty", "arange", "tensor", "finfo"})
+_ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
+_NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
 _MODULE = "module"
 _SEQUENTIAL = "sequential"
 _INSTANCE = "instance"
@@ -234,6 +236,8 @@ class Invocations(Expressions):
         known = self.initial(called) or called
         if not keywords and len(positional) == 1:
             result = self._module_result(known, positional[0], frame)
+            if result is None:
+                result = self._norm_module_result(known, called, positional[0], frame)
             if result is not None:
                 return result
         return self.graph.node(
@@ -265,6 +269,29 @@ class Invocations(Expressions):
             keywords["training"] = self.attribute(self.receiver, "training", frame)
         bound = bound_arguments(self.graph, signature, [argument], keywords)
         return None if bound is None else operation(self.graph, signature, bound)
+
+    def _norm_module_result(
+        self, module: Node, called: Node, argument: Node, frame: Frame
+    ) -> Node | None:
+        """What an `nn.RMSNorm` held by an attribute computes: its weight is read from there."""
+        if module.operator != _INSTANCE or not isinstance(module.label, tuple):
+            return None
+        name, given, _ = module.label
+        if name not in _ROOT_MEAN_SQUARE_NORMS:
+            return None
+        count = len(module.operands) - len(given)
+        positional, keywords = module.operands[:count], module.operands[count:]
+        options = dict(zip(_NORM_PARAMETERS, positional, strict=False))
+        options.update(zip(given, keywords, strict=True))
+        none = self.graph.constant(None)
+        affine = self.truth(options.get("elementwise_affine", self.graph.constant(True)))
+        if affine is None or "normalized_shape" not in options:
+            return None
+        weight = self.attribute(called, "weight", frame) if affine else none
+        epsilon = options.get("eps", none)
+        if epsilon.operator != CONSTANT:
+            epsilon = self.attribute(called, "eps", frame)
+        return self.graph.node("rms_norm", (argument, options["normalized_shape"], weight, epsilon))
 
     def initial(self, value: Node) -> Node | None:
         """What the constructor assigned to an attribute of `self`, if that is all there is."""

@@ -122,18 +122,30 @@ def _is_half_of(length: Node, tensor: Node, dimension: Node) -> bool:
     return counted == wanted or (wanted == -1 and isinstance(counted, int) and counted >= 1)
 
 
+def unsqueeze(graph: Graph, tensor: Node, dimension: Node) -> Node:
+    """One more dimension of size 1; a reduction of just that dimension keeps it instead."""
+    if tensor.operator in _REDUCTIONS:
+        inner, reduced, keeps = tensor.operands
+        if reduced is dimension and is_constant(keeps, False):
+            return graph.node(tensor.operator, (inner, reduced, graph.constant(True)))
+    return graph.node("unsqueeze", (tensor, dimension))
+
+
+_REDUCTIONS = frozenset({"mean", "sum", "amax"})
+
+
 def _unsqueezed(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
     """`x[:, None]` and `x[..., None]` insert dimensions and do nothing else."""
     result = tensor
     last = items[-1]
     if items[0].operator == ELLIPSIS:
         if len(items) == 2 and is_constant(last, None):
-            return graph.node("unsqueeze", (tensor, graph.constant(-1)))
+            return unsqueeze(graph, tensor, graph.constant(-1))
         return None
     found = False
     for position, item in enumerate(items):
         if item.operator == CONSTANT and item.value is None:
-            result = graph.node("unsqueeze", (result, graph.constant(position)))
+            result = unsqueeze(graph, result, graph.constant(position))
             found = True
         elif not _is_whole(item):
             return None

@@ -1,0 +1,36 @@
+"""RMSNorm by PyTorch's own function or module, which run as several kernels on the NPU."""
+
+import torch
+import torch_npu
+from torch.nn import functional
+
+RULE = "NPU701"
+APPLICABILITY = "unsafe"
+WORDS = ("F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+TRANSPARENT = ("contiguous",)
+CONDITIONS = {"weight": ("tensor",), "eps": ("number",)}
+CHECK = {
+    "en": "The operator takes the weight itself: hooks on a norm module no longer run. An input in float32 needs a weight in float32.",
+    "zh": "算子直接使用权重：归一化模块上的钩子不再执行。输入为 float32 时，权重也必须为 float32。",
+}
+EXAMPLES = [
+    {"x": (2, 5, 16), "shape": [16], "weight": (16,), "eps": 1e-5},
+    {"x": (3, 4, 8), "shape": [4, 8], "weight": (4, 8), "eps": 1e-2},
+    {"x": (2, 5, 16), "shape": [16], "weight": (16,)},
+]
+
+
+def pattern(x, shape, weight, eps):
+    return functional.rms_norm(x, shape, weight, eps)
+
+
+def replacement(x, weight, eps):
+    return torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]
+
+
+def pattern_default_epsilon(x, shape, weight):
+    return functional.rms_norm(x, shape, weight, None)
+
+
+def replacement_default_epsilon(x, weight):
+    return torch_npu.npu_rms_norm(x, weight, epsilon=torch.finfo(x.dtype).eps)[0]
