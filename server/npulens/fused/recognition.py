@@ -14,7 +14,7 @@ from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import Node
+from npulens.graphs.nodes import TUPLE, Node
 from npulens.text.lines import LineMap
 
 _PART = LocalizedText("part of this computation", "该计算的一部分")
@@ -86,13 +86,17 @@ class Recognizer:
         """Where patterns are found in a function, the larger where they overlap."""
         self._evaluator.focus(record.function)
         matches: dict[Node, Place] = {}
+        helped = self._results_of_own_calls(record)
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
             for found in self._matches(value):
                 root = stripped(value, found.pattern.transparent)
+                if root in helped:
+                    break  # the function that computes all of it is looked at by itself
                 known = matches.get(root)
-                if known is None or _ends_with_cast_back(value, found):
+                keeps = found.pattern.keeps_types
+                if known is None or (not keeps and _ends_with_cast_back(value, found)):
                     matches[root] = Place(node, statement, found)
                 break
         chosen: list[Place] = []
@@ -102,6 +106,15 @@ class Recognizer:
                 chosen.append(place)
                 consumed |= place.match.consumed
         return chosen
+
+    def _results_of_own_calls(self, record: Evaluated) -> set[Node]:
+        """What functions of this file return to a function, casts left away."""
+        results: set[Node] = set()
+        for node, value, _ in record.places:
+            if isinstance(node, ast.Call) and self._is_own_call(node, record):
+                parts = value.operands if value.operator == TUPLE else (value,)
+                results.update(stripped(part, frozenset({"cast", "contiguous"})) for part in parts)
+        return results
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file."""

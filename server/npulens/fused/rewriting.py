@@ -15,8 +15,11 @@ from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
 from npulens.fused.sources import Sources, atom
+from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
+from npulens.graphs.nodes import Node
+from npulens.graphs.operators import CASTS
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -81,6 +84,10 @@ class Rewriter:
             return None
         if isinstance(place, ast.AugAssign):
             text = f"{self.source(place.target)} = {text}"
+        elif isinstance(place, ast.Assign):
+            target = place.targets[0]
+            assert isinstance(target, ast.Subscript)  # its last part was stored here
+            text = f"{self.source(target.value)} = {text}"
         edits = (Edit(self.span(place), text), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
 
@@ -182,12 +189,38 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
     ]
     text = replacement.text
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        source = sources.of(match.bound[node.id])
+        source = _argument(match, node.id, sources)
         if source is None or node.lineno != 1:
             return None
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
-    return text
+    if match.result_cast is None:
+        return text
+    written = _cast(match.result_cast, sources)
+    return None if written is None else f"{text}{written}"
+
+
+def _argument(match: Match, name: str, sources: Sources) -> str | None:
+    """What a variable stands for, with the cast that its parts had."""
+    source = sources.of(match.bound[name])
+    cast = match.argument_casts.get(name)
+    if source is None or cast is None:
+        return source
+    written = _cast(cast, sources)
+    return None if written is None else f"{atom(source)}{written}"
+
+
+def _cast(cast: Node, sources: Sources) -> str | None:
+    """A cast as it is appended to an expression."""
+    _, *targets = cast.operands
+    if len(targets) != 1:
+        return None
+    if targets[0].operator == LIBRARY:
+        name = str(targets[0].label).removeprefix("torch.")
+        method = next((method for method, cast in CASTS.items() if cast == name), None)
+        return None if method is None else f".{method}()"
+    target = sources.of(targets[0])
+    return None if target is None else f".to({target})"
 
 
 def _fix(

@@ -10,6 +10,7 @@ from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
+from npulens.graphs.pairs import stored
 from npulens.graphs.views import element
 from npulens.syntax.bindings import Function
 
@@ -190,9 +191,13 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Subscript):
             items = self.items(target.slice, frame)
             before = self.value(target.value, frame)
-            stored = self.graph.node("stored", (before, *items, value))
-            if isinstance(target.value, ast.Name):
-                frame.bind(target.value.id, stored, also=True)
+            complete = stored(self.graph, before, items, value)
+            if not isinstance(target.value, ast.Name):
+                return
+            if complete is not None:
+                frame.place(frame.statement, complete)
+            after = complete or self.graph.node("stored", (before, *items, value))
+            frame.bind(target.value.id, after, also=complete is None)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
         value = self.binary(node.op, self.read(node.target, frame), self.value(node.value, frame))

@@ -19,6 +19,7 @@ from npulens.graphs.operators import (
     module_operator,
     operator_named,
 )
+from npulens.graphs.pairs import reshaped
 
 _MAX_DEPTH = 4
 _MAX_STATEMENTS = 40
@@ -183,6 +184,8 @@ class Invocations(Expressions):
             return graph.node("cast", (owner, *targets))
         if name in VIEWS and not keywords:
             return self._view(name, owner, positional)
+        if name in ("view_as", "reshape_as") and len(positional) == 1:
+            return self._view("reshape", owner, [self._shape(positional[0])])
         if name == "size":
             return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
         if name in ("dim", "detach") and not positional:
@@ -200,6 +203,10 @@ class Invocations(Expressions):
         if len(sizes) == 1 and sizes[0].operator == TUPLE:
             sizes = sizes[0].operands
         operator = "reshape" if name == "view" else name
+        if operator == "reshape":
+            pairs = reshaped(self.graph, tensor, sizes)
+            if pairs is not None:
+                return pairs
         return self.graph.node(operator, (tensor, *sizes))
 
     def _named_call(

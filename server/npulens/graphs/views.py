@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.pairs import SLICE, pairs_of
 
 ELLIPSIS = "ellipsis"
-SLICE = "slice"
 
 
 def size(graph: Graph, tensor: Node, dimension: Node) -> Node:
@@ -58,6 +58,8 @@ def floor_divide(graph: Graph, left: Node, right: Node) -> Node:
     return graph.node("floor_divide", (left, right))
 
 
+_HEADS = 3
+"""`x[:, :, :, ::2]` is taken for a part of the last dimension: attention heads have four."""
 _SEQUENCES = frozenset({TUPLE, "shape", "chunk", "split", "unbind"})
 
 
@@ -67,8 +69,9 @@ def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
         sizes = _sizes(tensor)
         source = tensor.operands[0]
         if sizes and is_constant(dimension, -1) and is_constant(sizes[-1], 2):
-            return graph.node("every_second", (source, graph.constant(index)))
-        if len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
+            if pairs_of(tensor) is not None:
+                return graph.node("every_second", (source, graph.constant(index)))
+        elif len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
             return half(graph, source, index, graph.constant(-1))
     return graph.node("element", (graph.node("unbind", (tensor, dimension)), graph.constant(index)))
 
@@ -85,7 +88,8 @@ def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> N
     *before, last = items
     if last.operator != SLICE or not before:
         return None
-    if before[0].operator != ELLIPSIS or len(before) > 1:
+    is_last = before[0].operator == ELLIPSIS and len(before) == 1
+    if not is_last and not (len(before) == _HEADS and all(map(_is_whole, before))):
         return None
     start, stop, step = last.operands
     dimension = graph.constant(-1)
