@@ -11,7 +11,7 @@ from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, match, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.rewriting import Rewriter
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import TUPLE, Node
@@ -120,7 +120,7 @@ class Recognizer:
         """Whether a call is one of a function or method of this file."""
         callee = node.func
         if isinstance(callee, ast.Name):
-            return callee.id in self._definitions.functions
+            return callee.id in self._definitions.functions or callee.id in record.nested
         owner = record.function.owner
         return (
             isinstance(callee, ast.Attribute)
@@ -219,7 +219,7 @@ def functions_worth_reading(
             function = definitions.functions.get(node.name)
             is_it = function is not None and function.node is node
             if function and is_it and _mentions(_text_of(node, text, lines), words, helpers):
-                yield function
+                yield from _with_nested(function)
 
 
 def _worth_reading(
@@ -232,7 +232,19 @@ def _worth_reading(
         used |= {"self."}  # what the constructor makes is called through attributes
     for name, method in owner.methods.items():
         if name != "__init__" and _mentions(texts[name], words, used):
-            yield method
+            yield from _with_nested(method)
+
+
+def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
+    """A function and those defined in it, which are also read by themselves."""
+    yield function
+    pending: list[ast.AST] = list(function.node.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield from _with_nested(nested_function(node, function))
+        elif isinstance(node, ast.stmt | ast.excepthandler) and not isinstance(node, ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
 
 
 def _mentions(text: str, words: re.Pattern[str], helpers: frozenset[str]) -> bool:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping
 
+from npulens.graphs.expressions import GLOBAL
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, OPAQUE, Node, number, reachable
 
@@ -38,6 +39,8 @@ class Sources:
         for name, value in self._names.items():
             if value is node:
                 return name
+        if node.operator == GLOBAL:
+            return None if node.label in self._names else str(node.label)
         if node.operator == ATTRIBUTE:
             owner = self.of(node.operands[0])
             return None if owner is None else f"{owner}.{node.label}"

@@ -101,6 +101,11 @@ class Definitions:
         return next((c.methods[name] for c in self.lineage(owner) if name in c.methods), None)
 
 
+def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:
+    """A function defined inside another; what it reads of that one is not known."""
+    return FunctionHere(node, FunctionScope(node, outer.scope))
+
+
 def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
     """A class with its methods."""
     inner = ClassScope(node, scope)

@@ -19,7 +19,8 @@ from npulens.graphs.nodes import (
     Node,
     is_constant,
 )
-from npulens.graphs.views import ELLIPSIS, SLICE, floor_divide, subscript
+from npulens.graphs.pairs import SLICE
+from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
 
@@ -196,7 +197,7 @@ class Expressions:
         values = []
         for part in node.elts:
             if isinstance(part, ast.Starred):
-                values.append(self.unknown(part, (self.value(part.value, frame),)))
+                values.append(self.graph.node("spread", (self.value(part.value, frame),)))
             else:
                 values.append(self.value(part, frame))
         return self.graph.node(TUPLE, tuple(values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
@@ -28,6 +28,7 @@ class Evaluator(Invocations):
     def __init__(self, definitions: Definitions) -> None:
         super().__init__(Graph(), definitions)
         self.inlined: set[ast.AST] = set()
+        self.nested: dict[int, FunctionHere] = {}
         self._initialized: dict[ClassHere, dict[str, Node]] = {}
 
     def evaluate(
@@ -318,7 +319,11 @@ class Evaluator(Invocations):
 
     def _nested(self, node: Function, frame: Frame) -> None:
         frame.capture(node)
-        frame.bind(node.name, self.unknown(node, ()))
+        if frame.record is not None:
+            frame.record.nested.add(node.name)
+        value = self.unknown(node, ())
+        self.nested[value.serial] = nested_function(node, frame.function)
+        frame.bind(node.name, value)
 
     def _other(self, node: ast.stmt, frame: Frame) -> None:
         """Statements that are not looked into: what they read and store is noted."""

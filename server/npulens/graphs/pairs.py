@@ -5,7 +5,7 @@ All ways to take pairs apart are `every_second`, all ways to put them together `
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
 
 SLICE = "slice"
 _LAST = (-1, 4)
@@ -40,19 +40,20 @@ def reshaped(graph: Graph, tensor: Node, sizes: Sequence[Node]) -> Node | None:
     if tensor.operator not in ("stack", "view_as_real"):
         return None
     source = _source_of_parts(tensor)
-    if source is None:
+    if source is None or not sizes:
         return None
     if len(sizes) == 1:
         whole = sizes[0].operator == "shape" and _is_same(sizes[0].operands[0], source)
         return joined(graph, tensor) if whole else None
     *leading, last = sizes
     ends = is_constant(last, -1) or last.operator == "size"
-    return joined(graph, tensor) if ends and keeps_leading(source, leading) else None
+    keeps = keeps_leading(source, leading) or keeps_leading(tensor, leading, -2)
+    return joined(graph, tensor) if ends and keeps else None
 
 
-def keeps_leading(tensor: Node, leading: Sequence[Node]) -> bool:
-    """Whether sizes are those of a tensor without its last: `*x.shape[:-1]` or each by name."""
-    if len(leading) == 1 and leading[0].operator == OPAQUE and len(leading[0].operands) == 1:
+def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
+    """Whether sizes are those of a tensor up to an end: `*x.shape[:-1]`, or each by itself."""
+    if len(leading) == 1 and leading[0].operator == "spread":
         spread = leading[0].operands[0]
         if spread.operator != "index" or len(spread.operands) != 2:
             return False
@@ -61,7 +62,7 @@ def keeps_leading(tensor: Node, leading: Sequence[Node]) -> bool:
             return False
         start, stop, step = part.operands if part.operator == SLICE else (part, part, part)
         begins = is_constant(start, None) or is_constant(start, 0)
-        return begins and is_constant(stop, -1) and is_constant(step, None)
+        return begins and is_constant(stop, end) and is_constant(step, None)
     if len(leading) < 2:
         return False
     own = tensor.operands[1:] if tensor.operator == "reshape" else ()
@@ -102,9 +103,12 @@ def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> No
     The result is cast to the type of the tensor that was written to.
     """
     after = graph.node("stored", (before, *items, value))
-    if before.operator != "stored" or before.operands[0].operator not in _LIKE:
+    if before.operator != "stored":
         return None
-    model = before.operands[0].operands[0]
+    created = _bare(before.operands[0])
+    if created.operator not in _LIKE:
+        return None
+    model = created.operands[0]
     first, second = _part_stored(before), _part_stored(after)
     if first is None or second is None or {first, second} != {0, 1}:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
-from npulens.graphs.pairs import SLICE, pairs_of
+from npulens.graphs.pairs import SLICE, keeps_leading, pairs_of
 
 ELLIPSIS = "ellipsis"
 
@@ -65,6 +65,7 @@ _SEQUENCES = frozenset({TUPLE, "shape", "chunk", "split", "unbind"})
 
 def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
     """`x.reshape(*, d, 2).unbind(-1)` are the elements at even and at odd places."""
+    place = graph.constant(index)
     if tensor.operator in ("reshape", "unflatten") and index in (0, 1):
         sizes = _sizes(tensor)
         source = tensor.operands[0]
@@ -72,8 +73,10 @@ def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
             if pairs_of(tensor) is not None:
                 return graph.node("every_second", (source, graph.constant(index)))
         elif len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
+            if tensor.operator == "reshape" and not keeps_leading(source, sizes[:-2]):
+                return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
             return half(graph, source, index, graph.constant(-1))
-    return graph.node("element", (graph.node("unbind", (tensor, dimension)), graph.constant(index)))
+    return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
 
 
 def _sizes(reshaped: Node) -> tuple[Node, ...]:
@@ -86,6 +89,9 @@ def _sizes(reshaped: Node) -> tuple[Node, ...]:
 def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
     """`x[..., : d // 2]`, `x[..., 0::2]`: parts of the last dimension."""
     *before, last = items
+    if before and before[0].operator == ELLIPSIS and number(last) in (0, 1):
+        source = pairs_of(tensor) if len(before) == 1 else None
+        return source and graph.node("every_second", (source, last))
     if last.operator != SLICE or not before:
         return None
     is_last = before[0].operator == ELLIPSIS and len(before) == 1
