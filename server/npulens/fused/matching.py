@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.fused.patterns import Pattern
-from npulens.graphs.nodes import CONSTANT, INPUT, OPAQUE, Node, number, reachable
+from npulens.graphs.nodes import CONSTANT, INPUT, OPAQUE, SELECT, Node, number, reachable
 
 _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
@@ -53,12 +53,15 @@ def match(pattern: Pattern, node: Node) -> Match | None:
 def _casts(state: _State) -> tuple[dict[str, Node], Node | None]:
     """Casts of arguments by variable, and the cast of the result.
 
-    What depends on one variable is a part of an argument, moved about and not computed with.
+    What depends on one variable is a part of an argument, moved about and not computed with; which
+    way it is moved may be chosen by another.
     """
     arguments: dict[str, Node] = {}
     result: Node | None = None
     for wanted, cast in state.casts:
-        variables = {str(node.label) for node in reachable(wanted) if node.operator == INPUT}
+        chosen = {choice.operands[0] for choice in reachable(wanted) if choice.operator == SELECT}
+        found = {node for node in reachable(wanted) if node.operator == INPUT} - chosen
+        variables = {str(node.label) for node in found}
         if len(variables) > 1:
             result = result or cast
         else:

@@ -31,11 +31,34 @@ def needless_statements(
             for statement in wanted - live - removed - stays
             if _can_go(statement, record, values)
         }
+        found |= _stores(wanted - removed, dead, record) - removed - stays
         if not found:
             return frozenset(removed)
         removed |= found
         for statement in found:
             dead |= _names(statement)
+
+
+def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
+    """Assignments to parts of a new tensor that nothing but such assignments has use for."""
+    found: set[ast.stmt] = set()
+    for statement in created:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+            continue
+        readers = {n for n, binders in record.loads.items() if statement in binders} - dead
+        stores = {_store_of(reader, record) for reader in readers}
+        found |= {store for store in stores if store is not None and None not in stores}
+    return found
+
+
+def _store_of(name: ast.Name, record: Evaluated) -> ast.stmt | None:
+    """The statement `name[...] = value` of a name in it."""
+    for _, _, statement in record.places:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Subscript) and target.value is name:
+                return statement
+    return None
 
 
 def _names(node: ast.AST) -> set[ast.Name]:

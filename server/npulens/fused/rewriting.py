@@ -1,6 +1,7 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
+import re
 from collections.abc import Sequence
 
 from npulens.catalog.model import (
@@ -18,7 +19,7 @@ from npulens.fused.sources import Sources, atom
 from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import Node
+from npulens.graphs.nodes import CONSTANT, Node
 from npulens.graphs.operators import CASTS
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -48,7 +49,7 @@ class Rewriter:
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
             return []
-        removed = needless_statements(self._record, place)
+        removed = needless_statements(self._record, place, _arguments_here(self._record, match))
         rewritten = self._replaced(match, replacement, place, statement, removed)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
@@ -88,8 +89,20 @@ class Rewriter:
             target = place.targets[0]
             assert isinstance(target, ast.Subscript)  # its last part was stored here
             text = f"{self.source(target.value)} = {text}"
-        edits = (Edit(self.span(place), text), *removals)
+        edits = (Edit(self._in_brackets(self.span(place)), text), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
+
+    def _in_brackets(self, span: Span) -> Span:
+        """With the brackets that only group it: a call needs none."""
+        start, end = span.start - 1, span.end + 1
+        groups = (
+            start > 0
+            and self._text[start : span.start] == "("
+            and self._text[span.end : end] == ")"
+        )
+        if groups and not re.match(r"[\w)\]]", self._text[start - 1]):
+            return Span(start, end)
+        return span
 
     def _beside(
         self,
@@ -135,8 +148,9 @@ class Rewriter:
         removed: frozenset[ast.stmt],
     ) -> str | None:
         """The new expression, if all that stays still computes what it did."""
+        known = self._value_of(place)
         after = self._evaluator.evaluate(
-            self._record.function, skipped=removed, watched=frozenset({statement})
+            self._record.function, skipped=removed, watched=frozenset({statement}), known=known
         )
         names = None if after is None else after.names.get(statement)
         if after is None or names is None:
@@ -149,6 +163,9 @@ class Rewriter:
             if node not in gone and before.get(id(node)) is not value:
                 return None
         return _filled(match, replacement, Sources(self._record, names, gone, self.source))
+
+    def _value_of(self, place: ast.expr | ast.stmt) -> dict[ast.AST, Node]:
+        return {node: value for node, value, _ in self._record.places if node is place}
 
     def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
         """Edits that take out whole lines; comments behind them stay."""
@@ -174,6 +191,17 @@ class Rewriter:
         return edits
 
 
+def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
+    """Statements that bind names to what the operator is called with."""
+    wanted = {node for node in match.bound.values() if node.operator != CONSTANT}
+    return {
+        statement
+        for name, value in record.values.items()
+        if value in wanted
+        for statement in record.loads.get(name, ())
+    }
+
+
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
     """The replacement's text with the user's expressions for its names."""
     arguments = {
@@ -182,6 +210,7 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
         if isinstance(call, ast.Call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
     }
+    arguments |= {id(n.test) for n in ast.walk(replacement.expression) if isinstance(n, ast.IfExp)}
     names = [
         node
         for node in ast.walk(replacement.expression)

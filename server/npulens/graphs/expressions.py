@@ -70,7 +70,8 @@ class Expressions:
             raise TooLargeError
         if isinstance(node, ast.Name | ast.Constant):
             return self.read(node, frame)
-        result = self._compute(node, frame)
+        known = frame.known.get(node) if frame.known else None
+        result = self._compute(node, frame) if known is None else known
         if not isinstance(node, ast.Attribute | ast.Tuple | ast.List):
             frame.place(node, result)
         return result

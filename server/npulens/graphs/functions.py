@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
@@ -36,6 +36,7 @@ class Evaluator(Invocations):
         function: FunctionHere,
         skipped: frozenset[ast.stmt] = frozenset(),
         watched: frozenset[ast.stmt] = frozenset(),
+        known: Mapping[ast.AST, Node] | None = None,
     ) -> Evaluated | None:
         """Every expression of a function; `None` for one that is too large.
 
@@ -43,9 +44,10 @@ class Evaluator(Invocations):
             function: The function.
             skipped: Statements taken as if they were not there.
             watched: Statements before which the values of all names are wanted.
+            known: What some expressions or statements compute, whatever stands there.
         """
         record = Evaluated(function)
-        frame = Frame(function, record, skipped=skipped, watched=watched)
+        frame = Frame(function, record, skipped=skipped, watched=watched, known=known or {})
         arguments = function.node.args
         for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
@@ -139,7 +141,9 @@ class Evaluator(Invocations):
             frame.statement = statement
             if frame.record is not None and statement in frame.watched:
                 frame.record.names[statement] = dict(frame.names)
-            if self._statement(statement, frame):
+            if statement in frame.known:
+                _bind_known(statement, frame)
+            elif self._statement(statement, frame):
                 return True
         return False
 
@@ -339,6 +343,14 @@ class Evaluator(Invocations):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
                 self.value(child, frame)
+
+
+def _bind_known(node: ast.stmt, frame: Frame) -> None:
+    """The name that `x *= y` or `x[...] = y` is about stands for what is known."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target  # type: ignore[attr-defined]
+    name = target.value if isinstance(target, ast.Subscript) else target
+    if isinstance(name, ast.Name):
+        frame.bind(name.id, frame.known[node])
 
 
 def _stored_names(node: ast.AST) -> list[str]:
