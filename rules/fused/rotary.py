@@ -11,6 +11,7 @@ WORDS = (
     "rot(",
     "rot_emb",
     "freqs_c",
+    "* sin",
     "chunk(2",
     "// 2",
 )

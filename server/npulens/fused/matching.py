@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.fused.patterns import Pattern
-from npulens.graphs.nodes import CONSTANT, INPUT, OPAQUE, SELECT, Node, number, reachable
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Node, number, reachable
 
 _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
@@ -66,8 +66,21 @@ def _casts(state: _State) -> tuple[dict[str, Node], Node | None]:
             result = result or cast
         else:
             arguments.update(dict.fromkeys(variables, cast))
-    bare = {name for name, node in state.bound.items() if node.operator != "cast"}
-    return {name: cast for name, cast in arguments.items() if name in bare}, result
+    needed = {
+        name: cast
+        for name, cast in arguments.items()
+        if state.bound[name].operator != "cast" and not is_type_of(cast, state.bound[name])
+    }
+    return needed, result
+
+
+def is_type_of(cast: Node, tensor: Node) -> bool:
+    """Whether a cast is one to the type of a tensor."""
+    if len(cast.operands) != 2:
+        return False
+    target = cast.operands[1]
+    of = target.operands[0] if target.operator == ATTRIBUTE else target
+    return stripped(of, frozenset({"cast"})) is tensor
 
 
 def stripped(node: Node, transparent: frozenset[str]) -> Node:

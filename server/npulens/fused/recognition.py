@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
-from npulens.fused.matching import Match, match, stripped
+from npulens.fused.matching import Match, is_type_of, match, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
@@ -185,11 +185,9 @@ def _ends_with_cast_back(value: Node, found: Match) -> bool:
     """Whether a place casts the result back to the type of an input, as the operator does."""
     while value.operator == "contiguous":
         value = value.operands[0]
-    if value.operator != "cast" or len(value.operands) != 2:
+    if value.operator != "cast":
         return False
-    target = value.operands[1]
-    of = target.operands[0] if target.operator == "attribute" and target.operands else target
-    return any(stripped(of, frozenset({"cast"})) is bound for bound in found.bound.values())
+    return any(is_type_of(value, bound) for bound in found.bound.values())
 
 
 def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:
