@@ -395,6 +395,48 @@ def turn(x, cos, sin):
         ("chunk",),
     ),
     Spelling(
+        "each of a list",
+        ROTATE_HALF
+        + """
+def turn(x, y, cos, sin):
+    return [t * cos + rotate_half(t) * sin for t in (x, y)]
+""",
+        ("return [torch_npu.npu_rotary_mul(t, cos, sin) for t in (x, y)]",),
+        [HEADS, HEADS, TABLE, TABLE],
+    ),
+    Spelling(
+        "flash-attention",
+        """
+from flash_attn.layers.rotary import apply_rotary_emb
+
+
+def turn(x, cos, sin):
+    return apply_rotary_emb(x, cos, sin)
+""",
+        (
+            "return torch_npu.npu_rotary_mul("
+            "x, torch.cat((cos.unsqueeze(0).unsqueeze(2),) * 2, dim=-1), "
+            "torch.cat((sin.unsqueeze(0).unsqueeze(2),) * 2, dim=-1))",
+        ),
+        [],
+    ),
+    Spelling(
+        "flash-attention, neighbours",
+        """
+from flash_attn.layers.rotary import apply_rotary_emb_func
+
+
+def turn(x, cos, sin):
+    return apply_rotary_emb_func(x, cos, sin, interleaved=True, inplace=False)
+""",
+        (
+            "return torch_npu.npu_rotary_mul(x, "
+            "cos.unsqueeze(0).unsqueeze(2).repeat_interleave(2, -1), "
+            'sin.unsqueeze(0).unsqueeze(2).repeat_interleave(2, -1), "interleave")',
+        ),
+        [],
+    ),
+    Spelling(
         "rotated with the tables exchanged, which is another turn but just this one",
         ROTATE_HALF
         + """
@@ -485,6 +527,23 @@ def test_what_is_no_such_rotation_is_left_alone(expression: str) -> None:
     text = HEADER + ROTATE_HALF.lstrip("\n")
     text += "def rotary(x, y, cos, sin):\n    first, second = x.chunk(2, dim=-1)\n"
     text += f"    return {expression}\n"
+    assert not rotary(text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["True, True", "inplace=True", "cu_seqlens=starts", "seqlen_offsets=3", "interleaved=flag"],
+)
+def test_a_call_of_flash_attention_that_does_more_is_left_alone(arguments: str) -> None:
+    text = text_of(
+        f"""
+from flash_attn.layers.rotary import apply_rotary_emb
+
+
+def rotary(x, cos, sin, starts, flag):
+    return apply_rotary_emb(x, cos, sin, {arguments})
+"""
+    )
     assert not rotary(text)
 
 

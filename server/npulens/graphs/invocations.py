@@ -10,6 +10,7 @@ from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
 from npulens.graphs.frames import Frame
+from npulens.graphs.libraries import library_function
 from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Node, number
 from npulens.graphs.operators import (
     CASTS,
@@ -117,6 +118,9 @@ class Invocations(Expressions):
             return power(self.graph, positional[0], positional[1])
         if name == "torch.einsum" and positional:
             return self.graph.node("einsum", tuple(positional))
+        known = library_function(self.graph, name, positional, keywords)
+        if known is not None:
+            return known
         if name == "einops.rearrange" and len(positional) == 2:
             result = rearranged(self.graph, positional[0], positional[1], keywords)
             if result is not None:
