@@ -84,6 +84,7 @@ def make_value(
 
     A tuple of ints is a random tensor of that shape, normal with deviation `scale`;
     `("bool", *shape)` a random boolean tensor without a last-dimension row that is all True;
+    `("complex", *shape)` complex numbers of parts in `dtype`;
     `("int", high, *shape)` integers from 0 to below `high`; a list is a list of values.
     Everything else is itself.
     """
@@ -95,6 +96,9 @@ def make_value(
     if kind == "float":
         drawn = torch.randn(described, generator=generator, dtype=torch.float64)
         return (drawn * scale).to(dtype)
+    if kind == "complex":
+        parts = [torch.randn(described[1:], generator=generator, dtype=torch.float64) for _ in "ri"]
+        return torch.complex(*parts).to(dtype.to_complex())
     if kind == "int":
         return torch.randint(described[1], described[2:], generator=generator)
     if kind == "bool":

@@ -91,6 +91,8 @@ def compare(
     wanted = inspect.signature(replacement).parameters
     for number, example in enumerate(examples):
         for draw in DRAWS:
+            if "complex" in str(example) and draw.dtype == torch.bfloat16:
+                continue  # there are no complex numbers of bfloat16
             generator = torch.Generator().manual_seed(draw.seed)
             values = {
                 key: make_value(described, generator, draw.dtype, draw.scale)

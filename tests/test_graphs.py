@@ -88,7 +88,7 @@ SAME = {
         "x.chunk(2, -1)[0] * x.chunk(2, -1)[1]",
     ),
     "even places": ("x[..., ::2]", "x[..., 0::2]"),
-    "pairs unbound": ("x.reshape(n, 4, 2).unbind(-1)[1]", "x[..., 1::2]"),
+    "pairs unbound": ("x.reshape(*x.shape[:-1], -1, 2).unbind(-1)[1]", "x[..., 1::2]"),
     "view and reshape": ("x.view(2, 3)", "x.reshape((2, 3))"),
     "swapped dims": ("x.transpose(-1, -2)", "x.transpose(-2, -1)"),
     "mT": ("x.mT", "x.transpose(-2, -1)"),

@@ -1,19 +1,39 @@
-"""Rotary position embedding, the two halves of a head rotated."""
+"""Rotary position embedding, halves of a head rotated; cos and sin have the whole head size."""
 
 import torch
 import torch_npu
 
 RULE = "NPU706"
-WORDS = ("rotat", "rotary", "rope", "chunk(2", "// 2")
+WORDS = (
+    "rotat",
+    "rotary",
+    "rope",
+    "rot(",
+    "rot_emb",
+    "freqs_c",
+    "* sin",
+    "chunk(2",
+    "// 2",
+)
 TRANSPARENT = ("cast", "contiguous")
-CONDITIONS = {}
+KEEPS_TYPES = True
 CHECK = {
-    "en": "The operator takes four dimensions, and a head size that is even and below 896.",
-    "zh": "该算子要求输入为四维，且 head 维度为偶数并小于 896。",
+    "en": (
+        "The operator wants the tensor, cos and sin in one data type, cos and sin with as "
+        "many dimensions as the tensor (four, or three for packed tokens) and the whole head "
+        "size, which is even and below 896."
+    ),
+    "zh": (
+        "该算子要求输入、cos 和 sin 的数据类型相同；cos、sin 与输入维"
+        "数相同（四维，token 打包时为三维），并覆盖整个 head 维度；hea"
+        "d 维度须为偶数且小于 896。"
+    ),
 }
 EXAMPLES = [
     {"x": (2, 4, 6, 16), "cos": (1, 1, 6, 16), "sin": (1, 1, 6, 16)},
     {"x": (2, 4, 6, 32), "cos": (2, 1, 6, 32), "sin": (2, 1, 6, 32)},
+    {"x": (2, 6, 4, 16), "cos": (1, 6, 1, 16), "sin": (1, 6, 1, 16)},
+    {"x": (7, 4, 16), "cos": (7, 1, 16), "sin": (7, 1, 16)},
 ]
 
 

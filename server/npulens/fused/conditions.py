@@ -137,6 +137,21 @@ def _is_tensor(node: Node, initial: Initial) -> bool:
     return node.operator != CONSTANT
 
 
+def _is_half(node: Node, initial: Initial) -> bool:
+    """Half of something, by how it is computed or by its name; not of the size of a tensor.
+
+    Halves of the tensor's own size are known without this condition.
+    """
+    if node.operator == "floor_divide" and number(node.operands[1]) == 2:
+        return node.operands[0].operator != "size"
+    if node.operator not in (ATTRIBUTE, INPUT):
+        return False
+    assigned = initial(node)
+    return "half" in str(node.label).lower() or (
+        assigned is not None and assigned.operator == "floor_divide" and _is_half(assigned, initial)
+    )
+
+
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
@@ -147,4 +162,5 @@ _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "not_centred": _is_not_centred,
     "not_last": _is_not_last,
     "not_negative": _is_not_negative,
+    "half": _is_half,
 }

@@ -1,10 +1,10 @@
 """Finds a pattern in a graph: same computation, whatever the order and grouping of terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.fused.patterns import Pattern
-from npulens.graphs.nodes import CONSTANT, INPUT, OPAQUE, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Node, number, reachable
 
 _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
@@ -20,24 +20,67 @@ class Match(NamedTuple):
         pattern: The pattern.
         bound: What its variables stand for.
         consumed: The nodes that it computes itself, which the replacement makes needless.
+        argument_casts: For a variable of a pattern that keeps types, the cast of parts of it.
+        result_cast: The outermost cast of what such a pattern computes.
     """
 
     pattern: Pattern
     bound: dict[str, Node]
     consumed: frozenset[Node]
+    argument_casts: Mapping[str, Node]
+    result_cast: Node | None
 
 
 class _State(NamedTuple):
     bound: dict[str, Node]
     consumed: tuple[Node, ...]
+    casts: tuple[tuple[Node, Node], ...] = ()
+    """Casts that were looked through, each with what was wanted there, outer ones first."""
 
 
 def matches(pattern: Pattern, node: Node) -> Iterator[Match]:
     """The ways in which a node computes a pattern: `a * b` binds two variables in two ways."""
     search = _Search(pattern)
     for state in search.match(pattern.root, node, _State({}, ())):
+        consumed = frozenset(state.consumed)
+        if pattern.keeps_types:
+            yield Match(pattern, state.bound, consumed, *_casts(state))
+            continue
         bound = {name: search.stripped(value) for name, value in state.bound.items()}
-        yield Match(pattern, bound, frozenset(state.consumed))
+        yield Match(pattern, bound, consumed, {}, None)
+
+
+def _casts(state: _State) -> tuple[dict[str, Node], Node | None]:
+    """Casts of arguments by variable, and the cast of the result.
+
+    What depends on one variable is a part of an argument, moved about and not computed with; which
+    way it is moved may be chosen by another.
+    """
+    arguments: dict[str, Node] = {}
+    result: Node | None = None
+    for wanted, cast in state.casts:
+        chosen = {choice.operands[0] for choice in reachable(wanted) if choice.operator == SELECT}
+        found = {node for node in reachable(wanted) if node.operator == INPUT} - chosen
+        variables = {str(node.label) for node in found}
+        if len(variables) > 1:
+            result = result or cast
+        else:
+            arguments.update(dict.fromkeys(variables, cast))
+    needed = {
+        name: cast
+        for name, cast in arguments.items()
+        if state.bound[name].operator != "cast" and not is_type_of(cast, state.bound[name])
+    }
+    return needed, result
+
+
+def is_type_of(cast: Node, tensor: Node) -> bool:
+    """Whether a cast is one to the type of a tensor."""
+    if len(cast.operands) != 2:
+        return False
+    target = cast.operands[1]
+    of = target.operands[0] if target.operator == ATTRIBUTE else target
+    return stripped(of, frozenset({"cast"})) is tensor
 
 
 def stripped(node: Node, transparent: frozenset[str]) -> Node:
@@ -64,7 +107,9 @@ class _Search:
             yield from self._variable(str(wanted.label), found, state)
             return
         while found.operator in self.transparent and found.operator != wanted.operator:
-            state = _State(state.bound, (*state.consumed, found))
+            state = state._replace(consumed=(*state.consumed, found))
+            if found.operator == "cast":
+                state = state._replace(casts=(*state.casts, (wanted, found)))
             found = found.operands[0]
         if wanted.operator == CONSTANT:
             if _same_constant(wanted, found):
@@ -74,7 +119,7 @@ class _Search:
             return
         if wanted.label != found.label and wanted.operator not in _PLACED:
             return
-        state = _State(state.bound, (*state.consumed, found))
+        state = state._replace(consumed=(*state.consumed, found))
         if wanted.operator in _ASSOCIATIVE:
             yield from self._terms(wanted, found, state)
         elif len(wanted.operands) == len(found.operands):
@@ -82,11 +127,14 @@ class _Search:
 
     def _variable(self, name: str, found: Node, state: _State) -> Iterator[_State]:
         before = state.bound.get(name)
-        state = _State(state.bound, (*state.consumed, *self._looked_through(found)))
+        state = state._replace(consumed=(*state.consumed, *self._looked_through(found)))
         if before is None:
-            yield _State({**state.bound, name: found}, state.consumed)
+            yield state._replace(bound={**state.bound, name: found})
         elif self.stripped(before) is self.stripped(found):
-            yield state
+            if before.operator == "cast" or found.operator != "cast":
+                yield state
+            else:
+                yield state._replace(bound={**state.bound, name: found})
 
     def _all(
         self, wanted: Sequence[Node], found: Sequence[Node], state: _State
@@ -101,7 +149,7 @@ class _Search:
         """A sum or product, in any order and grouping."""
         terms = sorted(_flattened(wanted), key=lambda term: _freedom(term))
         for parts, joined in self._cuts(found, wanted.operator, len(terms)):
-            inner = _State(state.bound, (*state.consumed, *joined))
+            inner = state._replace(consumed=(*state.consumed, *joined))
             yield from self._assigned(terms, parts, inner)
 
     def _assigned(

@@ -43,6 +43,8 @@ class Pattern:
         size: How many operators it has.
         applicability: How safe the replacement is.
         transparent: Operators of the user's code that are looked through.
+        keeps_types: Casts of arguments and of the result are written again, since the operator
+            takes one data type for all and returns it.
         conditions: Names of conditions on what each variable stands for.
         check: What the user must check.
         without_gradient: It counts only where no gradients are computed.
@@ -56,6 +58,7 @@ class Pattern:
     size: int
     applicability: Applicability
     transparent: frozenset[str]
+    keeps_types: bool
     conditions: Mapping[str, Sequence[str]]
     check: LocalizedText | None
     without_gradient: bool
@@ -143,6 +146,7 @@ def _pattern(
         size=sum(1 for node in reachable(root) if node.operands),
         applicability=how_safe,
         transparent=frozenset(transparent),
+        keeps_types=constants.get("KEEPS_TYPES") is True,
         conditions=conditions,
         check=_localized(constants.get("CHECK"), where),
         without_gradient=constants.get("WITHOUT_GRADIENT") is True,
@@ -169,6 +173,8 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
     text = ast.get_source_segment(source.text, last.value) or ""
+    if "\n" in text:
+        text = ast.unparse(last.value).replace("'", '"')
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
-from npulens.fused.matching import Match, matches, stripped
+from npulens.fused.matching import Match, is_type_of, matches, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.rewriting import Rewriter
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import Node
+from npulens.graphs.nodes import TUPLE, Node
 from npulens.text.lines import LineMap
 
 _PART = LocalizedText("part of this computation", "该计算的一部分")
@@ -86,13 +86,17 @@ class Recognizer:
         """Where patterns are found in a function, the larger where they overlap."""
         self._evaluator.focus(record.function)
         matches: dict[Node, Place] = {}
+        helped = self._results_of_own_calls(record)
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
             for found in self._matches(value, statement in record.without_gradient):
                 root = stripped(value, found.pattern.transparent)
+                if root in helped:
+                    break  # the function that computes all of it is looked at by itself
                 known = matches.get(root)
-                if known is None or _ends_with_cast_back(value, found):
+                keeps = found.pattern.keeps_types
+                if known is None or (not keeps and _ends_with_cast_back(value, found)):
                     matches[root] = Place(node, statement, found)
                 break
         chosen: list[Place] = []
@@ -103,11 +107,20 @@ class Recognizer:
                 consumed |= place.match.consumed
         return chosen
 
+    def _results_of_own_calls(self, record: Evaluated) -> set[Node]:
+        """What functions of this file return to a function, casts left away."""
+        results: set[Node] = set()
+        for node, value, _ in record.places:
+            if isinstance(node, ast.Call) and self._is_own_call(node, record):
+                parts = value.operands if value.operator == TUPLE else (value,)
+                results.update(stripped(part, frozenset({"cast", "contiguous"})) for part in parts)
+        return results
+
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file."""
         callee = node.func
         if isinstance(callee, ast.Name):
-            return callee.id in self._definitions.functions
+            return callee.id in self._definitions.functions or callee.id in record.nested
         owner = record.function.owner
         return (
             isinstance(callee, ast.Attribute)
@@ -175,11 +188,9 @@ def _ends_with_cast_back(value: Node, found: Match) -> bool:
     """Whether a place casts the result back to the type of an input, as the operator does."""
     while value.operator == "contiguous":
         value = value.operands[0]
-    if value.operator != "cast" or len(value.operands) != 2:
+    if value.operator != "cast":
         return False
-    target = value.operands[1]
-    of = target.operands[0] if target.operator == "attribute" and target.operands else target
-    return any(stripped(of, frozenset({"cast"})) is bound for bound in found.bound.values())
+    return any(is_type_of(value, bound) for bound in found.bound.values())
 
 
 def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:
@@ -209,7 +220,7 @@ def functions_worth_reading(
             function = definitions.functions.get(node.name)
             is_it = function is not None and function.node is node
             if function and is_it and _mentions(_text_of(node, text, lines), words, helpers):
-                yield function
+                yield from _with_nested(function)
 
 
 def _worth_reading(
@@ -222,7 +233,19 @@ def _worth_reading(
         used |= {"self."}  # what the constructor makes is called through attributes
     for name, method in owner.methods.items():
         if name != "__init__" and _mentions(texts[name], words, used):
-            yield method
+            yield from _with_nested(method)
+
+
+def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
+    """A function and those defined in it, which are also read by themselves."""
+    yield function
+    pending: list[ast.AST] = list(function.node.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield from _with_nested(nested_function(node, function))
+        elif isinstance(node, ast.stmt | ast.excepthandler) and not isinstance(node, ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
 
 
 def _mentions(text: str, words: re.Pattern[str], helpers: frozenset[str]) -> bool:

@@ -45,6 +45,7 @@ def needless_statements(
             )
         }
         found |= _emptied(record, removed | found, values) - removed
+        found |= _stores(wanted - removed, dead, record) - removed - stays
         if not found:
             return frozenset(removed)
         removed |= found
@@ -77,6 +78,28 @@ def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
     return (
         is_library and str(called and called.label).startswith("torch.") and not item.optional_vars
     )
+
+
+def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
+    """Assignments to parts of a new tensor that nothing but such assignments has use for."""
+    found: set[ast.stmt] = set()
+    for statement in created:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+            continue
+        readers = {n for n, binders in record.loads.items() if statement in binders} - dead
+        stores = {_store_of(reader, record) for reader in readers}
+        found |= {store for store in stores if store is not None and None not in stores}
+    return found
+
+
+def _store_of(name: ast.Name, record: Evaluated) -> ast.stmt | None:
+    """The statement `name[...] = value` of a name in it."""
+    for _, _, statement in record.places:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Subscript) and target.value is name:
+                return statement
+    return None
 
 
 def _names(node: ast.AST) -> set[ast.Name]:

@@ -1,6 +1,7 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,9 +17,11 @@ from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
 from npulens.fused.sources import Sources, atom, is_costly
+from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, Node
+from npulens.graphs.operators import CASTS
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -54,7 +57,8 @@ class Rewriter:
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
-        removed = needless_statements(self._record, place, match.consumed, moved, block)
+        kept = _arguments_here(self._record, match) if match.pattern.keeps_types else set()
+        removed = needless_statements(self._record, place, match.consumed, moved, block, kept)
         rewritten = self._replaced(match, replacement, place, statement, removed)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
@@ -90,8 +94,24 @@ class Rewriter:
             return None
         if isinstance(place, ast.AugAssign):
             text = f"{self.source(place.target)} = {text}"
-        edits = (Edit(self.span(place), text), *removals)
+        elif isinstance(place, ast.Assign):
+            target = place.targets[0]
+            assert isinstance(target, ast.Subscript)  # its last part was stored here
+            text = f"{self.source(target.value)} = {text}"
+        edits = (Edit(self._in_brackets(self.span(place)), text), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
+
+    def _in_brackets(self, span: Span) -> Span:
+        """With the brackets that only group it: a call needs none."""
+        start, end = span.start - 1, span.end + 1
+        groups = (
+            start > 0
+            and self._text[start : span.start] == "("
+            and self._text[span.end : end] == ")"
+        )
+        if groups and not re.match(r"[\w)\]]", self._text[start - 1]):
+            return Span(start, end)
+        return span
 
     def _beside(
         self,
@@ -183,6 +203,17 @@ class Rewriter:
         return edits
 
 
+def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
+    """Statements that bind names to what the operator is called with."""
+    wanted = {node for node in match.bound.values() if node.operator != CONSTANT}
+    return {
+        statement
+        for name, value in record.values.items()
+        if value in wanted
+        for statement in record.loads.get(name, ())
+    }
+
+
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
     """The replacement's text with the user's expressions for its names."""
     arguments = {
@@ -191,6 +222,7 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
         if isinstance(call, ast.Call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
     }
+    arguments |= {id(n.test) for n in ast.walk(replacement.expression) if isinstance(n, ast.IfExp)}
     names = [
         node
         for node in ast.walk(replacement.expression)
@@ -199,14 +231,40 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
     uses = Counter(name.id for name in names)
     text = replacement.text
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        source = sources.of(match.bound[node.id])
+        source = _argument(match, node.id, sources)
         if source is None or node.lineno != 1:
             return None
         if uses[node.id] > 1 and is_costly(match.bound[node.id]) and not source.isidentifier():
             return None
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
-    return text
+    if match.result_cast is None:
+        return text
+    written = _cast(match.result_cast, sources)
+    return None if written is None else f"{text}{written}"
+
+
+def _argument(match: Match, name: str, sources: Sources) -> str | None:
+    """What a variable stands for, with the cast that its parts had."""
+    source = sources.of(match.bound[name])
+    cast = match.argument_casts.get(name)
+    if source is None or cast is None:
+        return source
+    written = _cast(cast, sources)
+    return None if written is None else f"{atom(source)}{written}"
+
+
+def _cast(cast: Node, sources: Sources) -> str | None:
+    """A cast as it is appended to an expression."""
+    _, *targets = cast.operands
+    if len(targets) != 1:
+        return None
+    if targets[0].operator == LIBRARY:
+        name = str(targets[0].label).removeprefix("torch.")
+        method = next((method for method, cast in CASTS.items() if cast == name), None)
+        return None if method is None else f".{method}()"
+    target = sources.of(targets[0])
+    return None if target is None else f".to({target})"
 
 
 def _names_in(match: Match, replacement: Replacement) -> set[str]:

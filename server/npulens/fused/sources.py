@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping
 
+from npulens.graphs.expressions import GLOBAL
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, OPAQUE, Node, number, reachable
 
@@ -38,10 +39,12 @@ class Sources:
         for name, value in self._names.items():
             if value is node:
                 return name
+        if node.operator == GLOBAL:
+            return None if node.label in self._names else str(node.label)
         if node.operator == ATTRIBUTE:
             owner = self.of(node.operands[0])
             return None if owner is None else f"{owner}.{node.label}"
-        return self._written(node) or self._composed(node)
+        return self._written(node) or self._composed(node) or self._item(node)
 
     def _written(self, node: Node) -> str | None:
         """An expression of the function that has this value and would have it here."""
@@ -54,6 +57,12 @@ class Sources:
                 text = self._source(place)
                 return text if "\n" not in text and "#" not in text else None
         return None
+
+    def _item(self, node: Node) -> str | None:
+        """The name of an item in a comprehension: code outside has no such value."""
+        if not (isinstance(node.label, tuple) and node.label[0] == "item"):
+            return None
+        return next((name.id for name, value in self._record.values.items() if value is node), None)
 
     def _holds(self, name: ast.Name) -> bool:
         """Whether a name stands here for what it stood for where it was read."""

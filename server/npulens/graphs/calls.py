@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
 from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
+from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.views import floor_divide, unsqueeze
 
 
@@ -53,9 +54,13 @@ def operation(graph: Graph, signature: Signature, bound: dict[str, Node]) -> Nod
 
 
 def _one_dimension(dimension: Node) -> Node:
-    """`dim=(-1,)` and `dim=[-1]` are `dim=-1`."""
+    """`dim=(-1,)` and `dim=[-1]` are `dim=-1`, and so is `dim=x.ndim - 1`."""
     if dimension.operator == TUPLE and len(dimension.operands) == 1:
         return dimension.operands[0]
+    if dimension.operator == "add":
+        for amount, rank in (dimension.operands, dimension.operands[::-1]):
+            if is_constant(amount, -1) and (rank.operator == "dim" or rank.label == "ndim"):
+                return amount
     return dimension
 
 
@@ -106,6 +111,11 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
         a, b = number(first), number(second)
         if a is not None and b is not None and a > b:
             return graph.node("transpose", (one, second, first))
+    if operator == "flatten":
+        pairs = flattened(graph, *operands)
+        return pairs or graph.node(operator, tuple(operands))
+    if operator == "view_as_complex":
+        return complex_pairs(graph, one) or graph.node(operator, (one,))
     if operator == "dropout":
         return _dropout(graph, one, operands[1:])
     if operator == "scaled_dot_product_attention":

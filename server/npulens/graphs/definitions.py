@@ -147,6 +147,11 @@ def stored_attributes(method: FunctionHere) -> set[str]:
     return found
 
 
+def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:
+    """A function defined inside another; what it reads of that one is not known."""
+    return FunctionHere(node, FunctionScope(node, outer.scope))
+
+
 def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
     """A class with its methods."""
     inner = ClassScope(node, scope)

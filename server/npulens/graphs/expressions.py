@@ -19,7 +19,8 @@ from npulens.graphs.nodes import (
     Node,
     is_constant,
 )
-from npulens.graphs.views import ELLIPSIS, SLICE, floor_divide, subscript
+from npulens.graphs.pairs import SLICE
+from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
 
@@ -139,6 +140,19 @@ class Expressions:
             return value
         return self._not_followed(node, frame)
 
+    def _each(self, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> None:
+        """Look into what is computed for each item of something."""
+        generator = node.generators[0]
+        target = generator.target
+        if len(node.generators) > 1 or not isinstance(target, ast.Name):
+            return
+        iterated = self.value(generator.iter, frame)
+        before = dict(frame.names)
+        label = ("item", self.number_of(node))
+        frame.names[target.id] = self.graph.node(OPAQUE, (iterated,), label)
+        self.values([*generator.ifs, node.elt], frame)
+        frame.names = before
+
     def call(self, node: ast.Call, frame: Frame) -> Node:
         """What a call computes."""
         raise NotImplementedError
@@ -146,6 +160,8 @@ class Expressions:
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
         """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
         frame.capture(node)
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            self._each(node, frame)
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
         read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
         return self.unknown(node, tuple(read.values()))
@@ -200,7 +216,7 @@ class Expressions:
         values = []
         for part in node.elts:
             if isinstance(part, ast.Starred):
-                values.append(self.unknown(part, (self.value(part.value, frame),)))
+                values.append(self.graph.node("spread", (self.value(part.value, frame),)))
             else:
                 values.append(self.value(part, frame))
         return self.graph.node(TUPLE, tuple(values))

@@ -38,6 +38,7 @@ class Evaluated:
         values: What each of these names stood for there.
         inlined: Functions of the file that were looked into.
         captured: Names that nested functions read.
+        nested: Names of nested functions.
         names: What its names stand for before each statement that was watched.
         without_gradient: It cannot be part of training.
     """
@@ -48,6 +49,7 @@ class Evaluated:
     values: dict[ast.Name, Node] = field(default_factory=dict)
     inlined: set[ast.AST] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
+    nested: set[str] = field(default_factory=set)
     names: dict[ast.stmt, dict[str, Node]] = field(default_factory=dict)
     without_gradient: set[ast.stmt] = field(default_factory=set)
 

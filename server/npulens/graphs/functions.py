@@ -10,12 +10,14 @@ from npulens.graphs.definitions import (
     ClassHere,
     Definitions,
     FunctionHere,
+    nested_function,
     stored_attributes,
 )
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
+from npulens.graphs.pairs import stored
 from npulens.graphs.views import element
 from npulens.syntax.bindings import Function
 
@@ -34,6 +36,7 @@ class Evaluator(Invocations):
     def __init__(self, definitions: Definitions) -> None:
         super().__init__(Graph(), definitions)
         self.inlined: set[ast.AST] = set()
+        self.nested: dict[int, FunctionHere] = {}
         self._initialized: dict[ClassHere, dict[str, Node]] = {}
 
     def evaluate(
@@ -148,7 +151,9 @@ class Evaluator(Invocations):
             frame.statement = statement
             if frame.record is not None and statement in frame.watched:
                 frame.record.names[statement] = dict(frame.names)
-            if self._statement(statement, frame):
+            if statement in frame.given:
+                _bind_given(statement, frame)
+            elif self._statement(statement, frame):
                 return True
         return False
 
@@ -201,9 +206,13 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Subscript):
             items = self.items(target.slice, frame)
             before = self.value(target.value, frame)
-            stored = self.graph.node("stored", (before, *items, value))
-            if isinstance(target.value, ast.Name):
-                frame.bind(target.value.id, stored, also=True)
+            complete = stored(self.graph, before, items, value)
+            if not isinstance(target.value, ast.Name):
+                return
+            if complete is not None:
+                frame.place(frame.statement, complete)
+            after = complete or self.graph.node("stored", (before, *items, value))
+            frame.bind(target.value.id, after, also=complete is None)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
         value = frame.given.get(node) or self.binary(
@@ -327,7 +336,11 @@ class Evaluator(Invocations):
 
     def _nested(self, node: Function, frame: Frame) -> None:
         frame.capture(node)
-        frame.bind(node.name, self.unknown(node, ()))
+        if frame.record is not None:
+            frame.record.nested.add(node.name)
+        value = self.unknown(node, ())
+        self.nested[value.serial] = nested_function(node, frame.function)
+        frame.bind(node.name, value)
 
     def _other(self, node: ast.stmt, frame: Frame) -> None:
         """Statements that are not looked into: what they read and store is noted."""
@@ -343,6 +356,14 @@ class Evaluator(Invocations):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
                 self.value(child, frame)
+
+
+def _bind_given(node: ast.stmt, frame: Frame) -> None:
+    """The name that `x *= y` or `x[...] = y` is about stands for what is known."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target  # type: ignore[attr-defined]
+    name = target.value if isinstance(target, ast.Subscript) else target
+    if isinstance(name, ast.Name):
+        frame.bind(name.id, frame.given[node])
 
 
 def _stored_names(node: ast.AST) -> list[str]:

@@ -10,6 +10,7 @@ from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
 from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
 from npulens.graphs.frames import Frame
+from npulens.graphs.libraries import library_function
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, TUPLE, Node, number
 from npulens.graphs.operators import (
     CASTS,
@@ -19,6 +20,8 @@ from npulens.graphs.operators import (
     module_operator,
     operator_named,
 )
+from npulens.graphs.pairs import reshaped
+from npulens.graphs.rearranging import rearranged
 
 _MAX_DEPTH = 4
 _MAX_STATEMENTS = 40
@@ -43,6 +46,8 @@ Keywords = Mapping[str, Node]
 class Invocations(Expressions):
     """Calls, looked into as far as their callee is known."""
 
+    nested: dict[int, FunctionHere]
+    """Functions defined in functions, by the serial of their value."""
     receiver: Node | None = None
     """What `self` is in the function asked about."""
     owner: ClassHere | None = None
@@ -78,7 +83,14 @@ class Invocations(Expressions):
         return self._apply(called, node, positional, keywords, frame)
 
     def _spread(self, node: ast.Call, frame: Frame) -> Node:
-        """`f(*args, **options)`: not known what it is called with."""
+        """`f(*args, **options)`: not known what it is called with, except for sizes of views."""
+        callee = node.func
+        is_view = isinstance(callee, ast.Attribute) and callee.attr in VIEWS and not node.keywords
+        if is_view and not self.library_names(callee, frame):
+            assert isinstance(callee, ast.Attribute)
+            owner = self.value(callee.value, frame)
+            sizes = self._sequence(ast.Tuple(node.args, ast.Load()), frame)
+            return self._view(callee.attr, owner, sizes.operands)
         operands = [self.value(node.func, frame)]
         for argument in node.args:
             inner = argument.value if isinstance(argument, ast.Starred) else argument
@@ -108,6 +120,13 @@ class Invocations(Expressions):
             return power(self.graph, positional[0], positional[1])
         if name == "torch.einsum" and positional:
             return self.graph.node("einsum", tuple(positional))
+        known = library_function(self.graph, name, positional, keywords)
+        if known is not None:
+            return known
+        if name == "einops.rearrange" and len(positional) == 2:
+            result = rearranged(self.graph, positional[0], positional[1], keywords)
+            if result is not None:
+                return result
         if tail in VIEWS and name.startswith("torch.") and positional:
             return self._view(tail, positional[0], positional[1:])
         if tail in _CREATED and name == f"torch.{tail}":
@@ -185,6 +204,8 @@ class Invocations(Expressions):
             return graph.node("cast", (owner, *targets))
         if name in VIEWS and not keywords:
             return self._view(name, owner, positional)
+        if name in ("view_as", "reshape_as") and len(positional) == 1:
+            return self._view("reshape", owner, [self._shape(positional[0])])
         if name == "size":
             return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
         if name in ("dim", "detach") and not positional:
@@ -202,6 +223,10 @@ class Invocations(Expressions):
         if len(sizes) == 1 and sizes[0].operator == TUPLE:
             sizes = sizes[0].operands
         operator = "reshape" if name == "view" else name
+        if operator == "reshape":
+            pairs = reshaped(self.graph, tensor, sizes)
+            if pairs is not None:
+                return pairs
         return self.graph.node(operator, (tensor, *sizes))
 
     def _named_call(
@@ -233,6 +258,10 @@ class Invocations(Expressions):
         frame: Frame,
     ) -> Node:
         """A call of a value: a module, or a function held by a name or attribute."""
+        nested = self.nested.get(called.serial)
+        if nested is not None:
+            result = self._inlined(nested, None, positional, keywords, frame)
+            return self._unknown_call(node, called, positional, keywords, result)
         known = self.initial(called) or called
         if not keywords and len(positional) == 1:
             result = self._module_result(known, positional[0], frame)
@@ -316,7 +345,10 @@ class Invocations(Expressions):
         if function.receiver is not None and owner is not None:
             given.insert(0, owner)
         names = self._parameters(function, given, keywords)
-        return None if names is None else self.returned(function, names, frame)
+        if names is None:
+            return None
+        is_nested = function.scope.parent is frame.function.scope
+        return self.returned(function, {**frame.names, **names} if is_nested else names, frame)
 
     def _parameters(
         self, function: FunctionHere, positional: Sequence[Node], keywords: Keywords

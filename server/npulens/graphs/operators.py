@@ -59,7 +59,7 @@ eq(input, other) ne(input, other) lt(input, other) le(input, other) gt(input, ot
 ge(input, other)
 triu(input, diagonal=0) tril(input, diagonal=0)
 view_as_complex(input) view_as_real(input) polar(abs, angle)
-ones_like(input) zeros_like(input) rand_like(input)
+ones_like(input) zeros_like(input) rand_like(input) empty_like(input)
 floor(input) round(input) argmax(input, dim=None, keepdim=False)
 topk(input, k, dim=-1, largest=True, sorted=True)
 outer(input, vec2)

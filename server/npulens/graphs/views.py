@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.pairs import SLICE, keeps_leading, pairs_of
 
 ELLIPSIS = "ellipsis"
-SLICE = "slice"
 
 
 def size(graph: Graph, tensor: Node, dimension: Node) -> Node:
@@ -58,19 +58,25 @@ def floor_divide(graph: Graph, left: Node, right: Node) -> Node:
     return graph.node("floor_divide", (left, right))
 
 
+_HEADS = 3
+"""`x[:, :, :, ::2]` is taken for a part of the last dimension: attention heads have four."""
 _SEQUENCES = frozenset({TUPLE, "shape", "chunk", "split", "unbind"})
 
 
 def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
     """`x.reshape(*, d, 2).unbind(-1)` are the elements at even and at odd places."""
+    place = graph.constant(index)
     if tensor.operator in ("reshape", "unflatten") and index in (0, 1):
         sizes = _sizes(tensor)
         source = tensor.operands[0]
         if sizes and is_constant(dimension, -1) and is_constant(sizes[-1], 2):
-            return graph.node("every_second", (source, graph.constant(index)))
-        if len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
+            if pairs_of(tensor) is not None:
+                return graph.node("every_second", (source, graph.constant(index)))
+        elif len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
+            if tensor.operator == "reshape" and not keeps_leading(source, sizes[:-2]):
+                return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
             return half(graph, source, index, graph.constant(-1))
-    return graph.node("element", (graph.node("unbind", (tensor, dimension)), graph.constant(index)))
+    return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
 
 
 def _sizes(reshaped: Node) -> tuple[Node, ...]:
@@ -83,9 +89,13 @@ def _sizes(reshaped: Node) -> tuple[Node, ...]:
 def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
     """`x[..., : d // 2]`, `x[..., 0::2]`: parts of the last dimension."""
     *before, last = items
+    if before and before[0].operator == ELLIPSIS and number(last) in (0, 1):
+        source = pairs_of(tensor) if len(before) == 1 else None
+        return source and graph.node("every_second", (source, last))
     if last.operator != SLICE or not before:
         return None
-    if before[0].operator != ELLIPSIS or len(before) > 1:
+    is_last = before[0].operator == ELLIPSIS and len(before) == 1
+    if not is_last and not (len(before) == _HEADS and all(map(_is_whole, before))):
         return None
     start, stop, step = last.operands
     dimension = graph.constant(-1)

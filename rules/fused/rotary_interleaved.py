@@ -1,0 +1,46 @@
+"""Neighbours of a head rotated, as GPT-J does; cos and sin have each value twice."""
+
+import torch
+import torch_npu
+
+RULE = "NPU706"
+WORDS = (
+    "rotat",
+    "rotary",
+    "rope",
+    "rot(",
+    "rot_emb",
+    "freqs_c",
+    "* sin",
+    "chunk(2",
+    "// 2",
+)
+TRANSPARENT = ("cast", "contiguous")
+KEEPS_TYPES = True
+CHECK = {
+    "en": (
+        "The operator wants the tensor, cos and sin in one data type and with equally many "
+        "dimensions (four, or three for packed tokens); in this mode cos and sin have size "
+        "one wherever it is not the sequence or the head, so they cannot differ between "
+        "samples. The head size is even and below 896."
+    ),
+    "zh": (
+        "该算子要求输入、cos 和 sin 的数据类型和维数相同（四维，token "
+        "打包时为三维）；在此模式下，cos、sin 除序列和 head 维度外大小均"
+        "须为 1，因此不同样本不能使用不同的 cos、sin。head 维度须为偶数"
+        "且小于 896。"
+    ),
+}
+EXAMPLES = [
+    {"x": (2, 4, 6, 16), "cos": (1, 1, 6, 16), "sin": (1, 1, 6, 16)},
+    {"x": (2, 6, 4, 32), "cos": (1, 6, 1, 32), "sin": (1, 6, 1, 32)},
+]
+
+
+def pattern(x, cos, sin):
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return x * cos + torch.stack((-odd, even), dim=-1).flatten(-2) * sin
+
+
+def replacement(x, cos, sin):
+    return torch_npu.npu_rotary_mul(x, cos, sin, rotary_mode="interleave")

@@ -1,0 +1,34 @@
+"""Halves of a head rotated, cut at a place that is half of something named."""
+
+import torch
+import torch_npu
+
+RULE = "NPU706"
+WORDS = ("rotat", "rotary", "rope", "// 2", "half")
+TRANSPARENT = ("cast", "contiguous")
+KEEPS_TYPES = True
+CONDITIONS = {"middle": ("half",)}
+CHECK = {
+    "en": (
+        "The operator wants the tensor, cos and sin in one data type, cos and sin with as "
+        "many dimensions as the tensor (four, or three for packed tokens) and the whole head "
+        "size, which is even and below 896."
+    ),
+    "zh": (
+        "该算子要求输入、cos 和 sin 的数据类型相同；cos、sin 与输入维"
+        "数相同（四维，token 打包时为三维），并覆盖整个 head 维度；hea"
+        "d 维度须为偶数且小于 896。"
+    ),
+}
+EXAMPLES = [
+    {"x": (2, 4, 6, 16), "cos": (1, 1, 6, 16), "sin": (1, 1, 6, 16), "middle": 8},
+    {"x": (2, 6, 4, 32), "cos": (1, 6, 1, 32), "sin": (1, 6, 1, 32), "middle": 16},
+]
+
+
+def pattern(x, cos, sin, middle):
+    return x * cos + torch.cat((-x[..., middle:], x[..., :middle]), dim=-1) * sin
+
+
+def replacement(x, cos, sin):
+    return torch_npu.npu_rotary_mul(x, cos, sin)

@@ -1,0 +1,44 @@
+"""Halves of a head rotated part by part; cos and sin have half the head size."""
+
+import torch
+import torch_npu
+
+RULE = "NPU706"
+WORDS = (
+    "rotat",
+    "rotary",
+    "rope",
+    "rot(",
+    "rot_emb",
+    "freqs_c",
+    "* sin",
+    "chunk(2",
+    "// 2",
+)
+TRANSPARENT = ("cast", "contiguous")
+KEEPS_TYPES = True
+CHECK = {
+    "en": (
+        "The operator wants the tensor, cos and sin in one data type, cos and sin with as "
+        "many dimensions as the tensor (four, or three for packed tokens) and the whole head "
+        "size, which is even and below 896."
+    ),
+    "zh": (
+        "该算子要求输入、cos 和 sin 的数据类型相同；cos、sin 与输入维"
+        "数相同（四维，token 打包时为三维），并覆盖整个 head 维度；hea"
+        "d 维度须为偶数且小于 896。"
+    ),
+}
+EXAMPLES = [
+    {"x": (2, 4, 6, 16), "cos": (1, 1, 6, 8), "sin": (1, 1, 6, 8)},
+    {"x": (2, 6, 4, 32), "cos": (2, 6, 1, 16), "sin": (2, 6, 1, 16)},
+]
+
+
+def pattern(x, cos, sin):
+    first, second = torch.chunk(x, 2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+def replacement(x, cos, sin):
+    return torch_npu.npu_rotary_mul(x, torch.cat((cos,) * 2, dim=-1), torch.cat((sin,) * 2, dim=-1))

@@ -1,0 +1,153 @@
+"""Tensors whose last dimension is taken as pairs: even and odd places, complex numbers.
+
+All ways to take pairs apart are `every_second`, all ways to put them together `interleave`.
+"""
+
+from collections.abc import Sequence
+
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
+
+SLICE = "slice"
+_LAST = (-1, 4)
+_PAIRS_OF_FOUR = 3
+"""Where the last two of five dimensions begin: attention heads have four before they are paired."""
+_LIKE = frozenset({"empty_like", "zeros_like", "ones_like"})
+
+
+def flattened(graph: Graph, tensor: Node, start: Node, end: Node) -> Node | None:
+    """`flatten` of the last two dimensions, where that puts pairs together."""
+    first, last = number(start), number(end)
+    if first == _PAIRS_OF_FOUR and last in _LAST:
+        first, last = -2, -1
+    if (first, last) != (-2, -1):
+        return None
+    return joined(graph, tensor)
+
+
+def joined(graph: Graph, tensor: Node) -> Node | None:
+    """The last two dimensions as one, for a stack of two or for real and imaginary parts."""
+    if tensor.operator == "view_as_real":
+        return graph.node("interleave", (tensor,))
+    if tensor.operator == "stack" and is_constant(tensor.operands[1], -1):
+        parts = tensor.operands[0]
+        if parts.operator == TUPLE and len(parts.operands) == 2:
+            return graph.node("interleave", parts.operands)
+    return None
+
+
+def reshaped(graph: Graph, tensor: Node, sizes: Sequence[Node]) -> Node | None:
+    """A stack of two that is reshaped to the shape of what its parts were taken from."""
+    if tensor.operator not in ("stack", "view_as_real"):
+        return None
+    source = _source_of_parts(tensor)
+    if source is None or not sizes:
+        return None
+    if len(sizes) == 1:
+        whole = sizes[0].operator == "shape" and _is_same(sizes[0].operands[0], source)
+        return joined(graph, tensor) if whole else None
+    *leading, last = sizes
+    ends = is_constant(last, -1) or last.operator == "size"
+    keeps = keeps_leading(source, leading) or keeps_leading(tensor, leading, -2)
+    return joined(graph, tensor) if ends and keeps else None
+
+
+def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
+    """Whether sizes are those of a tensor up to an end: `*x.shape[:-1]`, or each by itself."""
+    if len(leading) == 1 and leading[0].operator == "spread":
+        spread = leading[0].operands[0]
+        if spread.operator != "index" or len(spread.operands) != 2:
+            return False
+        shape, part = spread.operands
+        if shape.operator != "shape" or not _is_same(shape.operands[0], tensor):
+            return False
+        start, stop, step = part.operands if part.operator == SLICE else (part, part, part)
+        begins = is_constant(start, None) or is_constant(start, 0)
+        return begins and is_constant(stop, end) and is_constant(step, None)
+    if len(leading) < 2:
+        return False
+    own = tensor.operands[1:] if tensor.operator == "reshape" else ()
+    for position, size in enumerate(leading):
+        if position < len(own) and size is own[position]:
+            continue
+        if size.operator != "size" or not _is_same(size.operands[0], tensor):
+            return False
+        if number(size.operands[1]) != position:
+            return False
+    return True
+
+
+def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
+    """`view_as_complex` of a tensor whose last dimension was cut into pairs."""
+    source = pairs_of(tensor)
+    return None if source is None else graph.node("complex_pairs", (source,))
+
+
+def pairs_of(tensor: Node) -> Node | None:
+    """What a tensor of pairs was before its last dimension was cut into `(d, 2)`."""
+    while tensor.operator == "contiguous":
+        tensor = tensor.operands[0]
+    if tensor.operator == "reshape":
+        source, *sizes = tensor.operands
+        if len(sizes) > 2 and is_constant(sizes[-1], 2) and keeps_leading(source, sizes[:-2]):
+            return source
+    if tensor.operator == "unflatten":
+        source, _, into = tensor.operands
+        if into.operator == TUPLE and len(into.operands) == 2 and is_constant(into.operands[1], 2):
+            return source
+    return None
+
+
+def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> Node | None:
+    """What a tensor holds after its even and its odd places, or both halves, were assigned.
+
+    The result is cast to the type of the tensor that was written to.
+    """
+    after = graph.node("stored", (before, *items, value))
+    if before.operator != "stored":
+        return None
+    created = _bare(before.operands[0])
+    if created.operator not in _LIKE:
+        return None
+    model = created.operands[0]
+    first, second = _part_stored(before), _part_stored(after)
+    if first is None or second is None or {first, second} != {0, 1}:
+        return None
+    parts = (before.operands[-1], value) if first == 0 else (value, before.operands[-1])
+    return graph.node("cast", (graph.node("interleave", parts), model))
+
+
+def _part_stored(node: Node) -> int | None:
+    """Whether the even places of the last dimension were assigned, or the odd."""
+    items = node.operands[1:-1]
+    if len(items) != 2 or items[0].operator != "ellipsis" or items[1].operator != SLICE:
+        return None
+    start, stop, step = items[1].operands
+    if not (is_constant(step, 2) and is_constant(stop, None)):
+        return None
+    if is_constant(start, 1):
+        return 1
+    return 0 if is_constant(start, None) or is_constant(start, 0) else None
+
+
+def _source_of_parts(tensor: Node) -> Node | None:
+    """The tensor whose even and odd places are stacked, first found."""
+    pending = list(tensor.operands)
+    for _ in range(32):
+        if not pending:
+            break
+        node = pending.pop()
+        if node.operator in ("every_second", "half", "complex_pairs"):
+            return node.operands[0]
+        pending += node.operands
+    return None
+
+
+def _is_same(one: Node, other: Node) -> bool:
+    """Whether two tensors have one shape since they differ in type at most."""
+    return _bare(one) is _bare(other)
+
+
+def _bare(node: Node) -> Node:
+    while node.operator in ("cast", "contiguous"):
+        node = node.operands[0]
+    return node

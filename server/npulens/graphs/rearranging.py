@@ -1,0 +1,36 @@
+"""`einops.rearrange`, as far as it cuts the last dimension in two or joins the last two."""
+
+from collections.abc import Mapping
+
+from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node
+from npulens.graphs.pairs import flattened
+
+
+def rearranged(
+    graph: Graph, tensor: Node, formula: Node, lengths: Mapping[str, Node]
+) -> Node | None:
+    """The node of a rearrangement, `None` for all but `... (a b) -> ... a b` and its reverse."""
+    if formula.operator != CONSTANT or not isinstance(formula.value, str):
+        return None
+    before, arrow, after = formula.value.partition("->")
+    if not arrow:
+        return None
+    joined_before, joined_after = _last_two_joined(before), _last_two_joined(after)
+    if joined_before is not None and joined_before == after.split():
+        sizes = [lengths.get(name, graph.constant(-1)) for name in after.split()[-2:]]
+        into = graph.node(TUPLE, tuple(sizes))
+        return graph.node("unflatten", (tensor, graph.constant(-1), into))
+    if joined_after is not None and joined_after == before.split():
+        start, end = graph.constant(-2), graph.constant(-1)
+        pairs = flattened(graph, tensor, start, end)
+        return pairs or graph.node("flatten", (tensor, start, end))
+    return None
+
+
+def _last_two_joined(side: str) -> list[str] | None:
+    """The names of `b n (d r)` without its brackets, if these are around the last two only."""
+    leading, opened, rest = side.strip().partition("(")
+    inner = rest[:-1].split()
+    if not opened or not rest.endswith(")") or "(" in rest or len(inner) != 2:
+        return None
+    return [*leading.split(), *inner]
