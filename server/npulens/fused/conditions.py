@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from npulens.graphs.expressions import LIBRARY
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, LIBRARY, Node, number
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""

@@ -12,6 +12,8 @@ from npulens.graphs.frames import Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
+    GLOBAL,
+    LIBRARY,
     OPAQUE,
     SELECT,
     TUPLE,
@@ -34,8 +36,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
-LIBRARY = "library"
-GLOBAL = "global"
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 

@@ -10,7 +10,7 @@ from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
-from npulens.graphs.views import element
+from npulens.graphs.views import element, unpacked
 from npulens.syntax.bindings import Function
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -183,6 +183,7 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Tuple | ast.List):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
+            value = unpacked(self.graph, value, len(target.elts))
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
                 self.assign(part, element(self.graph, value, index), frame)
@@ -204,6 +205,7 @@ class Evaluator(Invocations):
             self._changed_in_place(before, node, frame)
             frame.bind(node.target.id, value)
         else:
+            frame.place(node, value)
             self.assign(node.target, value, frame)
 
     def _changed_in_place(self, before: Node | None, node: ast.AST, frame: Frame) -> None:

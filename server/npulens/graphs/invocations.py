@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from npulens.graphs.activations import activated
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.definitions import ClassHere, FunctionHere
-from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
+from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Frame
-from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, GLOBAL, LIBRARY, TUPLE, Node, number
 from npulens.graphs.operators import (
     CASTS,
     UNCHANGED,
@@ -252,7 +253,7 @@ class Invocations(Expressions):
             bound = signature and bound_arguments(self.graph, signature, [argument], {})
             return operation(self.graph, signature, bound) if signature and bound else None
         if module.operator != _MODULE:
-            return None
+            return activated(self.graph, module, argument)
         constructor = module_operator(str(module.label))
         assert constructor is not None
         signature = operator_named(constructor.operator)
