@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, LIBRARY, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, number
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""
@@ -55,16 +55,6 @@ def _is_number(node: Node, initial: Initial) -> bool:
     return node.operator == INPUT
 
 
-def _is_activation(node: Node, initial: Initial) -> bool:
-    """A function taken from the configuration, of which SiLU may be one."""
-    assigned = initial(node) or node
-    if assigned.operator == "index":
-        table = assigned.operands[0]
-        return "act" in str(table.label).lower()
-    named = str(node.label).lower() if node.operator in (ATTRIBUTE, INPUT) else ""
-    return "act" in named and assigned.operator not in ("instance", LIBRARY)
-
-
 def _is_tensor(node: Node, initial: Initial) -> bool:
     """Something that is not known to be a number, a string or `None`."""
     return node.operator != CONSTANT
@@ -73,6 +63,5 @@ def _is_tensor(node: Node, initial: Initial) -> bool:
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
-    "activation": _is_activation,
     "tensor": _is_tensor,
 }

@@ -45,6 +45,7 @@ class Pattern:
         check: What the user must check.
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.
+        operator: What to use, for messages; of a pattern with no replacement it is only named.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Pattern:
     check: LocalizedText | None
     replacement: Replacement | None
     almost: LocalizedText | None
+    operator: str
 
 
 @lru_cache(maxsize=4)
@@ -116,8 +118,9 @@ def _pattern(
         raise PatternError(f"{where} must return one expression")
     almost = _localized(constants.get("ALMOST"), where)
     replacement = None if almost else _replacement(source, name, evaluator.definitions)
-    if almost is None and replacement is None:
-        raise PatternError(f"{where} has neither a replacement nor ALMOST")
+    operator = constants.get("OPERATOR", "" if replacement is None else replacement.operator)
+    if almost is None and replacement is None and not operator:
+        raise PatternError(f"{where} has neither a replacement nor OPERATOR nor ALMOST")
     rule, applicability = constants.get("RULE"), constants.get("APPLICABILITY", "unsafe")
     if not isinstance(rule, str):
         raise PatternError(f"{where}: RULE must be the code of a rule")
@@ -140,6 +143,7 @@ def _pattern(
         check=_localized(constants.get("CHECK"), where),
         replacement=replacement,
         almost=almost,
+        operator=str(operator),
     )
 
 

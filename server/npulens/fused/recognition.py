@@ -10,6 +10,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, match, stripped
 from npulens.fused.patterns import Pattern
+from npulens.fused.relations import RELATIONS
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
@@ -130,12 +131,17 @@ class Recognizer:
                     yield found
 
     def _holds(self, found: Match) -> bool:
-        initial = self._evaluator.initial
-        return all(
-            holds(condition, found.bound[name], initial)
-            for name, conditions in found.pattern.conditions.items()
-            for condition in conditions
-        )
+        for names, conditions in found.pattern.conditions.items():
+            nodes = [found.bound[name] for name in names.split(", ") if name in found.bound]
+            if nodes and not all(self._meets(condition, nodes) for condition in conditions):
+                return False
+        return True
+
+    def _meets(self, condition: str, nodes: Sequence[Node]) -> bool:
+        relation = RELATIONS.get(condition)
+        if relation is not None:
+            return relation(nodes, self._evaluator)
+        return all(holds(condition, node, self._evaluator.initial) for node in nodes)
 
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
         pattern = place.match.pattern
@@ -148,11 +154,10 @@ class Recognizer:
             Related(rewriter.span(statement), _PART) for statement in _statements_of(record, place)
         )
         shown = " ".join(rewriter.source(place.node).split())
-        operator = "" if pattern.replacement is None else pattern.replacement.operator
         yield Finding(
             rule,
             rewriter.span(place.node),
-            {"symbol": shown, "replacement": operator},
+            {"symbol": shown, "replacement": pattern.operator},
             pattern.almost or pattern.check,
             tuple(self._ordered(fixes)),
             related=related,

@@ -10,13 +10,18 @@ _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
 def needless_statements(
-    record: Evaluated, replaced: ast.expr | ast.stmt, kept: Iterable[ast.stmt] = ()
+    record: Evaluated,
+    replaced: ast.expr | ast.stmt,
+    consumed: frozenset[Node] = frozenset(),
+    kept: Iterable[ast.stmt] = (),
 ) -> frozenset[ast.stmt]:
     """Assignments that only the replaced expression, or each other, have use for.
 
     Args:
         record: The function that holds the expression.
         replaced: The expression, or the augmented assignment.
+        consumed: What the replacement computes itself; calls of unknown functions that give such
+            a value are not needed either.
         kept: Statements that must stay.
     """
     values = {id(node): value for node, value, _ in record.places}
@@ -29,7 +34,7 @@ def needless_statements(
         found = {
             statement
             for statement in wanted - live - removed - stays
-            if _can_go(statement, record, values)
+            if _can_go(statement, record, values, consumed)
         }
         if not found:
             return frozenset(removed)
@@ -42,7 +47,12 @@ def _names(node: ast.AST) -> set[ast.Name]:
     return {child for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
-def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) -> bool:
+def _can_go(
+    statement: ast.stmt,
+    record: Evaluated,
+    values: Mapping[int, Node],
+    consumed: frozenset[Node],
+) -> bool:
     """Whether a statement binds plain names only, and computing its value does nothing else."""
     if not isinstance(statement, _Assignment):
         return False
@@ -57,6 +67,6 @@ def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) 
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))
-            if value is None or value.operator in (OPAQUE, "apply"):
+            if value is None or (value.operator in (OPAQUE, "apply") and value not in consumed):
                 return False
     return True

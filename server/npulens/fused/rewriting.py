@@ -17,6 +17,7 @@ from npulens.fused.removal import needless_statements
 from npulens.fused.sources import Sources, atom
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
+from npulens.graphs.nodes import CONSTANT, Node
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -45,7 +46,7 @@ class Rewriter:
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
             return []
-        removed = needless_statements(self._record, place)
+        removed = needless_statements(self._record, place, match.consumed)
         rewritten = self._replaced(match, replacement, place, statement, removed)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
@@ -105,7 +106,7 @@ class Rewriter:
             return None
         sources = Sources(self._record, names, set(), self.source)
         text = _filled(match, replacement, sources)
-        device = next((sources.of(node) for node in match.bound.values()), None)
+        device = next(filter(None, map(sources.of, _tensors(match))), None)
         line = self._lines.offset(first.lineno, 0)
         indent = self._text[line : self.span(first).start]
         if text is None or device is None or indent.strip():
@@ -128,8 +129,12 @@ class Rewriter:
         removed: frozenset[ast.stmt],
     ) -> str | None:
         """The new expression, if all that stays still computes what it did."""
+        before = {id(node): value for node, value, _ in self._record.places}
         after = self._evaluator.evaluate(
-            self._record.function, skipped=removed, watched=frozenset({statement})
+            self._record.function,
+            skipped=removed,
+            watched=frozenset({statement}),
+            given={place: before[id(place)]},
         )
         names = None if after is None else after.names.get(statement)
         if after is None or names is None:
@@ -137,7 +142,6 @@ class Rewriter:
         gone: set[ast.AST] = set()
         for node in (place, *removed):
             gone.update(ast.walk(node))
-        before = {id(node): value for node, value, _ in self._record.places}
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None
@@ -188,6 +192,17 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
     return text
+
+
+def _tensors(match: Match) -> list[Node]:
+    """The bound values that are tensors: no numbers, no functions."""
+    conditions = match.pattern.conditions
+    others = {name for name, held in conditions.items() if {"number", "activation"} & {*held}}
+    return [
+        node
+        for name, node in match.bound.items()
+        if name not in others and node.operator != CONSTANT
+    ]
 
 
 def _fix(

@@ -52,6 +52,11 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
     if left is right:
         return power(graph, left, graph.constant(2))
     for one, other in ((left, right), (right, left)):
+        # Two times x times x is two times the square of x.
+        if one.operator == "multiply" and one.operands[1] is other:
+            if number(one.operands[0]) is not None:
+                return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
+    for one, other in ((left, right), (right, left)):
         if other.operator == "sigmoid":
             gated = _gated(graph, one, other)
             if gated is not None:

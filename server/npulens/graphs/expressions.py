@@ -67,6 +67,8 @@ class Expressions:
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise TooLargeError
+        if node in frame.given:
+            return frame.given[node]
         if isinstance(node, ast.Name | ast.Constant):
             return self.read(node, frame)
         result = self._compute(node, frame)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
@@ -14,6 +15,7 @@ from npulens.graphs.views import element, unpacked
 from npulens.syntax.bindings import Function
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
+_NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
 _WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
@@ -34,6 +36,7 @@ class Evaluator(Invocations):
         function: FunctionHere,
         skipped: frozenset[ast.stmt] = frozenset(),
         watched: frozenset[ast.stmt] = frozenset(),
+        given: Mapping[ast.expr | ast.stmt, Node] = _NOTHING_GIVEN,
     ) -> Evaluated | None:
         """Every expression of a function; `None` for one that is too large.
 
@@ -41,9 +44,10 @@ class Evaluator(Invocations):
             function: The function.
             skipped: Statements taken as if they were not there.
             watched: Statements before which the values of all names are wanted.
+            given: Values of expressions and augmented assignments, which are not looked into.
         """
         record = Evaluated(function)
-        frame = Frame(function, record, skipped=skipped, watched=watched)
+        frame = Frame(function, record, skipped=skipped, watched=watched, given=given)
         arguments = function.node.args
         for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
@@ -85,6 +89,20 @@ class Evaluator(Invocations):
             self._initialized[owner] = {}  # while it is being found out
             known = self._initialized[owner] = self._constructed_attributes(owner)
         return known
+
+    def default(self, value: Node) -> Node | None:
+        """The default of a constructor's parameter, `None` for any other value."""
+        prefix, _, name = str(value.label).partition(".")
+        if value.operator != INPUT or prefix != "__init__" or self.owner is None:
+            return None
+        for current in self.definitions.lineage(self.owner):
+            constructor = current.methods.get("__init__")
+            if constructor is None:
+                continue
+            default = default_of(constructor.node.args, name)
+            if default is not None:
+                return self.value(default, Frame(constructor, None))
+        return None
 
     def _constructed_attributes(self, owner: ClassHere) -> dict[str, Node]:
         found: dict[str, Node] = {}
@@ -198,7 +216,9 @@ class Evaluator(Invocations):
                 frame.bind(target.value.id, stored, also=True)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
-        value = self.binary(node.op, self.read(node.target, frame), self.value(node.value, frame))
+        value = frame.given.get(node) or self.binary(
+            node.op, self.read(node.target, frame), self.value(node.value, frame)
+        )
         if isinstance(node.target, ast.Name):
             before = frame.names.get(node.target.id)
             frame.place(node, value)
@@ -333,6 +353,18 @@ class Evaluator(Invocations):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
                 self.value(child, frame)
+
+
+def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
+    """The default of the parameter of this name, if it has one."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = dict(zip(plain[::-1], arguments.defaults[::-1], strict=False))
+    defaults |= {
+        parameter: default
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    }
+    return next((d for parameter, d in defaults.items() if parameter.arg == name), None)
 
 
 def _stored_names(node: ast.AST) -> list[str]:
