@@ -8,7 +8,7 @@ import torch_npu
 RULE = "NPU705"
 APPLICABILITY = "unsafe"
 WORDS = ("erf", "0.044715", "0.04471", "1.702")
-TRANSPARENT = ("cast", "contiguous")
+TRANSPARENT = ("contiguous",)
 CONDITIONS = {"x": ("tensor",)}
 CHECK = {
     "en": "Written out, GELU rounds after each step and the operator once: in half precision the last digits change. `torch.nn.functional.gelu` is no replacement for a certain formula, for on the NPU it may not follow `approximate`.",

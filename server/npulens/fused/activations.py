@@ -1,5 +1,7 @@
 """Tells which activation a module may be built with: what the code around it says."""
 
+import ast
+
 from npulens.graphs.activations import chosen_name
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import (
@@ -15,6 +17,7 @@ from npulens.graphs.nodes import (
 )
 
 _SILU = ("silu", "swish")
+_OTHERS = ("gelu", "geglu", "relu", "reglu", "sigmoid", "tanh")
 _MAX_DEPTH = 4
 
 
@@ -30,6 +33,12 @@ def may_be_silu(function: Node, evaluator: Evaluator) -> bool:
     if known.operator == OPAQUE and known.operands:
         return _may_be(known, evaluator, _MAX_DEPTH)
     return function.operator in (ATTRIBUTE, INPUT) and _sounds(str(function.label))
+
+
+def names_another(place: ast.AST) -> bool:
+    """Whether code calls what it multiplies by another activation: `hidden_gelu * hidden`."""
+    names = (node.id.lower() for node in ast.walk(place) if isinstance(node, ast.Name))
+    return any(word in name for name in names for word in _OTHERS)
 
 
 def _may_be(known: Node, evaluator: Evaluator, depth: int) -> bool:

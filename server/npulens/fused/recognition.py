@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
+from npulens.fused.activations import names_another
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, match, stripped
 from npulens.fused.patterns import Pattern
@@ -91,6 +92,8 @@ class Recognizer:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
             for found in self._matches(value):
+                if _is_configured(found) and names_another(node):
+                    continue
                 root = stripped(value, found.pattern.transparent)
                 known = matches.get(root)
                 if known is None or _ends_with_cast_back(value, found):
@@ -171,6 +174,10 @@ class Recognizer:
         agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
         preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
         return sorted(fixes, key=lambda fix: fix.style is not preferred)
+
+
+def _is_configured(found: Match) -> bool:
+    return any("activation" in conditions for conditions in found.pattern.conditions.values())
 
 
 def _ends_with_cast_back(value: Node, found: Match) -> bool:

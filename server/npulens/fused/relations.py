@@ -101,7 +101,20 @@ def _is_activation(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return node.operator != LIBRARY and may_be_silu(node, evaluator)
 
 
+def _is_one_of_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether one of the values is an item of a sequence that a loop goes through."""
+    return any(_is_item(node) for node in nodes)
+
+
+def _is_item(node: Node) -> bool:
+    """`experts[i]` or `i` of a loop over experts; for a module of many, what is in its place."""
+    if node.operator in ("index", "element", "transpose", ATTRIBUTE):
+        return any(_is_item(operand) for operand in node.operands)
+    return node.operator == OPAQUE and isinstance(node.label, tuple) and node.label[0] == "item"
+
+
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
+    "one of many": _is_one_of_many,
     "projections": _are_projections,
 }

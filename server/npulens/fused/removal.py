@@ -1,7 +1,7 @@
 """Which statements are without use once an expression is replaced."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import OPAQUE, Node
@@ -13,6 +13,8 @@ def needless_statements(
     record: Evaluated,
     replaced: ast.expr | ast.stmt,
     consumed: frozenset[Node] = frozenset(),
+    moved: frozenset[Node] = frozenset(),
+    block: Sequence[ast.stmt] = (),
     kept: Iterable[ast.stmt] = (),
 ) -> frozenset[ast.stmt]:
     """Assignments that only the replaced expression, or each other, have use for.
@@ -22,6 +24,9 @@ def needless_statements(
         replaced: The expression, or the augmented assignment.
         consumed: What the replacement computes itself; calls of unknown functions that give such
             a value are not needed either.
+        moved: What the replacement writes again; where a statement of the same block computes
+            it, that takes place in the replacement instead.
+        block: The block that the replaced expression is in.
         kept: Statements that must stay.
     """
     values = {id(node): value for node, value, _ in record.places}
@@ -34,7 +39,9 @@ def needless_statements(
         found = {
             statement
             for statement in wanted - live - removed - stays
-            if _can_go(statement, record, values, consumed)
+            if _can_go(
+                statement, record, values, consumed | moved if statement in block else consumed
+            )
         }
         if not found:
             return frozenset(removed)
@@ -51,9 +58,12 @@ def _can_go(
     statement: ast.stmt,
     record: Evaluated,
     values: Mapping[int, Node],
-    consumed: frozenset[Node],
+    known: frozenset[Node],
 ) -> bool:
-    """Whether a statement binds plain names only, and computing its value does nothing else."""
+    """Whether a statement binds plain names only, and computing its value does nothing else.
+
+    Calls of unknown functions do not count if they give a known value.
+    """
     if not isinstance(statement, _Assignment):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -67,6 +77,6 @@ def _can_go(
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))
-            if value is None or (value.operator in (OPAQUE, "apply") and value not in consumed):
+            if value is None or (value.operator in (OPAQUE, "apply") and value not in known):
                 return False
     return True

@@ -1,6 +1,7 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import (
@@ -14,7 +15,7 @@ from npulens.catalog.model import (
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
-from npulens.fused.sources import Sources, atom
+from npulens.fused.sources import Sources, atom, is_costly
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, Node
@@ -46,7 +47,9 @@ class Rewriter:
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
             return []
-        removed = needless_statements(self._record, place, match.consumed)
+        block = _block_of(statement, self._record.function.node.body) or ()
+        moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
+        removed = needless_statements(self._record, place, match.consumed, moved, block)
         rewritten = self._replaced(match, replacement, place, statement, removed)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
@@ -184,14 +187,23 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
         for node in ast.walk(replacement.expression)
         if isinstance(node, ast.Name) and node.id in match.bound
     ]
+    uses = Counter(name.id for name in names)
     text = replacement.text
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
         source = sources.of(match.bound[node.id])
         if source is None or node.lineno != 1:
             return None
+        if uses[node.id] > 1 and is_costly(match.bound[node.id]) and not source.isidentifier():
+            return None
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
     return text
+
+
+def _names_in(match: Match, replacement: Replacement) -> set[str]:
+    """The names of a pattern that its replacement uses."""
+    nodes = ast.walk(replacement.expression)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
 
 
 def _tensors(match: Match) -> list[Node]:

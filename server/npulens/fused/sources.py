@@ -48,7 +48,7 @@ class Sources:
         for place, value, _ in self._record.places:
             if not isinstance(place, ast.expr) or value is not node:
                 continue
-            if place not in self._removed and _is_costly(value):
+            if place not in self._removed and is_costly(value):
                 continue
             if all(self._holds(n) for n in ast.walk(place) if isinstance(n, ast.Name)):
                 text = self._source(place)
@@ -74,7 +74,8 @@ class Sources:
         return None
 
 
-def _is_costly(node: Node) -> bool:
+def is_costly(node: Node) -> bool:
+    """Whether computing a value twice would be felt, or could do something else."""
     return any(inner.operator in ("apply", OPAQUE, "matmul", "linear") for inner in reachable(node))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
@@ -36,6 +37,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
+_NUMBERS = {f"{module}.pi": math.pi for module in ("math", "numpy", "torch")}
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 
@@ -151,6 +153,8 @@ class Expressions:
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
         known = self.library_names(node, frame)
         if known:
+            if known[0] in _NUMBERS:
+                return self.graph.constant(_NUMBERS[known[0]])
             return self.graph.node(LIBRARY, (), known[0])
         return self.attribute(self.value(node.value, frame), node.attr, frame)
 
