@@ -1,6 +1,5 @@
 """Cross entropy by hand: a log-softmax, then the value at the target."""
 
-import torch
 import torch_npu
 from torch.nn import functional
 
@@ -63,4 +62,6 @@ def pattern_chosen(logits, target):
 
 
 def replacement_chosen(logits, target):
-    return -torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten(), reduction="none")[0].view_as(target)
+    return -torch_npu.npu_cross_entropy_loss(
+        logits.flatten(0, -2), target.flatten(), reduction="none"
+    )[0].view_as(target)

@@ -13,7 +13,6 @@ from npulens.graphs.definitions import Definitions
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 
-
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
 
 

@@ -33,13 +33,12 @@ class _State(NamedTuple):
     consumed: tuple[Node, ...]
 
 
-def match(pattern: Pattern, node: Node) -> Match | None:
-    """The pattern at a node, if the node computes just that."""
+def matches(pattern: Pattern, node: Node) -> Iterator[Match]:
+    """The ways in which a node computes just what a pattern does: often none, seldom several."""
     search = _Search(pattern)
     for state in search.match(pattern.root, node, _State({}, ())):
         bound = {name: search.stripped(value) for name, value in state.bound.items()}
-        return Match(pattern, bound, frozenset(state.consumed))
-    return None
+        yield Match(pattern, bound, frozenset(state.consumed))
 
 
 def stripped(node: Node, transparent: frozenset[str]) -> Node:

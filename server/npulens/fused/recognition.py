@@ -9,7 +9,7 @@ from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, R
 from npulens.catalog.tables import Catalogue
 from npulens.fused.activations import names_another
 from npulens.fused.conditions import holds
-from npulens.fused.matching import Match, match, stripped
+from npulens.fused.matching import Match, matches, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.relations import RELATIONS
 from npulens.fused.rewriting import Rewriter
@@ -87,7 +87,7 @@ class Recognizer:
     def _places(self, record: Evaluated) -> list[Place]:
         """Where patterns are found in a function, the larger where they overlap."""
         self._evaluator.focus(record.function)
-        matches: dict[Node, Place] = {}
+        found_at: dict[Node, Place] = {}
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
@@ -95,13 +95,13 @@ class Recognizer:
                 if _is_configured(found) and names_another(node):
                     continue
                 root = stripped(value, found.pattern.transparent)
-                known = matches.get(root)
+                known = found_at.get(root)
                 if known is None or _ends_with_cast_back(value, found):
-                    matches[root] = Place(node, statement, found)
+                    found_at[root] = Place(node, statement, found)
                 break
         chosen: list[Place] = []
         consumed: set[Node] = set()
-        for root, place in sorted(matches.items(), key=lambda item: -len(item[1].match.consumed)):
+        for root, place in sorted(found_at.items(), key=lambda item: -len(item[1].match.consumed)):
             if root not in consumed:
                 chosen.append(place)
                 consumed |= place.match.consumed
@@ -129,8 +129,8 @@ class Recognizer:
         tried.add(inner.operator)
         for operator in tried:
             for pattern in self._by_operator.get(operator, ()):
-                found = match(pattern, value)
-                if found is not None and self._holds(found):
+                found = next(filter(self._holds, matches(pattern, value)), None)
+                if found is not None:
                     yield found
 
     def _holds(self, found: Match) -> bool:

@@ -49,8 +49,11 @@ class Rewriter:
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
-        removed = needless_statements(self._record, place, match.consumed, moved, block)
+        removed = needless_statements(self._record, place, match.consumed)
         rewritten = self._replaced(match, replacement, place, statement, removed)
+        if rewritten is None:
+            more = needless_statements(self._record, place, match.consumed, moved, block)
+            rewritten = self._replaced(match, replacement, place, statement, more)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, removed)
         return fixes if beside is None else [*fixes, beside]

@@ -53,9 +53,9 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
         return power(graph, left, graph.constant(2))
     for one, other in ((left, right), (right, left)):
         # Two times x times x is two times the square of x.
-        if one.operator == "multiply" and one.operands[1] is other:
-            if number(one.operands[0]) is not None:
-                return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
+        has_number = one.operator == "multiply" and number(one.operands[0]) is not None
+        if has_number and one.operands[1] is other:
+            return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
     for one, other in ((left, right), (right, left)):
         if other.operator == "sigmoid":
             gated = _gated(graph, one, other)
