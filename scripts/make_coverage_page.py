@@ -37,6 +37,18 @@ OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
 FUSED = "later: fused operators, NPU7xx"
 DYNAMIC = "later: dynamic shapes, NPU8xx"
 
+FUSED_LEFT_OUT = {
+    "torch_npu.contrib.function.matmul_transpose": "nobody says what it gains over torch.matmul",
+    "torch_npu.fast_gelu": "npu_fast_gelu under its older name",
+    "torch_npu.npu_gelu_mul": "has no backward pass; npu_geglu has",
+    "torch_npu.npu_silu": "deprecated in favour of torch.nn.functional.silu",
+    "torch_npu.npu_mish": "deprecated in favour of torch.nn.functional.mish",
+    "torch_npu.npu_ffn": "has no backward pass, and takes weights transposed",
+    "mindspeed.core.fusions.fused_bias_swiglu.fused_swiglu": "calls npu_swiglu, which is offered",
+    "torch_npu.npu_fused_cross_entropy_loss_with_max_sum": "part of a hand-written backward pass",
+}
+"""Operators of these families that no rule offers, and why."""
+
 FILES = {
     "torch_cuda_api.json": "Names of `torch.cuda` and what goes with them",
     "third_party.json": "Libraries",
@@ -109,13 +121,23 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         variables = entry.removesuffix(")").split(" (for ")
         found_codes = (catalogue.environment.get(name) for name in variables)
         return _sorted(e.rule.code for e in found_codes if e is not None)
-    if file in ("affinity_api.json", "dynamic_shape_ops.json"):
+    if file == "affinity_api.json":
+        return _sorted(_of_patterns(entry, catalogue))
+    if file == "dynamic_shape_ops.json":
         return ()
     return _sorted(_of_name(file, entry, catalogue))
 
 
 def _sorted(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(codes)))
+
+
+def _of_patterns(entry: str, catalogue: Catalogue) -> Iterator[str]:
+    """The rules of pattern files that write an operator, or name it as what to use."""
+    for source in catalogue.patterns:
+        rule = re.search(r'^RULE = "(\w+)"', source.text, re.MULTILINE)
+        if rule is not None and re.search(rf"(?<![\w.]){re.escape(entry)}\b", source.text):
+            yield rule[1]
 
 
 def _of_module(module: str, catalogue: Catalogue) -> Iterator[str]:
@@ -186,7 +208,8 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
         ("dynamic_shape_ops.json", "python_apis", "api", DYNAMIC),
         ("dynamic_shape_ops.json", "aten_ops", "op", DYNAMIC),
     ):
-        yield from ((file, each[field], reason) for each in _read(folder, file)[key])
+        for each in _read(folder, file)[key]:
+            yield file, each[field], FUSED_LEFT_OUT.get(each[field], reason)
 
 
 def _read(folder: Path, name: str) -> Any:

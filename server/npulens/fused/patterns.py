@@ -164,8 +164,15 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
-    text = ast.get_source_segment(source.text, last.value) or ""
+    text = _on_one_line(ast.get_source_segment(source.text, last.value) or "")
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")
     return Replacement(text, expression, operator)
+
+
+def _on_one_line(text: str) -> str:
+    """An expression that is laid out over several lines, as if it had been short."""
+    lines = [line.strip() for line in text.splitlines()]
+    joined = "".join(line + " " * line.endswith(",") for line in lines)
+    return joined.replace(", )", ")").replace(", ]", "]")
