@@ -31,6 +31,8 @@ class Place:
     node: ast.expr | ast.stmt
     statement: ast.stmt
     match: Match
+    others: tuple[Match, ...] = ()
+    """Patterns of the same rule that it fits too, for want of a fix for the first."""
 
 
 class Recognizer:
@@ -91,14 +93,19 @@ class Recognizer:
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
-            for found in self._matches(value):
-                if _is_configured(found) and names_another(node):
-                    continue
-                root = stripped(value, found.pattern.transparent)
-                known = found_at.get(root)
-                if known is None or _ends_with_cast_back(value, found):
-                    found_at[root] = Place(node, statement, found)
-                break
+            fitting = (
+                found
+                for found in self._matches(value)
+                if not (_is_configured(found) and names_another(node))
+            )
+            found = next(fitting, None)
+            if found is None:
+                continue
+            root = stripped(value, found.pattern.transparent)
+            if root not in found_at or _ends_with_cast_back(value, found):
+                rule = found.pattern.rule
+                others = tuple(other for other in fitting if other.pattern.rule == rule)
+                found_at[root] = Place(node, statement, found, others)
         chosen: list[Place] = []
         consumed: set[Node] = set()
         for root, place in sorted(found_at.items(), key=lambda item: -len(item[1].match.consumed)):
@@ -152,7 +159,10 @@ class Recognizer:
         if rule is None:
             return
         rewriter = Rewriter(self._evaluator, record, self._text, self._lines)
-        fixes = rewriter.fixes(place.match, place.node, place.statement)
+        matches_here = (place.match, *place.others)
+        fixes = next(
+            filter(None, (rewriter.fixes(m, place.node, place.statement) for m in matches_here)), []
+        )
         related = tuple(
             Related(rewriter.span(statement), _PART) for statement in _statements_of(record, place)
         )
