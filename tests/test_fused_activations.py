@@ -234,6 +234,21 @@ FUNCTIONS = (
         "return torch_npu.npu_swiglu(y + bias, dim=-1)",
     ),
     Spelling(
+        "function in a function",
+        function(
+            """
+            def run(x):
+                def gated(y):
+                    y = torch.chunk(y, 2, dim=-1)
+                    return F.silu(y[0]) * y[1]
+
+                return gated(x)
+            """
+        ),
+        "703",
+        "return torch_npu.npu_swiglu(y, dim=-1)",
+    ),
+    Spelling(
         "helper",
         function(
             """
@@ -355,7 +370,7 @@ def test_a_gated_unit_is_replaced(spelling: Spelling) -> None:
 @pytest.mark.parametrize("spelling", FUNCTIONS, ids=named)
 def test_a_function_is_replaced(spelling: Spelling) -> None:
     rewritten = assert_replaced(spelling)
-    count = 2 if "def run(x):" not in rewritten and "def run(y):" not in rewritten else 1
+    count = rewritten.split("def run(")[1].split(")")[0].count(",") + 1
     assert_same_behaviour(spelling.source, rewritten, "run", inputs=[(3, 8)] * count)
 
 
@@ -416,6 +431,7 @@ TRAPS = {
     "NPU already": unit(
         "if self.npu_available:\n    return x\nreturn self.w2(F.silu(self.w1(x)) * self.w3(x))"
     ),
+    "results of methods": function("def run(x, y):\n    return F.silu(x.part(0)) * y.part(0)\n"),
     "dropout": function(
         "def run(x, kept):\n    drawn = torch.floor(kept + torch.rand(x.shape))\n"
         "    return x.div(kept) * drawn\n"
@@ -522,6 +538,18 @@ def test_a_near_miss_has_a_reason_and_no_fix(text: str) -> None:
     found = [f for f in findings(function(text)) if f.rule.code.startswith("NPU7")]
     assert [f.rule for f in found] == ([] if known is None else [known])
     assert not any(f.fixes for f in found)
+
+
+def test_code_that_is_scripted_has_no_fix() -> None:
+    source = function(
+        """
+        @torch.jit.script
+        def run(x):
+            return x * torch.sigmoid(1.702 * x)
+        """
+    )
+    (found,) = (f for f in findings(source) if f.rule.code == "NPU705")
+    assert found.fixes == ()
 
 
 def test_comments_and_other_uses_stay() -> None:

@@ -58,7 +58,8 @@ def replacement_logistic(x):
 
 
 def pattern_of_ones(x):
-    return x * 0.5 * (torch.erf(x / math.sqrt(2)) + torch.ones_like(x))
+    error = torch.erf(x / math.sqrt(2)).to(dtype=x.dtype)
+    return x * 0.5 * (error + torch.ones_like(x).to(dtype=x.dtype))
 
 
 def replacement_of_ones(x):

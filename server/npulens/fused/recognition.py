@@ -17,6 +17,7 @@ from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import Node
+from npulens.syntax.scopes import FunctionScope
 from npulens.text.lines import LineMap
 
 _PART = LocalizedText("part of this computation", "该计算的一部分")
@@ -229,6 +230,7 @@ def functions_worth_reading(
             is_it = function is not None and function.node is node
             if function and is_it and _mentions(_text_of(node, text, lines), words, helpers):
                 yield function
+                yield from _nested(function, text, lines, words)
 
 
 def _worth_reading(
@@ -242,6 +244,19 @@ def _worth_reading(
     for name, method in owner.methods.items():
         if name != "__init__" and _mentions(texts[name], words, used):
             yield method
+        if name in own:
+            yield from _nested(method, text, lines, words)
+
+
+def _nested(
+    function: FunctionHere, text: str, lines: LineMap, words: re.Pattern[str]
+) -> Iterator[FunctionHere]:
+    """Functions in the body of a function; what they take from around them is not known."""
+    for node in function.node.body:
+        if isinstance(node, ast.FunctionDef) and _mentions(
+            _text_of(node, text, lines), words, frozenset()
+        ):
+            yield FunctionHere(node, FunctionScope(node, function.scope))
 
 
 def _mentions(text: str, words: re.Pattern[str], helpers: frozenset[str]) -> bool:

@@ -30,7 +30,9 @@ def _are_projections(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     if one.operator in _PRODUCTS:
         return one.operands[0] is other.operands[0]
     if one.operator == "apply":
-        return one.operands[1:] == other.operands[1:] and _give_one_size(one, other, evaluator)
+        of_tensor = len(one.operands) > 1 and one.operands[1].operator != CONSTANT
+        is_alike = one.operands[1:] == other.operands[1:]
+        return of_tensor and is_alike and _give_one_size(one, other, evaluator)
     if one.operator in _PARTS and len(one.operands) == len(other.operands):
         return _are_parts(one, other, evaluator)
     return False

@@ -45,7 +45,10 @@ class Rewriter:
         The second keeps the code as it is for other devices.
         """
         replacement = match.pattern.replacement
-        if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+        is_scripted = "torch.jit.script" in self._record.function.decorators
+        if replacement is None or is_scripted:
+            return []  # TorchScript compiles what it knows, which operators of torch_npu may not be
+        if match.pattern.applicability is Applicability.MANUAL:
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))

@@ -154,7 +154,9 @@ class Invocations(Expressions):
         known = self._tensor_method(owner, name, positional, keywords)
         if known is not None:
             return known
-        return self._unknown_call(node, owner, positional, keywords, None)
+        called = self.attribute(owner, name, frame)
+        operands = (called, *positional, *keywords.values())
+        return self.graph.node("apply", operands, self.number_of(node))
 
     def _unknown_call(
         self,
