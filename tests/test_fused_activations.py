@@ -431,6 +431,9 @@ TRAPS = {
     "NPU already": unit(
         "if self.npu_available:\n    return x\nreturn self.w2(F.silu(self.w1(x)) * self.w3(x))"
     ),
+    "gate of a norm": function(
+        "def run(x, gate):\n    x = x.float()\n    return x * F.silu(gate.float())\n"
+    ),
     "results of methods": function("def run(x, y):\n    return F.silu(x.part(0)) * y.part(0)\n"),
     "dropout": function(
         "def run(x, kept):\n    drawn = torch.floor(kept + torch.rand(x.shape))\n"

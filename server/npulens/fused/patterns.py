@@ -41,7 +41,8 @@ class Pattern:
         size: How many operators it has.
         applicability: How safe the replacement is.
         transparent: Operators of the user's code that are looked through.
-        conditions: Names of conditions on what each variable stands for.
+        conditions: Names of conditions on what each variable stands for, or several together:
+            those of `"gate, up"` are about both.
         check: What the user must check.
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.

@@ -26,6 +26,8 @@ def _are_projections(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     if one.operator != other.operator or one is other:
         return False
     if one.operator == INPUT:
+        if one is not nodes[0] or other is not nodes[1]:
+            return False  # a cast of an argument is the gate of a norm, not of a unit
         return not any(_is_one_factor(str(node.label)) for node in (one, other))
     if one.operator in _PRODUCTS:
         return one.operands[0] is other.operands[0]
