@@ -66,6 +66,14 @@ FUSED_LEFT_OUT = {
     "torch_npu.contrib.module.FastSyncBatchNorm": "private",
     "torch_npu.optim.NpuFusedLamb": "named by NPU603 for apex; its options are others",
     "torch_npu.optim.NpuFusedOptimizerBase": "a base class, not used as it is",
+    "torch_npu.contrib.function.matmul_transpose": "nobody says what it gains over torch.matmul",
+    "torch_npu.fast_gelu": "npu_fast_gelu under its older name",
+    "torch_npu.npu_gelu_mul": "has no backward pass; npu_geglu has",
+    "torch_npu.npu_silu": "deprecated in favour of torch.nn.functional.silu",
+    "torch_npu.npu_mish": "deprecated in favour of torch.nn.functional.mish",
+    "torch_npu.npu_ffn": "has no backward pass, and takes weights transposed",
+    "mindspeed.core.fusions.fused_bias_swiglu.fused_swiglu": "calls npu_swiglu, which is offered",
+    "torch_npu.npu_fused_cross_entropy_loss_with_max_sum": "part of a hand-written backward pass",
 }
 """Modules and functions that no rule proposes, and why."""
 
@@ -144,7 +152,7 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         found_codes = (catalogue.environment.get(name) for name in variables)
         return _sorted(e.rule.code for e in found_codes if e is not None)
     if file == "affinity_api.json":
-        return _sorted(_proposing(entry, catalogue))
+        return _sorted({*_proposing(entry, catalogue), *_of_patterns(entry, catalogue)})
     if file == "dynamic_shape_ops.json":
         return ()
     return _sorted(_of_name(file, entry, catalogue))
@@ -165,6 +173,14 @@ def _proposing(operator: str, catalogue: Catalogue) -> Iterator[str]:
     for entry in (*catalogue.libraries.values(), *of_calls):
         if entry.becomes == operator and entry.rule.family == "fused":
             yield entry.rule.code
+
+
+def _of_patterns(entry: str, catalogue: Catalogue) -> Iterator[str]:
+    """The rules of pattern files that write an operator, or name it as what to use."""
+    for source in catalogue.patterns:
+        rule = re.search(r'^RULE = "(\w+)"', source.text, re.MULTILINE)
+        if rule is not None and re.search(rf"(?<![\w.]){re.escape(entry)}\b", source.text):
+            yield rule[1]
 
 
 def _of_module(module: str, catalogue: Catalogue) -> Iterator[str]:

@@ -62,8 +62,8 @@ def problems(path: Path) -> list[str]:
         module = load_module(path.read_text(encoding="utf-8"), path.stem)
         found = []
         known = list(pairs(module))
-        if not known and not hasattr(module, "ALMOST"):
-            found.append("no pattern with a replacement, and no ALMOST")
+        if not known and not hasattr(module, "ALMOST") and not hasattr(module, "OPERATOR"):
+            found.append("no pattern with a replacement, and no ALMOST or OPERATOR")
         for name, pattern, replacement in known:
             parameters = inspect.signature(pattern).parameters.keys()
             foreign = inspect.signature(replacement).parameters.keys() - parameters

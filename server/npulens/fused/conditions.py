@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from npulens.graphs.expressions import GLOBAL, LIBRARY
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
+    GLOBAL,
     INPUT,
     OPAQUE,
     SELECT,
@@ -122,16 +122,6 @@ def _is_not_last(node: Node, initial: Initial) -> bool:
     return number(node) is not None and not is_constant(node, -1)
 
 
-def _is_activation(node: Node, initial: Initial) -> bool:
-    """A function taken from the configuration, of which SiLU may be one."""
-    assigned = initial(node) or node
-    if assigned.operator == "index":
-        table = assigned.operands[0]
-        return "act" in str(table.label).lower()
-    named = str(node.label).lower() if node.operator in (ATTRIBUTE, INPUT) else ""
-    return "act" in named and assigned.operator not in ("instance", LIBRARY)
-
-
 def _is_tensor(node: Node, initial: Initial) -> bool:
     """Something that is not known to be a number, a string or `None`."""
     return node.operator != CONSTANT
@@ -155,7 +145,6 @@ def _is_half(node: Node, initial: Initial) -> bool:
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
-    "activation": _is_activation,
     "tensor": _is_tensor,
     "row": _is_row,
     "not_row": _is_no_row,

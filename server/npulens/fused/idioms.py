@@ -13,6 +13,8 @@ from npulens.graphs.definitions import Definitions
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
+
 
 class Idioms:
     """What NPU operators can replace in a module.
@@ -44,7 +46,7 @@ class Idioms:
     def findings(self, index: int) -> list[Finding]:
         """The findings in one piece."""
         piece = self._pieces[index]
-        if self._words is None or not self._may_hold_some(piece):
+        if self._words is None or not self._has_torch or not self._may_hold_some(piece):
             return []
         text, body = piece.parsed.text, piece.parsed.body
         definitions = self._definitions
@@ -71,6 +73,11 @@ class Idioms:
                 self._words is not None and self._words.search(piece.parsed.text) is not None
             )
         return piece.computes
+
+    @cached_property
+    def _has_torch(self) -> bool:
+        """Whether the module imports PyTorch; other frameworks have modules alike."""
+        return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
 
     @cached_property
     def _helpers(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Nod
 
 _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
+_SAME_DIGITS = 4e-6
 _ASSOCIATIVE = frozenset({"add", "multiply"})
 _PLACED = frozenset({"apply", OPAQUE})
 """Nodes whose label says where they stand and not what they are."""
@@ -209,10 +210,10 @@ def _freedom(term: Node) -> tuple[int, int]:
 
 
 def _same_constant(wanted: Node, found: Node) -> bool:
-    """Numbers are the same up to the digits people write of `math.sqrt(2 / math.pi)`."""
+    """Numbers are the same up to the digits people write of `math.sqrt(2)`: 1.41421."""
     if found.operator != CONSTANT:
         return False
     a, b = number(wanted), number(found)
     if a is None or b is None:
         return wanted.label == found.label
-    return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    return abs(a - b) <= _SAME_DIGITS * max(abs(a), abs(b))

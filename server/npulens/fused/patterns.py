@@ -8,6 +8,7 @@ from functools import lru_cache
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.catalog.rule_file import CatalogueError
 from npulens.fused.conditions import known_conditions
+from npulens.fused.relations import RELATIONS
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import INPUT, Node, reachable
@@ -45,11 +46,13 @@ class Pattern:
         transparent: Operators of the user's code that are looked through.
         keeps_types: Casts of arguments and of the result are written again, since the operator
             takes one data type for all and returns it.
-        conditions: Names of conditions on what each variable stands for.
+        conditions: Names of conditions on what each variable stands for, or several together:
+            those of `"gate, up"` are about both.
         check: What the user must check.
         without_gradient: It counts only where no gradients are computed.
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.
+        operator: What to use, for messages; of a pattern with no replacement it is only named.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Pattern:
     without_gradient: bool
     replacement: Replacement | None
     almost: LocalizedText | None
+    operator: str
 
 
 @lru_cache(maxsize=4)
@@ -123,8 +127,9 @@ def _pattern(
         raise PatternError(f"{where} must return one expression")
     almost = _localized(constants.get("ALMOST"), where)
     replacement = None if almost else _replacement(source, name, evaluator.definitions)
-    if almost is None and replacement is None:
-        raise PatternError(f"{where} has neither a replacement nor ALMOST")
+    operator = constants.get("OPERATOR", "" if replacement is None else replacement.operator)
+    if almost is None and replacement is None and not operator:
+        raise PatternError(f"{where} has neither a replacement nor OPERATOR nor ALMOST")
     rule, applicability = constants.get("RULE"), constants.get("APPLICABILITY", "unsafe")
     if not isinstance(rule, str):
         raise PatternError(f"{where}: RULE must be the code of a rule")
@@ -137,7 +142,7 @@ def _pattern(
     if not isinstance(transparent, tuple) or not isinstance(conditions, dict):
         raise PatternError(f"{where}: TRANSPARENT is a tuple, CONDITIONS a dict")
     asked = {condition for names in conditions.values() for condition in names}
-    if unknown := sorted(asked - known_conditions()):
+    if unknown := sorted(asked - known_conditions() - RELATIONS.keys()):
         raise PatternError(f"{where}: there is no condition {unknown[0]!r}")
     return Pattern(
         name=where,
@@ -152,6 +157,7 @@ def _pattern(
         without_gradient=constants.get("WITHOUT_GRADIENT") is True,
         replacement=replacement,
         almost=almost,
+        operator=str(operator),
     )
 
 
@@ -172,10 +178,15 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
-    text = ast.get_source_segment(source.text, last.value) or ""
-    if "\n" in text:
-        text = ast.unparse(last.value).replace("'", '"')
+    text = _on_one_line(ast.get_source_segment(source.text, last.value) or "")
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")
     return Replacement(text, expression, operator)
+
+
+def _on_one_line(text: str) -> str:
+    """An expression that is laid out over several lines, as if it had been short."""
+    lines = [line.strip() for line in text.splitlines()]
+    joined = "".join(line + " " * line.endswith(",") for line in lines)
+    return joined.replace(", )", ")").replace(", ]", "]")

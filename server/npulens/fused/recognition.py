@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
+from npulens.fused.activations import names_another
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, is_type_of, matches, stripped
 from npulens.fused.patterns import Pattern
+from npulens.fused.relations import RELATIONS
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated
@@ -29,6 +31,8 @@ class Place:
     node: ast.expr | ast.stmt
     statement: ast.stmt
     match: Match
+    others: tuple[Match, ...] = ()
+    """Patterns of the same rule that it fits too, for want of a fix for the first."""
 
 
 class Recognizer:
@@ -85,23 +89,28 @@ class Recognizer:
     def _places(self, record: Evaluated) -> list[Place]:
         """Where patterns are found in a function, the larger where they overlap."""
         self._evaluator.focus(record.function)
-        matches: dict[Node, Place] = {}
+        found_at: dict[Node, Place] = {}
         helped = self._results_of_own_calls(record)
         for node, value, statement in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
-            for found in self._matches(value, statement in record.without_gradient):
-                root = stripped(value, found.pattern.transparent)
-                if root in helped:
-                    break  # the function that computes all of it is looked at by itself
-                known = matches.get(root)
-                keeps = found.pattern.keeps_types
-                if known is None or (not keeps and _ends_with_cast_back(value, found)):
-                    matches[root] = Place(node, statement, found)
-                break
+            fitting = (
+                found
+                for found in self._matches(value, statement in record.without_gradient)
+                if not (_is_configured(found) and names_another(node))
+            )
+            found = next(fitting, None)
+            root = value if found is None else stripped(value, found.pattern.transparent)
+            if found is None or root in helped:
+                continue  # or the function that computes all of it is looked at by itself
+            keeps = found.pattern.keeps_types
+            if root not in found_at or (not keeps and _ends_with_cast_back(value, found)):
+                rule = found.pattern.rule
+                others = tuple(other for other in fitting if other.pattern.rule == rule)
+                found_at[root] = Place(node, statement, found, others)
         chosen: list[Place] = []
         consumed: set[Node] = set()
-        for root, place in sorted(matches.items(), key=lambda item: -len(item[1].match.consumed)):
+        for root, place in sorted(found_at.items(), key=lambda item: -len(item[1].match.consumed)):
             if root not in consumed:
                 chosen.append(place)
                 consumed |= place.match.consumed
@@ -145,13 +154,17 @@ class Recognizer:
                     yield found
 
     def _holds(self, found: Match) -> bool:
-        initial = self._evaluator.initial
-        return all(
-            holds(condition, found.bound[name], initial)
-            for name, conditions in found.pattern.conditions.items()
-            if name in found.bound
-            for condition in conditions
-        )
+        for names, conditions in found.pattern.conditions.items():
+            nodes = [found.bound[name] for name in names.split(", ") if name in found.bound]
+            if nodes and not all(self._meets(condition, nodes) for condition in conditions):
+                return False
+        return True
+
+    def _meets(self, condition: str, nodes: Sequence[Node]) -> bool:
+        relation = RELATIONS.get(condition)
+        if relation is not None:
+            return relation(nodes, self._evaluator)
+        return all(holds(condition, node, self._evaluator.initial) for node in nodes)
 
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
         pattern = place.match.pattern
@@ -159,16 +172,18 @@ class Recognizer:
         if rule is None:
             return
         rewriter = Rewriter(self._evaluator, record, self._text, self._lines)
-        fixes = rewriter.fixes(place.match, place.node, place.statement)
+        matches_here = (place.match, *place.others)
+        fixes = next(
+            filter(None, (rewriter.fixes(m, place.node, place.statement) for m in matches_here)), []
+        )
         related = tuple(
             Related(rewriter.span(statement), _PART) for statement in _statements_of(record, place)
         )
         shown = " ".join(rewriter.source(place.node).split())
-        operator = "" if pattern.replacement is None else pattern.replacement.operator
         yield Finding(
             rule,
             rewriter.span(place.node),
-            {"symbol": shown, "replacement": operator},
+            {"symbol": shown, "replacement": pattern.operator},
             pattern.almost or pattern.check,
             tuple(self._ordered(fixes)),
             related=related,
@@ -182,6 +197,10 @@ class Recognizer:
         agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
         preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
         return sorted(fixes, key=lambda fix: fix.style is not preferred)
+
+
+def _is_configured(found: Match) -> bool:
+    return any("activation" in conditions for conditions in found.pattern.conditions.values())
 
 
 def _ends_with_cast_back(value: Node, found: Match) -> bool:

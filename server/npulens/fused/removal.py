@@ -3,9 +3,8 @@
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
-from npulens.graphs.nodes import OPAQUE, Node
+from npulens.graphs.nodes import LIBRARY, OPAQUE, Node
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 

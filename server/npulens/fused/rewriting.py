@@ -17,10 +17,9 @@ from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
 from npulens.fused.sources import Sources, atom, is_costly
-from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import CONSTANT, Node
+from npulens.graphs.nodes import CONSTANT, LIBRARY, Node
 from npulens.graphs.operators import CASTS
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -51,17 +50,19 @@ class Rewriter:
         The second keeps the code as it is for other devices.
         """
         replacement = match.pattern.replacement
-        if replacement is None or match.pattern.applicability is Applicability.MANUAL:
-            return []
-        if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
+        is_scripted = "torch.jit.script" in self._record.function.decorators
+        if replacement is None or is_scripted:
+            return []  # TorchScript compiles what it knows, which operators of torch_npu may not be
+        if match.pattern.applicability is Applicability.MANUAL:
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
-        kept = _arguments_here(self._record, match) if match.pattern.keeps_types else set()
-        removed = needless_statements(self._record, place, match.consumed, moved, block, kept)
-        rewritten = self._replaced(match, replacement, place, statement, removed)
+        kept = _arguments_here(self._record, match)
+        removed = needless_statements(self._record, place, match.consumed, kept=kept)
+        more = needless_statements(self._record, place, match.consumed, moved, block)
+        rewritten = self._replaced(match, replacement, place, statement, (removed, more))
         fixes = [] if rewritten is None else [rewritten]
-        beside = self._beside(match, replacement, place, statement, removed)
+        beside = self._beside(match, replacement, place, statement, more)
         return fixes if beside is None else [*fixes, beside]
 
     def span(self, node: ast.AST) -> Span:
@@ -80,12 +81,12 @@ class Rewriter:
         replacement: Replacement,
         place: ast.expr | ast.stmt,
         statement: ast.stmt,
-        removed: frozenset[ast.stmt],
+        choices: Sequence[frozenset[ast.stmt]],
     ) -> Fix | None:
-        """The expression is replaced, and what only it needed goes."""
+        """The expression is replaced, and what only it needed goes: the first choice that can."""
         if "#" in self.source(place):
             return None
-        for gone in (removed, frozenset[ast.stmt]()):
+        for gone in (*choices, frozenset[ast.stmt]()):
             removals = self._removals(gone)
             text = self._written(match, replacement, place, statement, gone)
             if text is not None and removals is not None:

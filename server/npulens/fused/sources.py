@@ -3,9 +3,8 @@
 import ast
 from collections.abc import Callable, Mapping
 
-from npulens.graphs.expressions import GLOBAL
 from npulens.graphs.frames import Evaluated
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, OPAQUE, Node, number, reachable
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, OPAQUE, Node, number, reachable
 
 _Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.Tuple | ast.List
 
@@ -84,6 +83,7 @@ class Sources:
 
 
 def is_costly(node: Node) -> bool:
+    """Whether computing a value twice would be felt, or could do something else."""
     return any(inner.operator in ("apply", OPAQUE, "matmul", "linear") for inner in reachable(node))
 
 

@@ -52,9 +52,28 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
     if left is right:
         return power(graph, left, graph.constant(2))
     for one, other in ((left, right), (right, left)):
-        if other.operator == "sigmoid" and other.operands[0] is one:
-            return graph.node("silu", (one,))
+        # Two times x times x is two times the square of x.
+        has_number = one.operator == "multiply" and number(one.operands[0]) is not None
+        if has_number and one.operands[1] is other:
+            return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
+    for one, other in ((left, right), (right, left)):
+        if other.operator == "sigmoid":
+            gated = _gated(graph, one, other)
+            if gated is not None:
+                return gated
     return graph.node("multiply", _ordered(left, right))
+
+
+def _gated(graph: Graph, left: Node, logistic: Node) -> Node | None:
+    """`x * sigmoid(x)` as the SiLU it is, also where other factors stand before: `a * x`."""
+    (operand,) = logistic.operands
+    if left is operand:
+        return graph.node("silu", (operand,))
+    if left.operator == "multiply":
+        for one, other in (left.operands, left.operands[::-1]):
+            if other is operand:
+                return multiply(graph, one, graph.node("silu", (operand,)))
+    return None
 
 
 def divide(graph: Graph, left: Node, right: Node) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
@@ -12,6 +13,8 @@ from npulens.graphs.frames import Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
+    GLOBAL,
+    LIBRARY,
     OPAQUE,
     SELECT,
     TUPLE,
@@ -35,8 +38,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
-LIBRARY = "library"
-GLOBAL = "global"
+_NUMBERS = {f"{module}.pi": math.pi for module in ("math", "numpy", "torch")}
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 
@@ -169,6 +171,8 @@ class Expressions:
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
         known = self.library_names(node, frame)
         if known:
+            if known[0] in _NUMBERS:
+                return self.graph.constant(_NUMBERS[known[0]])
             return self.graph.node(LIBRARY, (), known[0])
         return self.attribute(self.value(node.value, frame), node.attr, frame)
 

@@ -18,7 +18,7 @@ from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
 from npulens.graphs.pairs import stored
-from npulens.graphs.views import element
+from npulens.graphs.views import element, unpacked
 from npulens.syntax.bindings import Function
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -97,6 +97,20 @@ class Evaluator(Invocations):
             self._initialized[owner] = {}  # while it is being found out
             known = self._initialized[owner] = self._constructed_attributes(owner)
         return known
+
+    def default(self, value: Node) -> Node | None:
+        """The default of a constructor's parameter, `None` for any other value."""
+        prefix, _, name = str(value.label).partition(".")
+        if value.operator != INPUT or prefix != "__init__" or self.owner is None:
+            return None
+        for current in self.definitions.lineage(self.owner):
+            constructor = current.methods.get("__init__")
+            if constructor is None:
+                continue
+            default = default_of(constructor.node.args, name)
+            if default is not None:
+                return self.value(default, Frame(constructor, None))
+        return None
 
     def _constructed_attributes(self, owner: ClassHere) -> dict[str, Node]:
         found: dict[str, Node] = {}
@@ -197,6 +211,7 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Tuple | ast.List):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
+            value = unpacked(self.graph, value, len(target.elts))
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
                 self.assign(part, element(self.graph, value, index), frame)
@@ -364,6 +379,18 @@ def _bind_given(node: ast.stmt, frame: Frame) -> None:
     name = target.value if isinstance(target, ast.Subscript) else target
     if isinstance(name, ast.Name):
         frame.bind(name.id, frame.given[node])
+
+
+def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
+    """The default of the parameter of this name, if it has one."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = dict(zip(plain[::-1], arguments.defaults[::-1], strict=False))
+    defaults |= {
+        parameter: default
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is not None
+    }
+    return next((d for parameter, d in defaults.items() if parameter.arg == name), None)
 
 
 def _stored_names(node: ast.AST) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from npulens.graphs.activations import activated
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
-from npulens.graphs.expressions import GLOBAL, LIBRARY, Expressions
+from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Frame
 from npulens.graphs.libraries import library_function
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, TUPLE, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, LIBRARY, TUPLE, Node, number
 from npulens.graphs.operators import (
     CASTS,
     UNCHANGED,
@@ -174,7 +175,9 @@ class Invocations(Expressions):
         known = self._tensor_method(owner, name, positional, keywords)
         if known is not None:
             return known
-        return self._unknown_call(node, owner, positional, keywords, None)
+        called = self.attribute(owner, name, frame)
+        operands = (called, *positional, *keywords.values())
+        return self.graph.node("apply", operands, self.number_of(node))
 
     def _unknown_call(
         self,
@@ -285,7 +288,7 @@ class Invocations(Expressions):
             bound = signature and bound_arguments(self.graph, signature, [argument], {})
             return operation(self.graph, signature, bound) if signature and bound else None
         if module.operator != _MODULE:
-            return None
+            return activated(self.graph, module, argument)
         constructor = module_operator(str(module.label))
         assert constructor is not None
         signature = operator_named(constructor.operator)

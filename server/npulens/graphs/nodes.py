@@ -12,6 +12,8 @@ ATTRIBUTE: Final = "attribute"
 OPAQUE: Final = "opaque"
 TUPLE: Final = "tuple"
 SELECT: Final = "select"
+LIBRARY: Final = "library"
+GLOBAL: Final = "global"
 
 _LARGEST = 1e30
 """Greater numbers are not computed with: powers of powers would fill the memory."""

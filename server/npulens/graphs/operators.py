@@ -61,6 +61,9 @@ triu(input, diagonal=0) tril(input, diagonal=0)
 view_as_complex(input) view_as_real(input) polar(abs, angle)
 ones_like(input) zeros_like(input) rand_like(input) empty_like(input)
 floor(input) round(input) argmax(input, dim=None, keepdim=False)
+index_add(input, dim, index, source, alpha=1) gather(input, dim, index)
+nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+ reduction='mean') bernoulli(input, p=None)
 topk(input, k, dim=-1, largest=True, sorted=True)
 outer(input, vec2)
 """

@@ -25,11 +25,18 @@ def element(graph: Graph, value: Node, index: int) -> Node:
         return half(graph, value.operands[0], index, value.operands[2])
     elif value.operator == "split" and index in (0, 1):
         tensor, length, dimension = value.operands
-        if _is_half_of(length, tensor, dimension):
+        if _is_half_of(length, tensor, dimension) or _are_two_halves(length):
             return half(graph, tensor, index, dimension)
     elif value.operator == "unbind":
         return _unbound(graph, value.operands[0], value.operands[1], index)
     return graph.node("element", (value, graph.constant(index)))
+
+
+def unpacked(graph: Graph, value: Node, count: int) -> Node:
+    """`value` where so many names take its elements: how many parts a split has is known then."""
+    if value.operator == "split" and count == 2 and value.operands[1].operator != TUPLE:
+        return graph.node("split", value.operands, "in two")
+    return value
 
 
 def half(graph: Graph, tensor: Node, index: int, dimension: Node) -> Node:
@@ -142,6 +149,15 @@ def unsqueeze(graph: Graph, tensor: Node, dimension: Node) -> Node:
 
 
 _REDUCTIONS = frozenset({"mean", "sum", "amax"})
+
+
+def _are_two_halves(lengths: Node) -> bool:
+    """Whether lengths are given for two parts, and are the same."""
+    return (
+        lengths.operator == TUPLE
+        and len(lengths.operands) == 2
+        and lengths.operands[0] is lengths.operands[1]
+    )
 
 
 def _unsqueezed(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
