@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, number
+from npulens.graphs.ranks import rank
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""
@@ -86,10 +87,16 @@ def _is_half(node: Node, initial: Initial) -> bool:
     )
 
 
+def _has_heads(node: Node, initial: Initial) -> bool:
+    """Four dimensions, three for packed tokens, or a number that is not known."""
+    return rank(node) in (None, 3, 4)
+
+
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
     "activation": _is_activation,
     "tensor": _is_tensor,
     "half": _is_half,
+    "heads": _has_heads,
 }
