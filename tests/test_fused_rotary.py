@@ -531,6 +531,22 @@ def test_what_is_no_such_rotation_is_left_alone(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [("2, 4, 6, 16", 1), ("48, 4, 16", 1), ("2, 4, 2, 3, 16", 0), ("48, 16", 0), ("*sizes", 1)],
+)
+def test_the_number_of_dimensions_counts_where_it_is_known(sizes: str, expected: int) -> None:
+    text = text_of(
+        ROTATE_HALF
+        + f"""
+def rotary(x, cos, sin, sizes):
+    x = x.view({sizes})
+    return x * cos + rotate_half(x) * sin
+"""
+    )
+    assert len(rotary(text)) == expected
+
+
+@pytest.mark.parametrize(
     "arguments",
     ["True, True", "inplace=True", "cu_seqlens=starts", "seqlen_offsets=3", "interleaved=flag"],
 )

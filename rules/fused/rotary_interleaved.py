@@ -17,12 +17,14 @@ WORDS = (
 )
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
+CONDITIONS = {"x": ("heads",)}
 CHECK = {
     "en": (
         "The operator wants the tensor, cos and sin in one data type and with equally many "
         "dimensions (four, or three for packed tokens); in this mode cos and sin have size "
         "one wherever it is not the sequence or the head, so they cannot differ between "
-        "samples. The head size is even and below 896."
+        "samples. Together they cover just the sequence and the head, whose size is even and "
+        "below 896."
     ),
     "zh": (
         "该算子要求输入、cos 和 sin 的数据类型和维数相同（四维，token "

@@ -7,7 +7,7 @@ RULE = "NPU706"
 WORDS = ("rotat", "rotary", "rope", "// 2", "half")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
-CONDITIONS = {"middle": ("half",)}
+CONDITIONS = {"x": ("heads",), "middle": ("half",)}
 CHECK = {
     "en": (
         "The operator wants the tensor, cos and sin in one data type, cos and sin with as "

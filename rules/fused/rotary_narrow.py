@@ -17,6 +17,7 @@ WORDS = (
 )
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
+CONDITIONS = {"x": ("heads",)}
 CHECK = {
     "en": (
         "The operator wants the tensor, cos and sin in one data type, cos and sin with as "

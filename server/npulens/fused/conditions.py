@@ -14,6 +14,7 @@ from npulens.graphs.nodes import (
     is_constant,
     number,
 )
+from npulens.graphs.ranks import rank
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""
@@ -142,6 +143,11 @@ def _is_half(node: Node, initial: Initial) -> bool:
     )
 
 
+def _has_heads(node: Node, initial: Initial) -> bool:
+    """Four dimensions, three for packed tokens, or a number that is not known."""
+    return rank(node) in (None, 3, 4)
+
+
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
@@ -152,4 +158,5 @@ _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "not_last": _is_not_last,
     "not_negative": _is_not_negative,
     "half": _is_half,
+    "heads": _has_heads,
 }
