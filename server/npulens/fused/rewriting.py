@@ -22,6 +22,9 @@ from npulens.graphs.nodes import CONSTANT, Node
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_ELEMENTWISE = frozenset(
+    {"add", "multiply", "power", "select", "dropout", "relu", "silu", "sigmoid", "tanh", "gelu"}
+)
 _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
 """Its compiler knows neither the operators' Python names nor `import`."""
 
@@ -49,6 +52,8 @@ class Rewriter:
         """
         replacement = match.pattern.replacement
         if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+            return []
+        if _comes_from_another_type(match):
             return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
@@ -181,6 +186,29 @@ class Rewriter:
             else:
                 edits.append(Edit(Span(line, end), ""))
         return edits
+
+
+def _comes_from_another_type(match: Match) -> bool:
+    """Whether the result was cast back and an argument is computed from a cast.
+
+    The operator returns the type of its argument, and that would not be the one of the result.
+    Parameters do not count: they may have a wider type.
+    """
+    if not any(node.operator == "cast" for node in match.consumed):
+        return False
+    conditions = match.pattern.conditions
+    pending = [
+        node for name, node in match.bound.items() if "parameter" not in conditions.get(name, ())
+    ]
+    seen: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node.operator == "cast":
+            return True
+        if node.operator in _ELEMENTWISE and node not in seen:
+            seen.add(node)
+            pending += node.operands
+    return False
 
 
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
