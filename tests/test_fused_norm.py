@@ -204,6 +204,21 @@ def test_torchscript_is_told_but_not_edited() -> None:
     assert [len(f.fixes) for f in findings(HEAD) if f.rule.code == "NPU701"] == [2]
 
 
+def test_an_argument_computed_in_another_type_is_told_but_not_edited() -> None:
+    source = module("""
+        dtype = x.dtype
+        x = x.to(torch.float32)
+        x = x * F.relu(gate.to(torch.float32))
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+        return self.weight * x.to(dtype)
+    """)
+    assert in_forward(source) == ["NPU701"]
+    start = source.index("def forward")
+    assert not [
+        f for f in findings(source) if f.rule.code == "NPU701" and f.span.start > start and f.fixes
+    ]
+
+
 @pytest.mark.parametrize("body", [SPELLINGS["llama"][0], SPELLINGS["type of the weight"][0]])
 def test_half_precision_stays_what_it_was(body: str) -> None:
     source = module(body)

@@ -24,6 +24,9 @@ from npulens.graphs.operators import CASTS
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_ELEMENTWISE = frozenset(
+    {"add", "multiply", "power", "select", "dropout", "relu", "silu", "sigmoid", "tanh", "gelu"}
+)
 _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
 """Its compiler knows neither the operators' Python names nor `import`."""
 
@@ -50,10 +53,11 @@ class Rewriter:
         The second keeps the code as it is for other devices.
         """
         replacement = match.pattern.replacement
-        is_scripted = "torch.jit.script" in self._record.function.decorators
-        if replacement is None or is_scripted:
-            return []  # TorchScript compiles what it knows, which operators of torch_npu may not be
-        if match.pattern.applicability is Applicability.MANUAL:
+        if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+            return []
+        if not match.pattern.keeps_types and _comes_from_another_type(match):
+            return []
+        if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
@@ -213,6 +217,29 @@ def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
         if value in wanted
         for statement in record.loads.get(name, ())
     }
+
+
+def _comes_from_another_type(match: Match) -> bool:
+    """Whether the result was cast back and an argument is computed from a cast.
+
+    The operator returns the type of its argument, and that would not be the one of the result.
+    Parameters do not count: they may have a wider type.
+    """
+    if not any(node.operator == "cast" for node in match.consumed):
+        return False
+    conditions = match.pattern.conditions
+    pending = [
+        node for name, node in match.bound.items() if "parameter" not in conditions.get(name, ())
+    ]
+    seen: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node.operator == "cast":
+            return True
+        if node.operator in _ELEMENTWISE and node not in seen:
+            seen.add(node)
+            pending += node.operands
+    return False
 
 
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
