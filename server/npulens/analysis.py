@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
+from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.launch_files import comments_of, launch_findings
@@ -86,6 +87,7 @@ def analyze(
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings = with_whole_module(findings, document.text)
+    findings = with_needless_imports(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
