@@ -272,6 +272,10 @@ def _bound(finding: Finding, insertions: _Insertions) -> Finding:
 
 
 def _with_import(fix: Fix, insertions: _Insertions) -> Fix:
-    made = (insertions.edit(fix.imports), insertions.of_module(fix.module))
-    edits = (*fix.edits, *(edit for edit in made if edit is not None))
+    made = [insertions.of_module(fix.module), insertions.edit(fix.imports)]
+    new = [edit for edit in made if edit is not None]
+    if len(new) == 2 and new[0].span == new[1].span:
+        # Two insertions at one place would count as overlapping.
+        new = [Edit(new[0].span, new[0].replacement + new[1].replacement)]
+    edits = (*fix.edits, *new)
     return replace(fix, edits=edits, imports=ImportNeed.NOTHING, module="")

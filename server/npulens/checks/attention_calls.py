@@ -3,7 +3,7 @@
 import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
-from npulens.checks.attention_rewriting import OPERATOR, NotWritable, Writer, Written, laid_out
+from npulens.checks.attention_rewriting import OPERATOR, NotWritableError, Writer, Written, laid_out
 from npulens.checks.attention_signatures import SIGNATURES, UNSETTLED, filled, without_mapping
 from npulens.checks.context import Context
 from npulens.checks.library import library_entry, uses_libraries
@@ -67,7 +67,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     else:
         try:
             written = _written(node, name, _can_be_preceded(statement, context), scope, context)
-        except NotWritable as reason:
+        except NotWritableError as reason:
             facts = [f"{library}.{reason}"]
         else:
             facts = [f"{library}.{fact}" for fact in written.facts]
@@ -106,10 +106,10 @@ def _written(
     signature = SIGNATURES[name]
     given = filled(node, signature)
     if given is None:
-        raise NotWritable("arguments")
+        raise NotWritableError("arguments")
     in_the_way = without_mapping(given)
     if in_the_way is not None:
-        raise NotWritable(in_the_way)
+        raise NotWritableError(in_the_way)
 
     def source(part: ast.AST) -> str:
         return context.source(part) if hasattr(part, "lineno") else ast.unparse(part)

@@ -63,8 +63,10 @@ def _removals(tree: ast.Module, text: str) -> Iterator[tuple[int, Fix]]:
 
 
 def _is_needless(alias: ast.alias, statement: _Import, used: set[str]) -> bool:
-    module = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
-    if (module or "").partition(".")[0] not in _LIBRARIES or getattr(statement, "level", 0):
+    module: str | None = alias.name
+    if isinstance(statement, ast.ImportFrom):
+        module = None if statement.level else statement.module
+    if (module or "").partition(".")[0] not in _LIBRARIES:
         return False
     return (alias.asname or alias.name.partition(".")[0]) not in used and alias.name != "*"
 

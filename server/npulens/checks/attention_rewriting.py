@@ -26,7 +26,7 @@ _HEAD_AXIS = {"BSND": 2, "TND": 1}
 _WIDTH = 100
 
 
-class NotWritable(Exception):
+class NotWritableError(Exception):
     """A call that cannot be written for the NPU; holds the name of the argument that is why."""
 
 
@@ -80,7 +80,7 @@ class Writer:
         """The new call.
 
         Raises:
-            NotWritable: Some argument has no counterpart, or cannot be told from here.
+            NotWritableError: Some argument has no counterpart, or cannot be told from here.
         """
         layout = "TND" if self._signature.has_lengths else "BSND"
         tensors, like, heads = self._tensors(layout)
@@ -140,7 +140,7 @@ class Writer:
     def _hoisted(self, node: ast.expr, name: str) -> ast.expr:
         self._written.before.append(f"{self._free(name)} = {self._source(node)}")
         if not self._can_precede or "\n" in self._source(node):
-            raise NotWritable("expression")
+            raise NotWritableError("expression")
         # Names made here are in no text: `_source` reads them off the node.
         return ast.Name(self._free(name), ast.Load())
 
@@ -163,7 +163,7 @@ class Writer:
         if dimensions == 3:
             return "BSH", "1"
         if dimensions == 5:
-            raise NotWritable("groups")
+            raise NotWritableError("groups")
         if dimensions is None:
             self._written.facts.append("dimensions")
         return layout, heads
@@ -217,8 +217,10 @@ class Writer:
             self._written.arguments += [f"atten_mask={triangle}", f"sparse_mode={mode}"]
             return
         if not is_repeatable(condition):
-            raise NotWritable("causal")
-        test = _operand(condition, self._source(condition))
+            raise NotWritableError("causal")
+        test = self._source(condition)
+        if isinstance(condition, ast.IfExp):
+            test = f"({test})"
         self._written.arguments += [
             f"atten_mask={triangle} if {test} else None",
             f"sparse_mode={mode} if {test} else 0",
@@ -252,7 +254,7 @@ class Writer:
                 mode = _MASKS.get(value.name.rpartition(".")[2])
                 if mode is not None:
                     return mode
-        raise NotWritable("attn_bias")
+        raise NotWritableError("attn_bias")
 
 
 def laid_out(written: Written, column: int, indentation: str) -> str:

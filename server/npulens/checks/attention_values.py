@@ -34,7 +34,7 @@ def of_same_shape(node: ast.expr) -> ast.expr:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in _SAME_SHAPE
-        and all(_is_dtype(argument) for argument in [*node.args, *node.keywords])
+        and all(map(_is_dtype, (*node.args, *node.keywords)))
     ):
         node = node.func.value
     return node
@@ -51,8 +51,8 @@ def _is_dtype(node: ast.expr | ast.keyword) -> bool:
 def assigned_values(node: ast.expr, scope: Scope) -> list[ast.expr]:
     """What is assigned to a name of the function or to an attribute of `self`, in order.
 
-    An assignment to several names yields its whole value. Nothing is known of a parameter, so that
-    there is nothing at all in the list if the name is one.
+    An assignment to several names yields its whole value. What a caller hands over for a parameter
+    is not among them.
     """
     name = dotted_name(node)
     if name is None:
@@ -63,20 +63,27 @@ def assigned_values(node: ast.expr, scope: Scope) -> list[ast.expr]:
     function = _function_of(name.root, scope)
     if function is None or name.path:
         return []
-    return [v for t, v in _assignments(function) if name.root in _names(t)]
+    return [value for target, value in _assignments(function) if name.root in _names(target)]
 
 
 def _function_of(name: str, scope: Scope) -> Function | None:
-    """The function that binds a name, if it is not one of its parameters."""
+    """The function that binds a name."""
     current: Scope | None = scope
     while current is not None:
         if isinstance(current, FunctionScope) and name in current.names:
-            arguments = current.node.args
-            parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-            is_parameter = any(parameter.arg == name for parameter in parameters)
-            return None if is_parameter or isinstance(current.node, ast.Lambda) else current.node
+            return None if isinstance(current.node, ast.Lambda) else current.node
         current = current.parent
     return None
+
+
+def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:
+    """The parameter that a name is."""
+    function = _function_of(node.id, scope) if isinstance(node, ast.Name) else None
+    if function is None or not isinstance(node, ast.Name):
+        return None
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return next((parameter for parameter in parameters if parameter.arg == node.id), None)
 
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -109,6 +116,10 @@ def is_number(node: ast.expr, scope: Scope, depth: int = 0) -> bool:
     if isinstance(node, ast.Call):
         name = dotted_name(node.func)
         return name is not None and name.root in ("math", "float")
+    parameter = _parameter(node, scope)
+    if parameter is not None:
+        annotation = parameter.annotation
+        return isinstance(annotation, ast.Name) and annotation.id in ("float", "int")
     values = assigned_values(node, scope) if depth < _MAX_DEPTH else []
     return bool(values) and all(is_number(value, scope, depth + 1) for value in values)
 
