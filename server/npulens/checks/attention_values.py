@@ -34,7 +34,8 @@ def of_same_shape(node: ast.expr) -> ast.expr:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in _SAME_SHAPE
-        and all(map(_is_dtype, (*node.args, *node.keywords)))
+        and all(map(_is_dtype, node.args))
+        and all(map(_is_dtype, node.keywords))
     ):
         node = node.func.value
     return node
