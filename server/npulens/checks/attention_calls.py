@@ -147,7 +147,7 @@ def _fixes(
         edits = (Edit(Span(start, start), "".join(f"{margin}{b}\n" for b in before)), *edits)
     edits, need = with_plugin(edits, ImportNeed.PLUGIN_NAME, scope, context)
     module = ""
-    if written.uses_torch and context.torch_name(scope, node) is None:
+    if written.mask and context.torch_name(scope, node) is None:
         if is_bound("torch", scope):
             return []
         module = "torch"

@@ -35,15 +35,19 @@ class Written:
     """A new expression, and what it rests on.
 
     Attributes:
-        arguments: The arguments of the operator.
+        arguments: The arguments of the operator, without those of a mask.
+        mask: The mask, empty if there is none.
+        mode: Its `sparse_mode`.
+        condition: On what condition there is a mask, empty if there always is.
         before: Statements that must run first.
-        uses_torch: It calls functions of torch.
         facts: Names of facts in the table that its reader should know.
     """
 
     arguments: list[str]
+    mask: str = ""
+    mode: int = 0
+    condition: str = ""
     before: list[str] = field(default_factory=list)
-    uses_torch: bool = False
     facts: list[str] = field(default_factory=list)
 
 
@@ -129,7 +133,7 @@ class Writer:
 
     def _shaped(self, node: ast.expr, name: str) -> ast.expr:
         """A tensor whose shape can be asked for; if need be, with a statement that names it."""
-        if is_plain(of_same_shape(node)) or _transposed(node) is not None:
+        if is_plain(of_same_shape(node)) or self._turned(node) is not None:
             return node
         return self._hoisted(node, name)
 
@@ -150,12 +154,16 @@ class Writer:
     def _size(self, node: ast.expr, text: str, axis: int) -> str:
         """The size of a tensor along an axis."""
         node = of_same_shape(node)
-        turned = _transposed(node)
+        turned = self._turned(node)
         if turned is not None:
             inner, axes = turned
             axis = axes.get(axis, axis)
             return f"{self._source(of_same_shape(inner))}.shape[{axis}]"
         return f"{self._source(node)}.shape[{text}]"
+
+    def _turned(self, node: ast.expr) -> tuple[ast.expr, Mapping[int, int]] | None:
+        """What `_transposed` says, where tensors have four axes."""
+        return None if self._signature.has_lengths else _transposed(node)
 
     def _layout_of_xformers(self, layout: str, heads: str) -> tuple[str, str]:
         """Three dimensions are one head, which is what BSH means then."""
@@ -208,23 +216,16 @@ class Writer:
         if found is None:
             return
         mode, condition = found
-        turned = _transposed(like)
+        turned = self._turned(like)
         like = of_same_shape(like if turned is None else turned[0])
-        triangle = _TRIANGLE.format(self._source(like))
-        self._written.uses_torch = True
-        self._written.facts.append("top_left" if mode == TOP_LEFT else "bottom_right")
-        if condition is None:
-            self._written.arguments += [f"atten_mask={triangle}", f"sparse_mode={mode}"]
-            return
-        if not is_repeatable(condition):
+        written = self._written
+        written.mask, written.mode = _TRIANGLE.format(self._source(like)), mode
+        written.facts.append("top_left" if mode == TOP_LEFT else "bottom_right")
+        if condition is not None and not is_repeatable(condition):
             raise NotWritableError("causal")
-        test = self._source(condition)
-        if isinstance(condition, ast.IfExp):
-            test = f"({test})"
-        self._written.arguments += [
-            f"atten_mask={triangle} if {test} else None",
-            f"sparse_mode={mode} if {test} else 0",
-        ]
+        if condition is not None:
+            text = self._source(condition)
+            written.condition = f"({text})" if isinstance(condition, ast.IfExp) else text
 
     def _mask(self) -> tuple[int, ast.expr | None] | None:
         """The `sparse_mode`, and on what condition there is a mask at all."""
@@ -265,11 +266,34 @@ def laid_out(written: Written, column: int, indentation: str) -> str:
         column: Where it starts.
         indentation: Of the line it starts on.
     """
-    line = f"{OPERATOR}({', '.join(written.arguments)})[0]"
+    arguments = [*written.arguments, *_mask_arguments(written)]
+    line = f"{OPERATOR}({', '.join(arguments)})[0]"
     if column + len(line) <= _WIDTH and "\n" not in line:
         return line
-    inner = "".join(f"{indentation}    {argument},\n" for argument in written.arguments)
-    return f"{OPERATOR}(\n{inner}{indentation})[0]"
+    margin = indentation + "    "
+    lines = "".join(f"{margin}{argument},\n" for argument in written.arguments)
+    for argument in _mask_arguments(written):
+        name = argument.partition("=")[0]
+        is_short = len(margin) + len(argument) < _WIDTH
+        if is_short or not written.condition or name != "atten_mask":
+            lines += f"{margin}{argument},\n"
+        else:
+            parts = (written.mask, f"if {written.condition}", "else None")
+            inner = "".join(f"{margin}    {part}\n" for part in parts)
+            lines += f"{margin}{name}=(\n{inner}{margin}),\n"
+    return f"{OPERATOR}(\n{lines}{indentation})[0]"
+
+
+def _mask_arguments(written: Written) -> list[str]:
+    """The mask and its mode, without which it would not count."""
+    if not written.mask:
+        return []
+    if not written.condition:
+        return [f"atten_mask={written.mask}", f"sparse_mode={written.mode}"]
+    return [
+        f"atten_mask={written.mask} if {written.condition} else None",
+        f"sparse_mode={written.mode} if {written.condition} else 0",
+    ]
 
 
 def _stacked(node: ast.expr, axis: int) -> Sequence[ast.expr] | None:
