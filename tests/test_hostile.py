@@ -238,3 +238,9 @@ def test_a_statement_python_accepts_is_not_called_broken() -> None:
 def test_many_fixes_in_one_file() -> None:
     text = HEAD + "x.cuda(); y.to('cuda'); torch.cuda.synchronize()\n" * 500
     assert "cuda" not in fixed(text)
+
+
+def test_a_helper_that_always_raises() -> None:
+    helper = "def fail(x):\n    raise ValueError(x)\n"
+    function = "def f(x, g):\n    fail(x)\n    return torch.nn.functional.silu(x) * g\n"
+    assert "NPU703" in [f.rule.code for f in findings(HEAD + helper + function)]

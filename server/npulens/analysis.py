@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
+from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.cuda_places import outside_of_extensions
 from npulens.checks.data_parallel import with_whole_module
@@ -93,6 +94,7 @@ def analyze(
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings = without_handled_imports(findings, document.text, document.path, target.project)
+    findings = with_needless_imports(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 
@@ -277,6 +279,10 @@ def _bound(finding: Finding, insertions: _Insertions) -> Finding:
 
 
 def _with_import(fix: Fix, insertions: _Insertions) -> Fix:
-    made = (insertions.edit(fix.imports), insertions.of_module(fix.module))
-    edits = (*fix.edits, *(edit for edit in made if edit is not None))
+    made = [insertions.of_module(fix.module), insertions.edit(fix.imports)]
+    new = [edit for edit in made if edit is not None]
+    if len(new) == 2 and new[0].span == new[1].span:
+        # Two insertions at one place would count as overlapping.
+        new = [Edit(new[0].span, new[0].replacement + new[1].replacement)]
+    edits = (*fix.edits, *new)
     return replace(fix, edits=edits, imports=ImportNeed.NOTHING, module="")

@@ -5,6 +5,7 @@ import ast
 from npulens.checks import (
     amp_calls,
     apex_amp,
+    attention_calls,
     backend_options,
     cuda_places,
     environment,
@@ -33,6 +34,8 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (library.suppressed, (ast.With,)),
     (library.asked, (ast.If, ast.IfExp, ast.BoolOp)),
     (library.entered, (*_FUNCTIONS, ast.ClassDef)),
+    (attention_calls.in_statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)),
+    (attention_calls.called, (ast.Call,)),
     (library.referenced, (ast.Attribute,)),
     (library.imported, (ast.Import, ast.ImportFrom)),
     (cuda_places.branch, (ast.If, ast.IfExp)),
