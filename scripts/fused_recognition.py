@@ -24,7 +24,7 @@ _TABLE = Path(__file__).parents[1] / "tests" / "data" / "fused_recognition.tsv"
 _CODES = {
     "rms_norm": ("NPU701", "NPU702"),
     "swiglu": ("NPU703",),
-    "geglu": ("NPU704", "NPU705"),
+    "geglu": ("NPU704",),
     "rotary": ("NPU706",),
     "attention": ("NPU707", "NPU710"),
     "flash_attention": ("NPU708",),
