@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
 from npulens.checks.context import FAMILIES_OF_KERNELS, Context
+from npulens.checks.file_purpose import is_of_benchmarks, is_of_tests
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleNames, Scope
 from npulens.syntax.values import Imported
@@ -20,6 +21,10 @@ _OWN_PRECISION = "transformer_engine"
 """The library for NVIDIA's 8-bit formats; autocast beside it is for what it leaves to PyTorch."""
 _STATES = re.compile(r"state_dict|Checkpoint")
 _RUNS = re.compile(r"cuda|nccl|(?<![a-z])npu|device|backward|init_process_group")
+_TF32_QUESTION = re.compile(r"tf32_(?:is_)?(?:available|supported)")
+_KERNEL_LIBRARY = re.compile(
+    r"(?:\A|\.)(?:transformer_engine|flash_attn\w*|xformers|cutlass|tilelang|\w+_kernels)(?:\.|\Z)"
+)
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
@@ -62,6 +67,8 @@ def _stretch(nodes: Sequence[ast.AST], context: Context) -> Span:
 def _holds_on_cuda_only(test: ast.expr, scope: Scope, context: Context) -> bool:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_holds_on_cuda_only(value, scope, context) for value in test.values)
+    if isinstance(test, ast.Call):
+        return _asks_for_tf32(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         other = test.comparators[0]
         if not isinstance(other, ast.Constant):
@@ -86,6 +93,13 @@ def _is_type_of_any_device(node: ast.expr, scope: Scope, context: Context) -> bo
     return not any(
         isinstance(value, Literal) or value == Instance("torch.device") for value in values
     )
+
+
+def _asks_for_tf32(call: ast.Call) -> bool:
+    """`is_tf32_available()`: whether a GPU has the type, which NPUs do not."""
+    callee = call.func
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    return _TF32_QUESTION.search(name) is not None
 
 
 def _is_cuda_version(node: ast.expr, scope: Scope) -> bool:
@@ -128,6 +142,29 @@ def outside_of_extensions(findings: list[Finding], names: ModuleNames) -> list[F
     if not any(_is_extension(name) for name in _always_imported(names)):
         return findings
     return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_KERNELS]
+
+
+def outside_of_kernel_tests(
+    findings: list[Finding], names: ModuleNames, path: str
+) -> list[Finding]:
+    """The findings; of tests and benchmarks of CUDA kernels without those about precision.
+
+    What such a file sets is for the kernels it compares, and those never run on the NPU.
+    """
+    if not any(finding.rule.family in FAMILIES_OF_KERNELS for finding in findings):
+        return findings
+    if not (is_of_tests(path) or is_of_benchmarks(path)):
+        return findings
+    if not any(_KERNEL_LIBRARY.search(name) for name in _imported(names)):
+        return findings
+    return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_KERNELS]
+
+
+def _imported(names: ModuleNames) -> Iterator[str]:
+    """What a module imports, by its full name, also where it may fail."""
+    for found in names.names.values():
+        for _, group in found:
+            yield from (b.value.qualified for b in group if isinstance(b.value, Imported))
 
 
 def _always_imported(names: ModuleNames) -> Iterator[str]:

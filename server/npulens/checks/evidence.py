@@ -32,6 +32,11 @@ _NOT_TO_BE_FUSED = re.compile(
     """,
     re.VERBOSE,
 )
+_CONVOLUTION = re.compile(
+    r"conv(?!er|en|ey|in|ol)|cnn|resnet|unet|vae|diffusion|vision|image|video|timm|yolo|detector",
+    re.IGNORECASE,
+)
+"""Words of models that have convolutions."""
 _GRADIENTS_LOST = re.compile(
     r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
 )
@@ -53,6 +58,7 @@ class Evidence:
             that parameters are moved, shared out, added later, sparse or of a type which a fused
             optimizer does not take.
         loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
+        convolves: It switches TF32, and a word of it is about convolutions.
     """
 
     is_script: bool = False
@@ -62,6 +68,7 @@ class Evidence:
     collectives_unordered: bool = False
     may_fuse_optimizer: bool = False
     loses_gradients: bool = False
+    convolves: bool = False
 
 
 NO_EVIDENCE = Evidence()
@@ -85,6 +92,7 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         may_fuse_optimizer=(names_device or _leaves_device_open(texts))
         and not _any(_NOT_TO_BE_FUSED, texts),
         loses_gradients=_any(_GRADIENTS_LOST, texts),
+        convolves="allow_tf32" in words and _any(_CONVOLUTION, texts),
     )
 
 

@@ -18,6 +18,7 @@ _OF_OTHER_FRAMEWORK = re.compile(
 )
 """Folders named after a framework that torch_npu is not for; home folders may have any name."""
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata)/")
+_OF_BENCHMARKS = re.compile(r"(?:^|/)bench(?:mark(?:s|ing)?)?(?:/|_\w+\.py\Z)")
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 
@@ -34,6 +35,11 @@ def is_of_other_framework(path: str) -> bool:
 def is_of_tests(path: str) -> bool:
     """Whether a file is in a folder of tests."""
     return _OF_TESTS.search(path.replace("\\", "/")) is not None
+
+
+def is_of_benchmarks(path: str) -> bool:
+    """Whether a file is in a folder of benchmarks, or is one by its name."""
+    return _OF_BENCHMARKS.search(path.replace("\\", "/")) is not None
 
 
 def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
