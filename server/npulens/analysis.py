@@ -7,7 +7,11 @@ from dataclasses import replace
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context, ModuleFacts
-from npulens.checks.cuda_places import outside_of_extensions, outside_of_kernel_tests
+from npulens.checks.cuda_places import (
+    outside_of_extensions,
+    outside_of_kernel_tests,
+    outside_of_nccl_probes,
+)
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
@@ -91,6 +95,7 @@ def analyze(
         start += len(piece.parsed.text)
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)
+    findings = outside_of_nccl_probes(findings, document.text, document.path)
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings = without_handled_imports(findings, document.text, document.path, target.project)

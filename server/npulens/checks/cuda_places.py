@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
-from npulens.checks.context import FAMILIES_OF_KERNELS, Context
-from npulens.checks.file_purpose import is_of_benchmarks, is_of_tests
+from npulens.checks.context import FAMILIES_OF_BRANCHES, FAMILIES_OF_KERNELS, Context
+from npulens.checks.file_purpose import is_of_benchmarks, is_of_tests, wraps_cuda
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleNames, Scope
 from npulens.syntax.values import Imported
@@ -25,6 +25,9 @@ _TF32_QUESTION = re.compile(r"tf32_(?:is_)?(?:available|supported)")
 _KERNEL_LIBRARY = re.compile(
     r"(?:\A|\.)(?:transformer_engine|flash_attn\w*|xformers|cutlass|tilelang|\w+_kernels)(?:\.|\Z)"
 )
+_CUDNN_KERNELS = re.compile(r"(?:\A|\.)\w*cudnn_kernels(?:\.|\Z)")
+_MAKES_GROUPS = re.compile(r"\b(?:init_process_group|new_group|new_subgroups\w*)\Z")
+_ABOUT_NCCL = re.compile(r"\bncclSymk|NCCL_CTA_POLICY")
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
@@ -46,8 +49,29 @@ def definition(node: ast.AST, scope: Scope, context: Context) -> None:
             context.kernel_code.add(_stretch(node.body, context))
     elif any(_imports_own_precision(statement) for statement in node.body):
         context.kernel_code.add(_stretch(node.body, context))
+    elif context.holds("patch") and _is_mocked(node):
+        context.cuda_branches.add(_stretch(node.body, context))
+    elif context.holds("torch.version.cuda") and _chooses_by_release(context.source(node)):
+        context.kernel_code.add(_stretch(node.body, context))
     elif context.holds("DataParallel") and _tests_states(context.source(node), node.name):
         context.cuda_branches.add(_stretch(node.body, context))
+
+
+def _is_mocked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a test replaces what makes process groups, so that none is made."""
+    return any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and _MAKES_GROUPS.search(part.value) is not None
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for part in decorator.args
+    )
+
+
+def _chooses_by_release(text: str) -> bool:
+    """Whether a function asks for autocast's type and for CUDA's release, as its kernels do."""
+    return "get_autocast_gpu_dtype" in text and "torch.version.cuda" in text
 
 
 def _tests_states(text: str, name: str) -> bool:
@@ -149,15 +173,28 @@ def outside_of_kernel_tests(
 ) -> list[Finding]:
     """The findings; of tests and benchmarks of CUDA kernels without those about precision.
 
-    What such a file sets is for the kernels it compares, and those never run on the NPU.
+    What such a file sets is for the kernels it compares, and those never run on the NPU. Where
+    they are cuDNN's, its process groups are too.
     """
-    if not any(finding.rule.family in FAMILIES_OF_KERNELS for finding in findings):
+    if not any(finding.rule.family in FAMILIES_OF_BRANCHES for finding in findings):
         return findings
     if not (is_of_tests(path) or is_of_benchmarks(path)):
         return findings
-    if not any(_KERNEL_LIBRARY.search(name) for name in _imported(names)):
+    imported = [name for name in _imported(names) if _KERNEL_LIBRARY.search(name)]
+    if not imported:
         return findings
-    return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_KERNELS]
+    of_cudnn = any(_CUDNN_KERNELS.search(name) for name in imported)
+    families = FAMILIES_OF_BRANCHES if of_cudnn else FAMILIES_OF_KERNELS
+    return [finding for finding in findings if finding.rule.family not in families]
+
+
+def outside_of_nccl_probes(findings: list[Finding], text: str, path: str) -> list[Finding]:
+    """The findings; of a file that tries what NCCL itself does, none about process groups."""
+    if not any(finding.rule.family == "parallel" for finding in findings):
+        return findings
+    if not wraps_cuda(path) and _ABOUT_NCCL.search(text) is None:
+        return findings
+    return [finding for finding in findings if finding.rule.family != "parallel"]
 
 
 def _imported(names: ModuleNames) -> Iterator[str]:
