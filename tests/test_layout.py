@@ -73,6 +73,7 @@ FOUND = [
     "if not is_tf32_available():\n    ⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = False",
     "def seed(n):\n    ⟦NPU402:torch.backends.cudnn.deterministic⟧ = True\n"
     "def exact():\n    torch.use_deterministic_algorithms(True)",
+    "from torch.backends import cudnn\ncudnn.benchmark, ⟦NPU402:cudnn.deterministic⟧ = False, True",
     # attention, linear algebra
     "⟦NPU402:torch.backends.cuda.enable_flash_sdp⟧(True)",
     "⟦NPU402:torch.backends.cuda.enable_math_sdp⟧(False)",
@@ -93,6 +94,7 @@ NOT_FOUND = [
     "torch.backends.cudnn.enabled = True",
     "torch.backends.cuda.matmul.allow_tf32 = False",
     "class Model:\n    pass\ntorch.backends.cudnn.allow_tf32 = True\nmodel = Model()",
+    "from torch.backends import cudnn\ncudnn.benchmark, cudnn.enabled = False, True",
     # asked for in the way that counts on the NPU too
     "def seed(n):\n    torch.use_deterministic_algorithms(True)\n"
     "    torch.backends.cudnn.deterministic = True",

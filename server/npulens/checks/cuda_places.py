@@ -171,7 +171,7 @@ def outside_of_extensions(findings: list[Finding], names: ModuleNames) -> list[F
 def outside_of_kernel_tests(
     findings: list[Finding], names: ModuleNames, path: str
 ) -> list[Finding]:
-    """The findings; of tests and benchmarks of CUDA kernels without those about precision.
+    """The findings; of tests and benchmarks of CUDA kernels without their switches.
 
     What such a file sets is for the kernels it compares, and those never run on the NPU. Where
     they are cuDNN's, its process groups are too.
@@ -184,7 +184,7 @@ def outside_of_kernel_tests(
     if not imported:
         return findings
     of_cudnn = any(_CUDNN_KERNELS.search(name) for name in imported)
-    families = FAMILIES_OF_BRANCHES if of_cudnn else FAMILIES_OF_KERNELS
+    families = FAMILIES_OF_BRANCHES if of_cudnn else {"layout"}
     return [finding for finding in findings if finding.rule.family not in families]
 
 

@@ -125,8 +125,9 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
 def _asks_for_determinism(scope: Scope, context: Context) -> bool:
     """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
     function = getattr(scope.function_parent() or scope, "node", None)
-    is_function = isinstance(function, Function)
-    return is_function and "use_deterministic_algorithms(" in context.source(function)
+    if not isinstance(function, Function):
+        return False
+    return "use_deterministic_algorithms(" in context.source(function)
 
 
 def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:

@@ -44,6 +44,8 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
     assert isinstance(node, ast.Assign)
     target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        _several_set(target.elts, node.value.elts, scope, context)
     if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
         return
     if target.attr not in _SWITCHES:
@@ -74,6 +76,17 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
                 on = _PRECISIONS[value]
                 fixes = _statement(node, f"{_PRECISION_SWITCHES[name]} = {on}", scope, context)
             _report_switch(target, entry, fixes, Severity.INFO, context)
+
+
+def _several_set(
+    targets: list[ast.expr], values: list[ast.expr], scope: Scope, context: Context
+) -> None:
+    """`cudnn.benchmark, cudnn.deterministic = False, True`: what says nothing is left out."""
+    for target, given in zip(targets, values, strict=False):
+        if isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
+            value = given.value if isinstance(given, ast.Constant) else None
+            if any(_is_usual(name, value, context) for name in qualified_names(target, scope)):
+                context.reported.add(context.span(target))
 
 
 def _is_usual(name: str, value: object, context: Context) -> bool:
