@@ -40,7 +40,7 @@ _OWN_DATASET = re.compile(
 _GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
 _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
 _CONVOLUTION = re.compile(
-    r"conv(?!er|en|ey|in|ol)|cnn|resnet|unet|vae|diffusion|vision|image|video|timm|yolo|detector",
+    r"conv(?!er|en|ey|in|ol)|cnn|resnet|unet|vae|diffusion|(?<![a-z])vision|torchvision|image|video|timm|yolo|detector",
     re.IGNORECASE,
 )
 """Words of models that have convolutions."""
