@@ -41,6 +41,10 @@ WITHOUT_QUOTES = [
     f'os.environ.setdefault(⟦NPU917:"ASCEND_LAUNCH_BLOCKING"⟧, "1")\n{TRAINING}',
 ]
 NOT_FOUND = [
+    "def repeatable():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
+    "    os.environ['CUBLAS_WORKSPACE_CONFIG'] = ':16:8'\n"
+    "    torch.use_deterministic_algorithms(True)",
+    "def patch_aml_environment():\n    os.environ['NCCL_SOCKET_IFNAME'] = '^docker0'",
     "# os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
     'print("set CUDA_VISIBLE_DEVICES=0 first")',
     'raise ValueError("CUDA_VISIBLE_DEVICES is empty")',
@@ -88,6 +92,8 @@ def test_names_of_variables_are_found(snippet: str) -> None:
         ("train.py", "NCCL_NVLS_ENABLE", True),
         ("tests/conftest.py", "NCCL_NVLS_ENABLE", False),
         ("tests/conftest.py", "CUDA_VISIBLE_DEVICES", True),
+        ("tests/cute/conftest.py", "CUDA_VISIBLE_DEVICES", False),
+        ("tools/run_fa4_checks.py", "CUDA_VISIBLE_DEVICES", False),
         ("accelerators/cuda.py", "CUDA_VISIBLE_DEVICES", False),
         ("nccl_allocator.py", "NCCL_NVLS_ENABLE", False),
         ("TensorFlow/setup.py", "CUDA_VISIBLE_DEVICES", False),

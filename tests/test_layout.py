@@ -4,8 +4,21 @@ import ast
 
 import pytest
 
-from helpers import AGNOSTIC, NPU, SHIM, check, each_fix, findings, fixed, parses, unmarked
-from npulens.catalog.model import Applicability, Severity
+from helpers import (
+    AGNOSTIC,
+    CATALOGUE,
+    NPU,
+    SHIM,
+    check,
+    each_fix,
+    findings,
+    fixed,
+    parses,
+    unmarked,
+)
+from npulens.analysis import analyze
+from npulens.catalog.model import Applicability, Severity, Target
+from npulens.text.document import Document
 
 FOUND = [
     # channels_last in calls
@@ -54,6 +67,13 @@ FOUND = [
     "⟦NPU404:torch.set_float32_matmul_precision('high')⟧",
     "⟦NPU404:torch.set_float32_matmul_precision('medium')⟧",
     "from torch import set_float32_matmul_precision as p\n⟦NPU404:p('high')⟧",
+    "class Net:\n    def f(self): self.conv = torch.nn.Conv2d(1, 1, 3)\n"
+    "⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = True",
+    "⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = not strict",
+    "if not is_tf32_available():\n    ⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = False",
+    "def seed(n):\n    ⟦NPU402:torch.backends.cudnn.deterministic⟧ = True\n"
+    "def exact():\n    torch.use_deterministic_algorithms(True)",
+    "from torch.backends import cudnn\ncudnn.benchmark, ⟦NPU402:cudnn.deterministic⟧ = False, True",
     # attention, linear algebra
     "⟦NPU402:torch.backends.cuda.enable_flash_sdp⟧(True)",
     "⟦NPU402:torch.backends.cuda.enable_math_sdp⟧(False)",
@@ -68,6 +88,19 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    # values that ask for what the NPU does anyway
+    "torch.backends.cudnn.benchmark = False",
+    "torch.backends.cudnn.deterministic = False",
+    "torch.backends.cudnn.enabled = True",
+    "torch.backends.cuda.matmul.allow_tf32 = False",
+    "class Model:\n    pass\ntorch.backends.cudnn.allow_tf32 = True\nmodel = Model()",
+    "from torch.backends import cudnn\ncudnn.benchmark, cudnn.enabled = False, True",
+    # asked for in the way that counts on the NPU too
+    "def seed(n):\n    torch.use_deterministic_algorithms(True)\n"
+    "    torch.backends.cudnn.deterministic = True",
+    # where only GPUs with TF32 come
+    "if wanted and is_tf32_available():\n    torch.backends.cuda.matmul.allow_tf32 = True\n"
+    "    torch.backends.cudnn.allow_tf32 = True",
     "class State:\n    def restore(self):\n        torch.backends.cudnn.benchmark = self.saved",
     "import os\ndef seed():\n    os.environ['HCCL_DETERMINISTIC'] = 'true'\n"
     "    torch.backends.cudnn.deterministic = True\n    torch.backends.cudnn.benchmark = False",
@@ -297,10 +330,9 @@ def test_what_has_no_fix(snippet: str) -> None:
 
 SEVERITIES = [
     ("torch.backends.cudnn.benchmark = True", Severity.INFO),
-    ("torch.backends.cudnn.benchmark = False", Severity.HINT),
     ("old = torch.backends.cudnn.benchmark", Severity.HINT),
     ("torch.backends.cudnn.deterministic = True", Severity.WARNING),
-    ("torch.backends.cudnn.deterministic = False", Severity.HINT),
+    ("torch.backends.cudnn.deterministic = args.deterministic", Severity.WARNING),
     ("torch.backends.cudnn.enabled = False", Severity.HINT),
     ("torch.backends.cuda.matmul.allow_tf32 = True", Severity.INFO),
     ("torch.backends.cuda.enable_flash_sdp(True)", Severity.HINT),
@@ -319,3 +351,26 @@ def test_a_harmless_switch_does_not_nag(snippet: str, severity: Severity) -> Non
 def test_cudnn_beside_deterministic_algorithms_is_a_hint() -> None:
     source = "torch.use_deterministic_algorithms(True)\ntorch.backends.cudnn.deterministic = True\n"
     assert [f.effective_severity for f in findings("import torch\n" + source)] == [Severity.HINT]
+
+
+def test_tuning_by_trial_is_told_of_once() -> None:
+    source = "import torch\ntorch.backends.cudnn.benchmark = True\n"
+    assert len(findings(source + "def f():\n    torch.backends.cudnn.benchmark = True\n")) == 1
+
+
+# Tests and measurements of kernels that only CUDA has.
+KERNEL_FILES = [
+    ("tests/test_layers.py", "from transformer_engine import pytorch as te", False),
+    ("tests/unit/test_layers.py", "from big.extensions.transformer_engine import Linear", False),
+    ("tests/unit/test_norm.py", "from big.invariant_kernels import switch", False),
+    ("benchmarks/speed.py", "from flash_attn import flash_attn_func", False),
+    ("train.py", "from flash_attn import flash_attn_func", True),
+    ("tests/test_layers.py", "from mine import Linear", True),
+]
+
+
+@pytest.mark.parametrize(("path", "statement", "is_told"), KERNEL_FILES)
+def test_switches_beside_cuda_kernels_are_left(path: str, statement: str, is_told: bool) -> None:
+    source = f"import torch\n{statement}\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
+    found = analyze(Document(path, source), CATALOGUE, Target())
+    assert ("NPU402" in {finding.rule.code for finding in found}) is is_told

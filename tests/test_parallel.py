@@ -3,9 +3,11 @@
 import ast
 
 import pytest
-from tests.helpers import SHIM, check, code, each_fix, findings, fixed
+from tests.helpers import CATALOGUE, SHIM, check, code, each_fix, findings, fixed
 
-from npulens.catalog.model import Severity
+from npulens.analysis import analyze
+from npulens.catalog.model import Severity, Target
+from npulens.text.document import Document
 
 DIST = "import torch\nimport torch.distributed as dist\n"
 DDP = "from torch.nn.parallel import DistributedDataParallel as DDP\n"
@@ -67,6 +69,11 @@ def test_nccl_is_found(snippet: str) -> None:
 
 
 NO_BACKENDS = [
+    # a group that is never made, and a barrier that both backends have
+    "@patch('torch.distributed.init_process_group')\ndef test_starts(made):\n"
+    "    start(backend='nccl')\n    made.assert_called_once()",
+    "def wait(up):\n    on_cards = up and dist.get_backend() == 'nccl'\n"
+    "    dist.barrier(device_ids=[0]) if on_cards else dist.barrier()",
     # a number that NCCL has of its own, settings of mmcv, choices that are no backends
     "seconds = 1800 if self.backend != 'nccl' else 600",
     "dist_params = dict(backend='nccl')",
@@ -230,6 +237,10 @@ def test_wrappers_for_one_process_are_found(snippet: str) -> None:
 
 
 NO_WRAPPERS = [
+    # wrapped models that are refused
+    "from torch.nn import DataParallel\ndef f(m):\n    assert not isinstance(m, DataParallel)",
+    "def f(m):\n    assert not isinstance(m, nn.DataParallel), 'one card for each process'",
+    "def f(m):\n    if isinstance(m, nn.DataParallel):\n        raise TypeError(m)",
     # names of parameters, tested without any device
     "def test_prefix(self):\n    m = nn.DataParallel(make())\n"
     "    m.load_state_dict(make().state_dict())",
@@ -532,3 +543,24 @@ def test_broken_code_elsewhere_costs_only_the_edit() -> None:
         """
     )
     assert {f.rule.code for f in findings(source)} == {"NPU001", "NPU202"}
+
+
+# Where a group is for NCCL by its purpose.
+PROBES = [
+    (
+        "tests/test_zero.py",
+        "options.config.cta_policy = dist.ProcessGroupNCCL.NCCL_CTA_POLICY_ZERO",
+    ),
+    ("tests/test_kernels.py", "KERNELS = 'ncclSymkDevKernel_ReduceScatter'"),
+    ("scripts/nccl_two_streams.py", "x = 1"),
+    ("tests/test_attention.py", "from big.attention import sparse_cudnn_kernels"),
+]
+
+
+@pytest.mark.parametrize(("path", "statement"), PROBES)
+def test_nccl_is_left_where_it_is_what_is_tried(path: str, statement: str) -> None:
+    source = "import torch.distributed as dist\n{}\ndist.init_process_group('nccl')\n"
+    found = analyze(Document(path, source.format(statement)), CATALOGUE, Target())
+    assert "NPU201" not in {finding.rule.code for finding in found}
+    found = analyze(Document("train.py", source.format("x = 1")), CATALOGUE, Target())
+    assert "NPU201" in {finding.rule.code for finding in found}

@@ -155,3 +155,19 @@ def test_no_advice_without_evidence(advice: str) -> None:
     """Each optimizer, layer or bucket size told to be changed is an advice nobody reads."""
     imports = "from torch import nn\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
     check(imports + script(f"x = {advice}\n{STEP}"))
+
+
+@pytest.mark.parametrize(("source", "is_told"), [("torch.randn(64, 2)", False), ("read()", True)])
+def test_a_dataset_of_generated_numbers_needs_no_workers(source: str, is_told: bool) -> None:
+    dataset = f"""
+class Numbers(torch.utils.data.Dataset):
+    def __init__(self):
+        self.x = {source}
+
+    def __getitem__(self, index):
+        return self.x[index]
+
+"""
+    name = "⟦NPU914:DataLoader⟧" if is_told else "DataLoader"
+    body = script(f"loader = {name}(Numbers())\n{STEP}")
+    check(body.replace("\ndef ", f"{dataset}\ndef ", 1))

@@ -93,6 +93,13 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    # the type only chooses a heuristic of a CUDA library
+    "def heuristic():\n    dtype = torch.get_autocast_gpu_dtype()\n"
+    "    release = tuple(map(int, torch.version.cuda.split('.')))  # npulens: ignore[NPU112]\n"
+    "    return 0 if release >= (11, 8) or dtype == torch.float16 else 1",
+    # what is optimised is no model
+    "code = torch.zeros(8).npu()\nopt = torch.optim.Adam([code])\nfor x in a:\n"
+    "    loss = far(code)\n    loss.backward()\n    opt.step()",
     # types, an import that calls with a device of the caller tell nothing of
     "def save(scaler: torch.amp.GradScaler | None = None): ...",
     "def save(scaler: torch.cuda.amp.GradScaler): ...",

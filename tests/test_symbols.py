@@ -197,8 +197,9 @@ def spellings(symbol: str) -> Iterator[tuple[str, str]]:
         yield "import", f"import «{symbol}»\n\nfound = {symbol}\n"
         yield "import-as", f"import «{symbol} as m»\n\nfound = m\n"
     if FLAGS.search(symbol):
-        yield "set", f"import torch\n\n«{symbol}» = False\n"
-        yield "set-alias", f"import {module} as m\n\n«m.{path}» = False\n"
+        # To what an option says: some values ask for nothing on the NPU, see test_layout.py.
+        yield "set", f"import torch\n\n«{symbol}» = options.wanted\n"
+        yield "set-alias", f"import {module} as m\n\n«m.{path}» = options.wanted\n"
     elif "." in path:
         owner = path.partition(".")[0]
         yield "from", f"from {module} import {owner}\n\nfound = «{path}»\n"

@@ -8,7 +8,11 @@ from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Targ
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.context import Context, ModuleFacts
-from npulens.checks.cuda_places import outside_of_extensions
+from npulens.checks.cuda_places import (
+    outside_of_extensions,
+    outside_of_kernel_tests,
+    outside_of_nccl_probes,
+)
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
@@ -91,6 +95,8 @@ def analyze(
         findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
         start += len(piece.parsed.text)
     findings = outside_of_extensions(findings, names)
+    findings = outside_of_kernel_tests(findings, names, document.path)
+    findings = outside_of_nccl_probes(findings, document.text, document.path)
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings = without_handled_imports(findings, document.text, document.path, target.project)
@@ -172,15 +178,16 @@ _TOLD_ONCE = frozenset({"NPU004", "NPU308"})
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Leave out what need not be said twice, each kept at its first place.
 
-    Newer syntax, missing mixed precision, advice on speed, and whatever there is to say in passing
-    of one of PyTorch's own APIs.
+    Newer syntax, missing mixed precision, advice on speed, cuDNN's tuning by trial, and whatever
+    there is to say in passing of one of PyTorch's own APIs.
     """
     told: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
         rule = finding.rule
         is_minor_api = rule.family == "api" and finding.effective_severity in _MINOR
-        if rule.code in _TOLD_ONCE or rule.name in ADVICE or is_minor_api:
+        is_tuning = finding.arguments.get("symbol") == "torch.backends.cudnn.benchmark"
+        if rule.code in _TOLD_ONCE or rule.name in ADVICE or is_minor_api or is_tuning:
             detail = finding.arguments.get("detail", rule.code)
             if is_minor_api:
                 detail += finding.arguments.get("symbol", "")

@@ -24,7 +24,7 @@ class Meaning(str, Enum):
 
 CHECKED_WORDS = frozenset(
     {"backward", "set_default_dtype", "set_float32_matmul_precision"}
-    | {"use_deterministic_algorithms", "device_ids"}
+    | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
     | {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
 )

@@ -11,7 +11,7 @@ Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
 
 _ELSEWHERE = re.compile(
-    r"sagemaker|colab|^(?:cuda|cpu|mps|xpu|hpu|mlu|sdaa)_?(?:accelerator|platform|backend)"
+    r"sagemaker|colab|azureml|(?:\A|_)(?:in|patch)_aml(?![a-z])|^(?:cuda|cpu|mps|xpu|hpu|mlu|sdaa)_?(?:accelerator|platform|backend)"
     r"|^(?:sycl|npu|xpu|hpu|cpu)_?op_?builder",
     re.IGNORECASE,
 )
@@ -55,7 +55,7 @@ _REFUSAL_FOR_KERNEL = re.compile(
 
 
 def lives_elsewhere(text: str) -> bool:
-    """Whether a name or a test is about a place that has no NPU: SageMaker, Colab.
+    """Whether a name or a test is about a place that has no NPU: SageMaker, Colab, Azure.
 
     So is the class that a library with several accelerators has for CUDA: `CUDAAccelerator`.
     """

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
-from npulens.checks.context import FAMILIES_OF_KERNELS, Context
+from npulens.checks.context import FAMILIES_OF_BRANCHES, FAMILIES_OF_KERNELS, Context
+from npulens.checks.file_purpose import is_of_benchmarks, is_of_tests, wraps_cuda
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleNames, Scope
 from npulens.syntax.values import Imported
@@ -20,6 +21,13 @@ _OWN_PRECISION = "transformer_engine"
 """The library for NVIDIA's 8-bit formats; autocast beside it is for what it leaves to PyTorch."""
 _STATES = re.compile(r"state_dict|Checkpoint")
 _RUNS = re.compile(r"cuda|nccl|(?<![a-z])npu|device|backward|init_process_group")
+_TF32_QUESTION = re.compile(r"tf32_(?:is_)?(?:available|supported)")
+_KERNEL_LIBRARY = re.compile(
+    r"(?:\A|\.)(?:transformer_engine|flash_attn\w*|xformers|cutlass|tilelang|\w+_kernels)(?:\.|\Z)"
+)
+_CUDNN_KERNELS = re.compile(r"(?:\A|\.)\w*cudnn_kernels(?:\.|\Z)")
+_MAKES_GROUPS = re.compile(r"\b(?:init_process_group|new_group|new_subgroups\w*)\Z")
+_ABOUT_NCCL = re.compile(r"\bncclSymk|NCCL_CTA_POLICY")
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
@@ -41,8 +49,29 @@ def definition(node: ast.AST, scope: Scope, context: Context) -> None:
             context.kernel_code.add(_stretch(node.body, context))
     elif any(_imports_own_precision(statement) for statement in node.body):
         context.kernel_code.add(_stretch(node.body, context))
+    elif context.holds("patch") and _is_mocked(node):
+        context.cuda_branches.add(_stretch(node.body, context))
+    elif context.holds("torch.version.cuda") and _chooses_by_release(context.source(node)):
+        context.kernel_code.add(_stretch(node.body, context))
     elif context.holds("DataParallel") and _tests_states(context.source(node), node.name):
         context.cuda_branches.add(_stretch(node.body, context))
+
+
+def _is_mocked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a test replaces what makes process groups, so that none is made."""
+    return any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and _MAKES_GROUPS.search(part.value) is not None
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for part in decorator.args
+    )
+
+
+def _chooses_by_release(text: str) -> bool:
+    """Whether a function asks for autocast's type and for CUDA's release, as its kernels do."""
+    return "get_autocast_gpu_dtype" in text and "torch.version.cuda" in text
 
 
 def _tests_states(text: str, name: str) -> bool:
@@ -62,6 +91,8 @@ def _stretch(nodes: Sequence[ast.AST], context: Context) -> Span:
 def _holds_on_cuda_only(test: ast.expr, scope: Scope, context: Context) -> bool:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_holds_on_cuda_only(value, scope, context) for value in test.values)
+    if isinstance(test, ast.Call):
+        return _asks_for_tf32(test)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         other = test.comparators[0]
         if not isinstance(other, ast.Constant):
@@ -86,6 +117,13 @@ def _is_type_of_any_device(node: ast.expr, scope: Scope, context: Context) -> bo
     return not any(
         isinstance(value, Literal) or value == Instance("torch.device") for value in values
     )
+
+
+def _asks_for_tf32(call: ast.Call) -> bool:
+    """`is_tf32_available()`: whether a GPU has the type, which NPUs do not."""
+    callee = call.func
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    return _TF32_QUESTION.search(name) is not None
 
 
 def _is_cuda_version(node: ast.expr, scope: Scope) -> bool:
@@ -128,6 +166,42 @@ def outside_of_extensions(findings: list[Finding], names: ModuleNames) -> list[F
     if not any(_is_extension(name) for name in _always_imported(names)):
         return findings
     return [finding for finding in findings if finding.rule.family not in FAMILIES_OF_KERNELS]
+
+
+def outside_of_kernel_tests(
+    findings: list[Finding], names: ModuleNames, path: str
+) -> list[Finding]:
+    """The findings; of tests and benchmarks of CUDA kernels without their switches.
+
+    What such a file sets is for the kernels it compares, and those never run on the NPU. Where
+    they are cuDNN's, its process groups are too.
+    """
+    if not any(finding.rule.family in FAMILIES_OF_BRANCHES for finding in findings):
+        return findings
+    if not (is_of_tests(path) or is_of_benchmarks(path)):
+        return findings
+    imported = [name for name in _imported(names) if _KERNEL_LIBRARY.search(name)]
+    if not imported:
+        return findings
+    of_cudnn = any(_CUDNN_KERNELS.search(name) for name in imported)
+    families = FAMILIES_OF_BRANCHES if of_cudnn else {"layout"}
+    return [finding for finding in findings if finding.rule.family not in families]
+
+
+def outside_of_nccl_probes(findings: list[Finding], text: str, path: str) -> list[Finding]:
+    """The findings; of a file that tries what NCCL itself does, none about process groups."""
+    if not any(finding.rule.family == "parallel" for finding in findings):
+        return findings
+    if not wraps_cuda(path) and _ABOUT_NCCL.search(text) is None:
+        return findings
+    return [finding for finding in findings if finding.rule.family != "parallel"]
+
+
+def _imported(names: ModuleNames) -> Iterator[str]:
+    """What a module imports, by its full name, also where it may fail."""
+    for found in names.names.values():
+        for _, group in found:
+            yield from (b.value.qualified for b in group if isinstance(b.value, Imported))
 
 
 def _always_imported(names: ModuleNames) -> Iterator[str]:

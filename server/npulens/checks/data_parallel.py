@@ -9,7 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix, Severity
-from npulens.checks.parallel import alternatives, is_distributed_wrapper, tested_class
+from npulens.checks.parallel import (
+    alternatives,
+    is_distributed_wrapper,
+    refused_class,
+    tested_class,
+)
 from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
 from npulens.syntax.bindings import bindings_of
@@ -48,7 +53,7 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
     """Where `DataParallel` is imported only to ask whether a model is wrapped.
 
     With it comes how much that matters: not at all where `DistributedDataParallel` is asked for
-    beside it, else a hint.
+    beside it or a wrapped model is refused, else a hint.
     """
     imported = [
         (alias, alias.asname or alias.name)
@@ -66,6 +71,9 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         tested = tested_class(node)
         if tested is not None:
             asked.update((tested, *alternatives(tested)))
+        refused = refused_class(node)
+        if refused is not None:
+            together.update((refused, *alternatives(refused)))
         beside = list(alternatives(node))
         if any(is_distributed_wrapper(part, module) for part in beside):
             together.update(beside)

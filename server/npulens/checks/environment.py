@@ -22,6 +22,8 @@ _RUNNERS = frozenset(
     | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
 )
 _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
+_FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
+"""What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -106,6 +108,9 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.environment.get(name.value)
     if entry is not None:
+        if name.value in _FOR_REPEATING and _asks_for_determinism(scope, context):
+            context.reported.add(context.span(name))
+            return
         if entry.becomes is None and not _is_wish(name, value, context):
             return
         if isinstance(value, ast.Constant) and not may_be_wish(name.value, str(value.value)):
@@ -115,6 +120,14 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
+
+
+def _asks_for_determinism(scope: Scope, context: Context) -> bool:
+    """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    if not isinstance(function, Function):
+        return False
+    return "use_deterministic_algorithms(" in context.source(function)
 
 
 def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:

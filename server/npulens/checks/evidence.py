@@ -32,6 +32,18 @@ _NOT_TO_BE_FUSED = re.compile(
     """,
     re.VERBOSE,
 )
+_OPTIMIZER_MADE = re.compile(r"\boptim\.[A-Z]\w+\(")
+_OF_A_MODEL = re.compile(r"parameters\(|params?\b|\bModel|\bnn\.Module")
+_OWN_DATASET = re.compile(
+    r"^class \w+\([^)\n]*Dataset[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE
+)
+_GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
+_LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
+_CONVOLUTION = re.compile(
+    r"conv(?!er|en|ey|in|ol)|cnn|resnet|unet|vae|diffusion|(?<![a-z])vision|torchvision|image|video|timm|yolo|detector",
+    re.IGNORECASE,
+)
+"""Words of models that have convolutions."""
 _GRADIENTS_LOST = re.compile(
     r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
 )
@@ -44,8 +56,9 @@ class Evidence:
     Attributes:
         is_script: It has a main program.
         names_device: It names CUDA or the NPU.
-        trains_in_full_precision: It runs a backward pass, and no word of it is about another
-            precision or about a library that would see to it.
+        trains_in_full_precision: It runs a backward pass, not only for tensors that are
+            no model's parameters, and no word of it is about another precision or about a library
+            that would see to it.
         asks_for_determinism: It asks for deterministic algorithms.
         collectives_unordered: It asks for deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
@@ -53,6 +66,8 @@ class Evidence:
             that parameters are moved, shared out, added later, sparse or of a type which a fused
             optimizer does not take.
         loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
+        makes_data: A dataset of its own consists of generated numbers.
+        convolves: It switches TF32, and a word of it is about convolutions.
     """
 
     is_script: bool = False
@@ -62,6 +77,8 @@ class Evidence:
     collectives_unordered: bool = False
     may_fuse_optimizer: bool = False
     loses_gradients: bool = False
+    makes_data: bool = False
+    convolves: bool = False
 
 
 NO_EVIDENCE = Evidence()
@@ -77,7 +94,9 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
-        trains_in_full_precision=trains and not _any(_CASTS, texts),
+        trains_in_full_precision=trains
+        and not _any(_CASTS, texts)
+        and (not _any(_OPTIMIZER_MADE, texts) or _any(_OF_A_MODEL, texts)),
         asks_for_determinism=asks,
         collectives_unordered=asks
         and _any(_COLLECTIVES, texts)
@@ -85,7 +104,14 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         may_fuse_optimizer=(names_device or _leaves_device_open(texts))
         and not _any(_NOT_TO_BE_FUSED, texts),
         loses_gradients=_any(_GRADIENTS_LOST, texts),
+        makes_data="backward" in words and any(_makes_data(text) for text in texts),
+        convolves="allow_tf32" in words and _any(_CONVOLUTION, texts),
     )
+
+
+def _makes_data(text: str) -> bool:
+    classes = _OWN_DATASET.findall(text) if "Dataset" in text else []
+    return any(_GENERATED.search(c) and not _LOADED.search(c) for c in classes)
 
 
 def _leaves_device_open(texts: Sequence[str]) -> bool:

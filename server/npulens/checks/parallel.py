@@ -83,6 +83,24 @@ def tested_class(node: ast.AST) -> ast.expr | None:
     return None
 
 
+def refused_class(node: ast.AST) -> ast.expr | None:
+    """What `assert not isinstance(x, ...)` or `if isinstance(x, ...): raise ...` keeps out."""
+    test: ast.expr | None = None
+    if isinstance(node, ast.Assert) and isinstance(node.test, ast.UnaryOp):
+        test = node.test.operand if isinstance(node.test.op, ast.Not) else None
+    elif isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise):
+        test = node.test
+    return tested_class(test) if isinstance(test, ast.Call) else None
+
+
+def wrapper_refused(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`assert not isinstance(model, nn.DataParallel)`: right as it is, none will come."""
+    refused = refused_class(node)
+    if refused is not None:
+        parts = (refused, *alternatives(refused))
+        context.reported.update(context.span(p) for p in parts if is_attribute_of_wrapper(p))
+
+
 def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
     """`isinstance(model, nn.DataParallel)`: no harm, but false after the migration."""
     tested = tested_class(node)
@@ -120,6 +138,48 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
                 text = context.text[span.start : span.end - len("NCCL")] + "HCCL"
                 fix = Fix(use(text), Applicability.SAFE, (Edit(span, text),))
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
+
+
+def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`ids = get_backend() == "nccl"`, if it only decides what a barrier is told of the cards.
+
+    A barrier of another backend takes no `device_ids`, and needs none.
+    """
+    assert isinstance(node, ast.Assign)
+    if not context.holds("barrier(") or not isinstance(node.targets[0], ast.Name):
+        return
+    sides = [
+        side
+        for part in ast.walk(node.value)
+        if isinstance(part, ast.Compare)
+        for side in (part.left, *part.comparators)
+        if _is_nccl(side)
+    ]
+    function = getattr(scope, "node", None)
+    if not sides or not isinstance(function, Function):
+        return
+    choices = [n for n in ast.walk(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
+    decided = {choice.test for choice in choices if isinstance(choice.test, ast.Name)}
+    uses = [
+        part
+        for part in ast.walk(function)
+        if isinstance(part, ast.Name)
+        and part.id == node.targets[0].id
+        and isinstance(part.ctx, ast.Load)
+    ]
+    if uses and decided.issuperset(uses):
+        context.reported.update(context.span(side) for side in sides)
+
+
+def _is_barrier(node: ast.IfExp) -> bool:
+    """`dist.barrier(device_ids=[...]) if a else dist.barrier()`."""
+    calls = (node.body, node.orelse)
+    return all(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "barrier"
+        for call in calls
+    )
 
 
 def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -94,6 +94,8 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
     if _NOT_TRAINED_ON.search(context.source(node)) is not None:
         return  # not the loader that the training waits for
     dataset = positional[0] if positional else given.get("dataset")
+    if context.facts.evidence.makes_data:
+        return  # a toy, whose data costs nothing
     if dataset is not None and _is_in_memory(dataset, scope):
         return  # a worker would only copy it
     if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):

@@ -44,6 +44,8 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
     assert isinstance(node, ast.Assign)
     target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        _several_set(target.elts, node.value.elts, scope, context)
     if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
         return
     if target.attr not in _SWITCHES:
@@ -55,9 +57,9 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         if context.guards.is_under_cuda_test(context.span(target)):
             continue
         value = node.value.value if isinstance(node.value, ast.Constant) else None
-        if name in _ON_IS_ASKED_FOR and (
-            re.match(r"self\.\w+\Z", context.source(node.value))  # put back as it was
-            or _is_cared_for(scope, context)
+        is_restored = re.match(r"self\.\w+\Z", context.source(node.value)) is not None
+        if _is_usual(name, value, context) or (
+            name in _ON_IS_ASKED_FOR and (is_restored or _is_cared_for(name, scope, context))
         ):
             context.reported.add(context.span(target))
             continue
@@ -76,6 +78,35 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_switch(target, entry, fixes, Severity.INFO, context)
 
 
+def _several_set(
+    targets: list[ast.expr], values: list[ast.expr], scope: Scope, context: Context
+) -> None:
+    """`cudnn.benchmark, cudnn.deterministic = False, True`: what says nothing is left out."""
+    for target, given in zip(targets, values, strict=False):
+        if isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
+            value = given.value if isinstance(given, ast.Constant) else None
+            if any(_is_usual(name, value, context) for name in qualified_names(target, scope)):
+                context.reported.add(context.span(target))
+
+
+def _is_usual(name: str, value: object, context: Context) -> bool:
+    """Whether a switch is set to what the NPU does anyway, so that there is nothing to decide.
+
+    HF32 is on for convolutions from the start, so turning it on says nothing, least of all where
+    there are none; turning it off does.
+    """
+    if name == "torch.backends.cudnn.allow_tf32":
+        return value is True and not context.facts.evidence.convolves
+    return name in _USUAL and value is _USUAL[name]
+
+
+_USUAL = {
+    "torch.backends.cudnn.benchmark": False,
+    "torch.backends.cudnn.deterministic": False,
+    "torch.backends.cudnn.enabled": True,
+    "torch.backends.cuda.matmul.allow_tf32": False,
+}
+"""Values of switches that ask for nothing on the NPU."""
 _ON_IS_ASKED_FOR = {
     "torch.backends.cudnn.benchmark": Severity.INFO,
     "torch.backends.cudnn.deterministic": Severity.WARNING,
@@ -89,18 +120,20 @@ _PRECISION_SWITCHES = {
     "torch.backends.cudnn.conv.fp32_precision": "torch.npu.conv.allow_hf32",
     "torch.backends.cudnn.rnn.fp32_precision": "",
 }
-_SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_ON_IS_ASKED_FOR, *_PRECISION_SWITCHES))
-_READ_SWITCHES = _SWITCHES | {"enabled", "allow_tf32", "benchmark_limit"}
+_SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_USUAL, *_PRECISION_SWITCHES))
+_READ_SWITCHES = _SWITCHES | {"benchmark_limit"}
 _PRECISIONS = {"tf32": True, "ieee": False}
 _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 
 
-def _is_cared_for(scope: Scope, context: Context) -> bool:
+def _is_cared_for(name: str, scope: Scope, context: Context) -> bool:
     """Whether the function does what makes the NPU repeatable, or undoes it."""
     function = getattr(scope.function_parent() or scope, "node", None)
     if not isinstance(function, Function):
         return False
     text = context.source(function)
+    if name == "torch.backends.cudnn.deterministic" and "use_deterministic_algorithms(" in text:
+        return True
     return "HCCL_DETERMINISTIC" in text or "use_deterministic_algorithms(False" in text
 
 

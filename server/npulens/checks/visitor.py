@@ -98,7 +98,7 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
         return  # this file has the same question for the NPU
     if _LIBRARY_PROBE.match(node.name):
         return  # whether some library works: one for CUDA rightly does not on the NPU
-    if is_about_cuda(node.name) or tests_nccl(node.name):
+    if is_about_cuda(node.name) or lives_elsewhere(node.name) or tests_nccl(node.name):
         return
     if has_other_way(node.name, context.module.module.names):
         return
