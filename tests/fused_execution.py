@@ -84,6 +84,7 @@ def make_value(
 
     A tuple of ints is a random tensor of that shape, normal with deviation `scale`;
     `("bool", *shape)` a random boolean tensor without a last-dimension row that is all True;
+    `("above", diagonal, rows, columns)` is True from that diagonal on;
     `("int", high, *shape)` integers from 0 to below `high`; a list is a list of values.
     Everything else is itself.
     """
@@ -97,6 +98,8 @@ def make_value(
         return (drawn * scale).to(dtype)
     if kind == "int":
         return torch.randint(described[1], described[2:], generator=generator)
+    if kind == "above":
+        return torch.ones(described[2:], dtype=torch.bool).triu(described[1])
     if kind == "bool":
         draws = torch.rand(described[1:], generator=generator)
         # The smallest draw of each row stays False.

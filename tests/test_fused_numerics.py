@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain, product
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -23,6 +24,9 @@ from fused_execution import (
     require_gradients,
     run_module,
 )
+from npulens.catalog.model import PatternSource
+from npulens.fused.patterns import read_patterns
+from npulens.graphs.nodes import INPUT, reachable
 
 FUSED = Path(__file__).resolve().parents[1] / "rules" / "fused"
 FILES = sorted(FUSED.glob("*.py"))
@@ -46,14 +50,49 @@ DRAWS = (
 )
 
 
-def pairs(module: ModuleType) -> Iterator[tuple[str, Callable[..., object], Callable[..., object]]]:
-    """Each pattern with its name and its replacement."""
-    for name, function in vars(module).items():
-        if name == "pattern" or name.startswith("pattern_"):
-            own = "replacement" + name.removeprefix("pattern")
-            replacement = getattr(module, own, None) or getattr(module, "replacement", None)
-            if replacement is not None:
-                yield name, function, replacement
+class Pair(NamedTuple):
+    """A pattern as a function, and what replaces it.
+
+    Attributes:
+        name: Of the pattern and the forms chosen for it.
+        pattern: The pattern.
+        replacement: Takes some of its parameters.
+        used: The parameters that have a part in the pattern in this form.
+    """
+
+    name: str
+    pattern: Callable[..., object]
+    replacement: Callable[..., object]
+    used: frozenset[str]
+
+
+def pairs(path: Path, module: ModuleType) -> Iterator[Pair]:
+    """Each pattern of a file in each of its forms, as far as something replaces it."""
+    functions = dict(vars(module))
+    used = _used_parameters(path) if "FORMS" in functions else {}
+    forms: dict[str, tuple[str, ...]] = functions.get("FORMS", {})
+    for choice in product(*forms.values()):
+        for form, chosen in zip(forms, choice, strict=True):
+            setattr(module, form, functions[chosen])
+        for name, function in functions.items():
+            if name == "pattern" or name.startswith("pattern_"):
+                own = "replacement" + name.removeprefix("pattern")
+                replacement = functions.get(own, functions.get("replacement"))
+                parameters = frozenset(inspect.signature(function).parameters)
+                known = used.get((name, *choice), parameters)
+                if replacement is not None and known:
+                    yield Pair(" ".join([name, *choice]), function, replacement, known)
+
+
+def _used_parameters(path: Path) -> dict[tuple[str, ...], frozenset[str]]:
+    """For each pattern in each form, the parameters that have a part in it."""
+    source = PatternSource(path.name, path.read_text(encoding="utf-8"), frozenset())
+    return {
+        (pattern.name.rpartition(" ")[2], *pattern.choice.values()): frozenset(
+            str(node.label) for node in reachable(pattern.root) if node.operator == INPUT
+        )
+        for pattern in read_patterns((source,))
+    }
 
 
 def problems(path: Path) -> list[str]:
@@ -61,10 +100,11 @@ def problems(path: Path) -> list[str]:
     with reference_torch_npu() as torch_npu:
         module = load_module(path.read_text(encoding="utf-8"), path.stem)
         found = []
-        known = list(pairs(module))
-        if not known and not hasattr(module, "ALMOST"):
+        known = pairs(path, module)
+        first = next(known, None)
+        if first is None and not hasattr(module, "ALMOST"):
             found.append("no pattern with a replacement, and no ALMOST")
-        for name, pattern, replacement in known:
+        for name, pattern, replacement, used in chain([first] if first else [], known):
             parameters = inspect.signature(pattern).parameters.keys()
             foreign = inspect.signature(replacement).parameters.keys() - parameters
             examples = [
@@ -75,7 +115,7 @@ def problems(path: Path) -> list[str]:
             elif not examples:
                 found.append(f"{name}: no example has just {sorted(parameters)}")
             else:
-                found += compare(torch_npu, name, pattern, replacement, examples)
+                found += compare(torch_npu, name, pattern, replacement, examples, used)
         return [f"{path.name}: {line}" for line in found]
 
 
@@ -85,10 +125,11 @@ def compare(
     pattern: Callable[..., object],
     replacement: Callable[..., object],
     examples: list[dict[str, object]],
+    used: frozenset[str],
 ) -> list[str]:
     """Run both on all examples and draws; a dtype that the operator refuses is left out."""
     found = []
-    wanted = inspect.signature(replacement).parameters
+    wanted = inspect.signature(replacement).parameters.keys() & used
     for number, example in enumerate(examples):
         for draw in DRAWS:
             generator = torch.Generator().manual_seed(draw.seed)

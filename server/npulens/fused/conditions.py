@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from npulens.fused.masks import is_causal, is_causal_at_end, is_float_mask
 from npulens.graphs.expressions import LIBRARY
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, number
-
-Initial = Callable[[Node], Node | None]
-"""Tells what the constructor of a class assigned to an attribute of `self`."""
+from npulens.graphs.ranks import rank_of
+from npulens.graphs.scalars import Initial, is_lowest, is_scalar
 
 _GAIN_NAMES = ("weight", "gamma", "scale", "gain", "g")
 
@@ -71,9 +71,24 @@ def _is_tensor(node: Node, initial: Initial) -> bool:
     return node.operator != CONSTANT
 
 
+def _may_have_four_dimensions(node: Node, initial: Initial) -> bool:
+    return rank_of(node) in (None, 4)
+
+
+def _has_three_dimensions(node: Node, initial: Initial) -> bool:
+    return rank_of(node) == 3
+
+
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
     "activation": _is_activation,
     "tensor": _is_tensor,
+    "scalar": is_scalar,
+    "lowest": is_lowest,
+    "causal": is_causal,
+    "causal_at_end": is_causal_at_end,
+    "float_mask": is_float_mask,
+    "four_dimensions": _may_have_four_dimensions,
+    "three_dimensions": _has_three_dimensions,
 }

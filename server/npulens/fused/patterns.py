@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.graphs.definitions import Definitions, FunctionHere
@@ -28,6 +29,8 @@ class Replacement:
     expression: ast.expr
     """Its positions are in `text`."""
     operator: str
+    defaults: Mapping[str, str]
+    """What its parameters are where a pattern has none of that name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,9 @@ class Pattern:
         check: What the user must check.
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.
+        exclusive: Operators of the pattern whose results must have no other use.
+        yields: It makes room for a match inside it.
+        choice: Which function stands for each name in FORMS.
     """
 
     name: str
@@ -57,6 +63,9 @@ class Pattern:
     check: LocalizedText | None
     replacement: Replacement | None
     almost: LocalizedText | None
+    exclusive: frozenset[str]
+    yields: bool
+    choice: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4)
@@ -83,10 +92,30 @@ def _read(source: PatternSource) -> Iterator[Pattern]:
     scope = ModuleScope(ModuleNames([bindings_of(module.body, [])]), 0)
     definitions = Definitions()
     definitions.add(module.body, scope)
-    evaluator = Evaluator(definitions)
-    for name, function in definitions.functions.items():
-        if name == _PATTERN or name.startswith(_PATTERN + "_"):
-            yield _pattern(source, name, function, constants, evaluator)
+    forms = constants.get("FORMS", {})
+    written: set[str] = set()
+    for choice in _choices(forms, source.name):
+        chosen = Definitions()
+        chosen.functions = {**definitions.functions}
+        for form, name in choice.items():
+            if name not in chosen.functions:
+                raise PatternError(f"{source.name}: FORMS names {name}, which is no function")
+            chosen.functions[form] = definitions.functions[name]
+        evaluator = Evaluator(chosen)
+        for name, function in definitions.functions.items():
+            if name == _PATTERN or name.startswith(_PATTERN + "_"):
+                found = _pattern(source, name, function, constants, evaluator)
+                if repr(found.root) + name not in written:
+                    written.add(repr(found.root) + name)
+                    yield replace(found, choice=choice)
+
+
+def _choices(forms: object, name: str) -> Iterator[dict[str, str]]:
+    """Every way to choose one of its forms for each name."""
+    if not isinstance(forms, dict) or not all(isinstance(f, tuple) for f in forms.values()):
+        raise PatternError(f"{name}: FORMS gives for each name a tuple of functions")
+    for chosen in product(*forms.values()):
+        yield dict(zip(forms, chosen, strict=True))
 
 
 def _constants(module: ast.Module) -> dict[str, object]:
@@ -127,8 +156,11 @@ def _pattern(
         raise PatternError(f"{where}: APPLICABILITY is safe, unsafe or manual") from error
     transparent = constants.get("TRANSPARENT", ())
     conditions = constants.get("CONDITIONS", {})
-    if not isinstance(transparent, tuple) or not isinstance(conditions, dict):
-        raise PatternError(f"{where}: TRANSPARENT is a tuple, CONDITIONS a dict")
+    exclusive = constants.get("EXCLUSIVE", ())
+    if not isinstance(transparent, tuple) or not isinstance(exclusive, tuple):
+        raise PatternError(f"{where}: TRANSPARENT and EXCLUSIVE are tuples")
+    if not isinstance(conditions, dict):
+        raise PatternError(f"{where}: CONDITIONS is a dict")
     return Pattern(
         name=where,
         rule=rule,
@@ -140,6 +172,8 @@ def _pattern(
         check=_localized(constants.get("CHECK"), where),
         replacement=replacement,
         almost=almost,
+        exclusive=frozenset(exclusive),
+        yields=bool(constants.get("YIELDS", False)),
     )
 
 
@@ -160,8 +194,23 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
-    text = ast.get_source_segment(source.text, last.value) or ""
+    text = _in_one_line(ast.get_source_segment(source.text, last.value) or "")
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")
-    return Replacement(text, expression, operator)
+    return Replacement(text, expression, operator, _defaults(function))
+
+
+def _in_one_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines()]
+    joined = " ".join(lines) if len(lines) > 1 else text
+    return joined.replace("( ", "(").replace(", )", ")").replace(",)", ")")
+
+
+def _defaults(function: FunctionHere) -> dict[str, str]:
+    arguments = function.node.args
+    given = arguments.defaults
+    return {
+        parameter.arg: ast.unparse(default)
+        for parameter, default in zip(arguments.args[len(arguments.args) - len(given) :], given)
+    }

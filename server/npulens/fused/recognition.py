@@ -10,6 +10,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, match, stripped
 from npulens.fused.patterns import Pattern
+from npulens.fused.removal import needless_statements
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
@@ -90,6 +91,8 @@ class Recognizer:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 continue  # the function that is called is looked at by itself
             for found in self._matches(value):
+                if not self._is_alone(found, node, record):
+                    continue
                 root = stripped(value, found.pattern.transparent)
                 known = matches.get(root)
                 if known is None or _ends_with_cast_back(value, found):
@@ -97,8 +100,11 @@ class Recognizer:
                 break
         chosen: list[Place] = []
         consumed: set[Node] = set()
-        for root, place in sorted(matches.items(), key=lambda item: -len(item[1].match.consumed)):
-            if root not in consumed:
+        for root, place in sorted(matches.items(), key=_order):
+            makes_room = place.match.pattern.yields and any(
+                other.match.consumed <= place.match.consumed for other in chosen
+            )
+            if root not in consumed and not makes_room:
                 chosen.append(place)
                 consumed |= place.match.consumed
         return chosen
@@ -134,8 +140,20 @@ class Recognizer:
         return all(
             holds(condition, found.bound[name], initial)
             for name, conditions in found.pattern.conditions.items()
+            if name in found.bound
             for condition in conditions
         )
+
+    def _is_alone(self, found: Match, place: ast.expr | ast.stmt, record: Evaluated) -> bool:
+        """Whether nothing else wants those parts of a match that would not be computed any more."""
+        pattern = found.pattern
+        parts = {node for node in found.consumed if node.operator in pattern.exclusive}
+        if not parts:
+            return True
+        inside: set[ast.AST] = set(ast.walk(place))
+        for statement in needless_statements(record, place):
+            inside.update(ast.walk(statement))
+        return all(node in inside for node, value, _ in record.places if value in parts)
 
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
         pattern = place.match.pattern
@@ -166,6 +184,11 @@ class Recognizer:
         agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
         preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
         return sorted(fixes, key=lambda fix: fix.style is not preferred)
+
+
+def _order(match: tuple[Node, Place]) -> tuple[bool, int]:
+    """Larger matches first, those that make room last."""
+    return match[1].match.pattern.yields, -len(match[1].match.consumed)
 
 
 def _ends_with_cast_back(value: Node, found: Match) -> bool:

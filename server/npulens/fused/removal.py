@@ -7,6 +7,8 @@ from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import OPAQUE, Node
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+_NEW = frozenset({"matmul", "multiply", "add", "masked_fill", "softmax", "dropout"})
+"""Operators whose result is a tensor of its own and no view."""
 
 
 def needless_statements(
@@ -31,11 +33,37 @@ def needless_statements(
             for statement in wanted - live - removed - stays
             if _can_go(statement, record, values)
         }
+        found |= _emptied(record.function.node, removed | found, values) - removed
         if not found:
-            return frozenset(removed)
+            return frozenset(removed - _inside(removed))
         removed |= found
         for statement in found:
             dead |= _names(statement)
+
+
+def _emptied(
+    function: ast.AST, removed: set[ast.stmt], values: Mapping[int, Node]
+) -> set[ast.stmt]:
+    """Conditions of which no statement is left, if asking them does nothing."""
+    if not removed:
+        return set()
+    return {
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.If)
+        and all(inner in removed for inner in (*node.body, *node.orelse))
+        and _only_computes(node.test, values)
+    }
+
+
+def _inside(removed: set[ast.stmt]) -> set[ast.stmt]:
+    """Those that go with a condition around them."""
+    return {
+        inner
+        for node in removed
+        if isinstance(node, ast.If)
+        for inner in (*node.body, *node.orelse)
+    }
 
 
 def _names(node: ast.AST) -> set[ast.Name]:
@@ -44,6 +72,8 @@ def _names(node: ast.AST) -> set[ast.Name]:
 
 def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) -> bool:
     """Whether a statement binds plain names only, and computing its value does nothing else."""
+    if isinstance(statement, ast.Expr):
+        return _changes_what_was_computed(statement.value, record, values)
     if not isinstance(statement, _Assignment):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -52,7 +82,25 @@ def _can_go(statement: ast.stmt, record: Evaluated, values: Mapping[int, Node]) 
         for name in names:
             if not isinstance(name, ast.Name) or name.id in record.captured:
                 return False
-    for node in ast.walk(statement):
+    return _only_computes(statement, values)
+
+
+def _changes_what_was_computed(
+    call: ast.expr, record: Evaluated, values: Mapping[int, Node]
+) -> bool:
+    """`scores.masked_fill_(...)`, where nothing but `scores` can hold the tensor."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    if not isinstance(owner, ast.Name) or owner.id in record.captured:
+        return False
+    before = record.values.get(owner)
+    is_new = before is not None and before.operator in _NEW
+    return is_new and call.func.attr.endswith("_") and _only_computes(call, values)
+
+
+def _only_computes(part: ast.AST, values: Mapping[int, Node]) -> bool:
+    for node in ast.walk(part):
         if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
             return False
         if isinstance(node, ast.Call):

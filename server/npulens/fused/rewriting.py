@@ -1,6 +1,7 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import (
@@ -11,6 +12,7 @@ from npulens.catalog.model import (
     LocalizedText,
     MigrationStyle,
 )
+from npulens.fused.layout import in_short_lines, without_unbound
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
@@ -19,6 +21,8 @@ from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+
+_VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 
 
 class Rewriter:
@@ -81,7 +85,10 @@ class Rewriter:
             return None
         if isinstance(place, ast.AugAssign):
             text = f"{self.source(place.target)} = {text}"
-        edits = (Edit(self.span(place), text), *removals)
+        start = self.span(place).start
+        line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        indent = line[: len(line) - len(line.lstrip())]
+        edits = (Edit(self.span(place), in_short_lines(text, indent, len(line))), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
 
     def _beside(
@@ -169,25 +176,36 @@ class Rewriter:
 
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
     """The replacement's text with the user's expressions for its names."""
+    unbound = replacement.defaults.keys() - match.bound.keys()
+    text = without_unbound(replacement.text, replacement.defaults, unbound)
+    expression = ast.parse(text, mode="eval").body
     arguments = {
         id(argument)
-        for call in ast.walk(replacement.expression)
+        for call in ast.walk(expression)
         if isinstance(call, ast.Call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
     }
     names = [
         node
-        for node in ast.walk(replacement.expression)
+        for node in ast.walk(expression)
         if isinstance(node, ast.Name) and node.id in match.bound
     ]
-    text = replacement.text
+    used = Counter(name.id for name in names)
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
         source = sources.of(match.bound[node.id])
         if source is None or node.lineno != 1:
             return None
+        if used[node.id] > 1 and not _may_be_repeated(source):
+            return None
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
     return text
+
+
+def _may_be_repeated(source: str) -> bool:
+    """Whether computing an expression several times costs nothing: it calls no more than views."""
+    calls = (n.func for n in ast.walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Call))
+    return all(isinstance(callee, ast.Attribute) and callee.attr in _VIEWS for callee in calls)
 
 
 def _fix(

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
 from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
+from npulens.graphs.permutations import transpose
+from npulens.graphs.products import batched, batched_with_sum
+from npulens.graphs.ranks import rank_of
 from npulens.graphs.views import floor_divide
 
 
@@ -104,10 +107,13 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
         if dimension is operands[1] and is_constant(keeps, False):
             return graph.node(one.operator, (tensor, dimension, graph.constant(True)))
     if operator == "transpose":
-        first, second = operands[1:]
-        a, b = number(first), number(second)
-        if a is not None and b is not None and a > b:
-            return graph.node("transpose", (one, second, first))
+        return transpose(graph, one, *operands[1:])
+    if operator == "bmm":
+        return batched(graph, *operands)
+    if operator == "baddbmm":
+        return batched_with_sum(graph, operands)
+    if operator == "softmax":
+        return _softmax(graph, *operands)
     if operator == "dropout":
         return _dropout(graph, one, operands[1:])
     if operator == "scaled_dot_product_attention":
@@ -116,6 +122,14 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
 
 
 _REDUCTIONS = frozenset({"mean", "sum", "amax"})
+
+
+def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
+    """The last dimension is -1, where the code shows how many there are."""
+    position, rank = number(dimension), rank_of(tensor)
+    if position is not None and rank is not None and position == rank - 1:
+        dimension = graph.constant(-1)
+    return graph.node("softmax", (tensor, dimension))
 
 
 def _dropout(graph: Graph, tensor: Node, arguments: list[Node]) -> Node:

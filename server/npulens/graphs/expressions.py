@@ -19,6 +19,9 @@ from npulens.graphs.nodes import (
     Node,
     is_constant,
 )
+from npulens.graphs.permutations import transpose
+from npulens.graphs.products import hoisted
+from npulens.graphs.ranks import STARRED
 from npulens.graphs.views import ELLIPSIS, SLICE, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
@@ -161,7 +164,7 @@ class Expressions:
             return self.graph.node("shape", (owner,))
         if name == "mT":
             last = (self.graph.constant(-2), self.graph.constant(-1))
-            return self.graph.node("transpose", (owner, *last))
+            return transpose(self.graph, owner, *last)
         if name == "data":
             return owner
         return self.graph.node(ATTRIBUTE, (owner,), name)
@@ -179,6 +182,8 @@ class Expressions:
                 return mean_of_sum(graph, *divided.operands) or divided
             return divided
         plain = {ast.Sub: subtract, ast.Mult: multiply, ast.Pow: power, ast.FloorDiv: floor_divide}
+        if isinstance(operator, ast.MatMult):
+            return hoisted(graph, graph.node("matmul", (left, right)), self.initial)
         function = plain.get(type(operator))
         if function is not None:
             return function(graph, left, right)
@@ -196,7 +201,8 @@ class Expressions:
         values = []
         for part in node.elts:
             if isinstance(part, ast.Starred):
-                values.append(self.unknown(part, (self.value(part.value, frame),)))
+                inner = self.value(part.value, frame)
+                values.append(self.graph.node(OPAQUE, (inner,), (STARRED, self.number_of(part))))
             else:
                 values.append(self.value(part, frame))
         return self.graph.node(TUPLE, tuple(values))
@@ -272,7 +278,6 @@ class Expressions:
 
 
 _OTHER_OPERATORS: dict[type[ast.operator], str] = {
-    ast.MatMult: "matmul",
     ast.BitAnd: "logical_and",
     ast.BitOr: "logical_or",
     ast.BitXor: "logical_xor",

@@ -10,6 +10,7 @@ from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
+from npulens.graphs.ranks import know_rank
 from npulens.graphs.views import element
 from npulens.syntax.bindings import Function
 
@@ -181,6 +182,8 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Tuple | ast.List):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
+            elif value.operator == "shape":
+                know_rank(value.operands[0], len(target.elts))
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
                 self.assign(part, element(self.graph, value, index), frame)

@@ -28,9 +28,10 @@ class Node:
         label: What tells leaves of one kind apart: the value of a constant, the name of an input
             or attribute, the place of something unknown.
         serial: Its number in its graph; operands of commutative operators are in this order.
+        rank: How many dimensions it has, if its use tells; see `ranks.rank_of`.
     """
 
-    __slots__ = ("label", "operands", "operator", "serial")
+    __slots__ = ("label", "operands", "operator", "rank", "serial")
 
     def __init__(
         self, operator: str, operands: tuple["Node", ...], label: object, serial: int
@@ -39,6 +40,7 @@ class Node:
         self.operands = operands
         self.label = label
         self.serial = serial
+        self.rank: int | None = None
 
     @property
     def value(self) -> Scalar:

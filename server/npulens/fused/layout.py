@@ -1,0 +1,50 @@
+"""How a replacement stands in the text: without arguments it has no value for, in short lines."""
+
+import ast
+from collections.abc import Mapping, Set
+
+_WIDTH = 100
+
+
+def without_unbound(text: str, defaults: Mapping[str, str], unbound: Set[str]) -> str:
+    """A call without keyword arguments that are computed from names without a value.
+
+    An argument that is just such a name gets its default, so that it is there to be seen.
+    """
+    edits: list[tuple[int, int, str]] = []
+    for keyword in (n for n in ast.walk(_parsed(text)) if isinstance(n, ast.keyword)):
+        value = keyword.value
+        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+        if isinstance(value, ast.Name) and value.id in unbound:
+            edits.append((value.col_offset, value.end_col_offset or 0, defaults[value.id]))
+        elif not names.isdisjoint(unbound):
+            start = text.rindex(",", 0, keyword.col_offset)
+            edits.append((start, keyword.end_col_offset or 0, ""))
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def in_short_lines(text: str, indent: str, column: int) -> str:
+    """A call that is too long for its line, with one argument to a line.
+
+    Args:
+        text: One line.
+        indent: What the line that it goes into starts with.
+        column: Where it starts in that line.
+    """
+    if column + len(text) <= _WIDTH:
+        return text
+    call = next((n for n in ast.walk(_parsed(text)) if isinstance(n, ast.Call)), None)
+    if call is None or not (call.args or call.keywords):
+        return text
+    spans = [(a.col_offset, a.end_col_offset or 0) for a in (*call.args, *call.keywords)]
+    step = "\t" if "\t" in indent else "    "
+    lines = [f"{indent}{step}{text[start:end]},\n" for start, end in spans]
+    end = call.end_col_offset or len(text)
+    head = text[: spans[0][0]].rstrip()
+    return f"{head}\n{''.join(lines)}{indent}){text[end:]}"
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
