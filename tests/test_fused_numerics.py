@@ -3,7 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -25,6 +25,7 @@ from fused_execution import (
     run_module,
 )
 from npulens.catalog.model import PatternSource
+from npulens.fused.layout import without_unbound
 from npulens.fused.patterns import read_patterns
 from npulens.graphs.nodes import INPUT, reachable
 
@@ -57,7 +58,7 @@ class Pair(NamedTuple):
         name: Of the pattern and the forms chosen for it.
         pattern: The pattern.
         replacement: Takes some of its parameters.
-        used: The parameters that have a part in the pattern in this form.
+        used: The parameters it takes.
     """
 
     name: str
@@ -69,30 +70,34 @@ class Pair(NamedTuple):
 def pairs(path: Path, module: ModuleType) -> Iterator[Pair]:
     """Each pattern of a file in each of its forms, as far as something replaces it."""
     functions = dict(vars(module))
-    used = _used_parameters(path) if "FORMS" in functions else {}
-    forms: dict[str, tuple[str, ...]] = functions.get("FORMS", {})
-    for choice in product(*forms.values()):
-        for form, chosen in zip(forms, choice, strict=True):
-            setattr(module, form, functions[chosen])
-        for name, function in functions.items():
-            if name == "pattern" or name.startswith("pattern_"):
-                own = "replacement" + name.removeprefix("pattern")
-                replacement = functions.get(own, functions.get("replacement"))
-                parameters = frozenset(inspect.signature(function).parameters)
-                known = used.get((name, *choice), parameters)
-                if replacement is not None and known:
-                    yield Pair(" ".join([name, *choice]), function, replacement, known)
+    if "FORMS" in functions:
+        yield from _pairs_in_forms(path, module)
+        return
+    for name, function in functions.items():
+        if name == "pattern" or name.startswith("pattern_"):
+            own = "replacement" + name.removeprefix("pattern")
+            replacement = functions.get(own, functions.get("replacement"))
+            if replacement is not None:
+                used = inspect.signature(replacement).parameters.keys()
+                yield Pair(name, function, replacement, frozenset(used))
 
 
-def _used_parameters(path: Path) -> dict[tuple[str, ...], frozenset[str]]:
-    """For each pattern in each form, the parameters that have a part in it."""
+def _pairs_in_forms(path: Path, module: ModuleType) -> Iterator[Pair]:
+    """What is written for a form that lacks some names is made a function here."""
     source = PatternSource(path.name, path.read_text(encoding="utf-8"), frozenset())
-    return {
-        (pattern.name.rpartition(" ")[2], *pattern.choice.values()): frozenset(
-            str(node.label) for node in reachable(pattern.root) if node.operator == INPUT
-        )
-        for pattern in read_patterns((source,))
-    }
+    functions = dict(vars(module))
+    for pattern in read_patterns((source,)):
+        name = pattern.name.rpartition(" ")[2]
+        used = {str(node.label) for node in reachable(pattern.root) if node.operator == INPUT}
+        if pattern.replacement is None:
+            continue
+        defaults = pattern.replacement.defaults
+        text = without_unbound(pattern.replacement.text, defaults, defaults.keys() - used)
+        written = eval(f"lambda {', '.join(sorted(used))}: {text}", vars(module))
+        for form, chosen in pattern.choice.items():
+            setattr(module, form, functions[chosen])
+        shown = " ".join([name, *pattern.choice.values()])
+        yield Pair(shown, functions[name], written, frozenset(used))
 
 
 def problems(path: Path) -> list[str]:
@@ -129,7 +134,7 @@ def compare(
 ) -> list[str]:
     """Run both on all examples and draws; a dtype that the operator refuses is left out."""
     found = []
-    wanted = inspect.signature(replacement).parameters.keys() & used
+    wanted = used
     for number, example in enumerate(examples):
         for draw in DRAWS:
             generator = torch.Generator().manual_seed(draw.seed)

@@ -49,7 +49,8 @@ EXAMPLES = [
         "k": (2, 3, 6, 8),
         "v": (2, 3, 6, 8),
         "scale": 0.3,
-        "keep": ("bool", 2, 1, 1, 6),
+        "given": (1,),
+        "mask": ("bool", 2, 1, 1, 6),
         "fill": -1e9,
         "p": 0.0,
         "training": True,
@@ -59,7 +60,8 @@ EXAMPLES = [
         "k": (2, 3, 6, 8),
         "v": (2, 3, 6, 8),
         "scale": 0.3,
-        "keep": None,
+        "given": None,
+        "mask": ("bool", 2, 1, 1, 6),
         "fill": -1e9,
         "p": 0.0,
         "training": True,
@@ -69,7 +71,8 @@ EXAMPLES = [
         "k": (2, 3, 6, 8),
         "v": (2, 3, 6, 8),
         "scale": 0.3,
-        "drop": ("bool", 2, 1, 1, 6),
+        "wanted": True,
+        "mask": ("bool", 6, 6),
         "fill": -1e9,
         "p": 0.0,
         "training": True,
@@ -79,7 +82,8 @@ EXAMPLES = [
         "k": (2, 3, 6, 8),
         "v": (2, 3, 6, 8),
         "scale": 0.3,
-        "drop": None,
+        "wanted": False,
+        "mask": ("bool", 2, 1, 1, 6),
         "fill": -1e9,
         "p": 0.0,
         "training": True,
@@ -131,66 +135,43 @@ def replacement(q, k, v, scale=1.0, mask=None, p=0.0, training=False):
     )[0]
 
 
-def pattern_unless_zero(q, k, v, scale, keep, fill, p, training):
+def pattern_if_given(q, k, v, scale, given, mask, fill, p, training):
     scores = scaled(q @ k.transpose(-2, -1), scale)
-    if keep is not None:
-        scores = scores.masked_fill(keep == 0, fill)
+    if given is not None:
+        scores = masked(scores, mask, fill)
     weights = dropped(functional.softmax(scores, dim=-1), p, training)
     return weights @ v
 
 
-def replacement_unless_zero(q, k, v, scale=1.0, keep=None, p=0.0, training=False):
+def replacement_if_given(q, k, v, scale=1.0, given=None, mask=None, p=0.0, training=False):
     return torch_npu.npu_fusion_attention(
         q,
         k,
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=None
-        if keep is None
-        else torch.broadcast_to(keep == 0, (*q.shape[:3], k.shape[2])),
+        atten_mask=None if given is None else torch.broadcast_to(mask, (*q.shape[:3], k.shape[2])),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
     )[0]
 
 
-def pattern_unless_kept(q, k, v, scale, keep, fill, p, training):
+def pattern_if_wanted(q, k, v, scale, wanted, mask, fill, p, training):
     scores = scaled(q @ k.transpose(-2, -1), scale)
-    if keep is not None:
-        scores = scores.masked_fill(~keep, fill)
+    if wanted:
+        scores = masked(scores, mask, fill)
     weights = dropped(functional.softmax(scores, dim=-1), p, training)
     return weights @ v
 
 
-def replacement_unless_kept(q, k, v, scale=1.0, keep=None, p=0.0, training=False):
+def replacement_if_wanted(q, k, v, scale=1.0, wanted=False, mask=None, p=0.0, training=False):
     return torch_npu.npu_fusion_attention(
         q,
         k,
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=None if keep is None else torch.broadcast_to(~keep, (*q.shape[:3], k.shape[2])),
-        scale=scale,
-        keep_prob=1.0 - p if training else 1.0,
-    )[0]
-
-
-def pattern_where_dropped(q, k, v, scale, drop, fill, p, training):
-    scores = scaled(q @ k.transpose(-2, -1), scale)
-    if drop is not None:
-        scores = scores.masked_fill(drop, fill)
-    weights = dropped(functional.softmax(scores, dim=-1), p, training)
-    return weights @ v
-
-
-def replacement_where_dropped(q, k, v, scale=1.0, drop=None, p=0.0, training=False):
-    return torch_npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        q.shape[1],
-        "BNSD",
-        atten_mask=None if drop is None else torch.broadcast_to(drop, (*q.shape[:3], k.shape[2])),
+        atten_mask=torch.broadcast_to(mask, (*q.shape[:3], k.shape[2])) if wanted else None,
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
     )[0]

@@ -1,12 +1,13 @@
 """How a replacement stands in the text: without arguments it has no value for, in short lines."""
 
 import ast
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 _WIDTH = 100
 
 
-def without_unbound(text: str, defaults: Mapping[str, str], unbound: Set[str]) -> str:
+def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet[str]) -> str:
     """A call without keyword arguments that are computed from names without a value.
 
     An argument that is just such a name gets its default, so that it is there to be seen.

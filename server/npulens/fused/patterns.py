@@ -70,13 +70,13 @@ class Pattern:
 
 @lru_cache(maxsize=4)
 def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
-    """The patterns of several files, largest first.
+    """The patterns of several files, largest first; of equal ones those with more conditions.
 
     Raises:
         PatternError: A file does not parse or breaks the format.
     """
     patterns = [pattern for source in sources for pattern in _read(source)]
-    return tuple(sorted(patterns, key=lambda pattern: -pattern.size))
+    return tuple(sorted(patterns, key=lambda p: (-p.size, -len(p.conditions))))
 
 
 def _parsed(source: PatternSource) -> ast.Module:
@@ -156,6 +156,7 @@ def _pattern(
         raise PatternError(f"{where}: APPLICABILITY is safe, unsafe or manual") from error
     transparent = constants.get("TRANSPARENT", ())
     conditions = constants.get("CONDITIONS", {})
+    names = {node.label for node in reachable(root) if node.operator == INPUT}
     exclusive = constants.get("EXCLUSIVE", ())
     if not isinstance(transparent, tuple) or not isinstance(exclusive, tuple):
         raise PatternError(f"{where}: TRANSPARENT and EXCLUSIVE are tuples")
@@ -168,7 +169,7 @@ def _pattern(
         size=sum(1 for node in reachable(root) if node.operands),
         applicability=how_safe,
         transparent=frozenset(transparent),
-        conditions=conditions,
+        conditions={name: conditions[name] for name in conditions if name in names},
         check=_localized(constants.get("CHECK"), where),
         replacement=replacement,
         almost=almost,
@@ -212,5 +213,7 @@ def _defaults(function: FunctionHere) -> dict[str, str]:
     given = arguments.defaults
     return {
         parameter.arg: ast.unparse(default)
-        for parameter, default in zip(arguments.args[len(arguments.args) - len(given) :], given)
+        for parameter, default in zip(
+            arguments.args[len(arguments.args) - len(given) :], given, strict=True
+        )
     }

@@ -140,7 +140,6 @@ class Recognizer:
         return all(
             holds(condition, found.bound[name], initial)
             for name, conditions in found.pattern.conditions.items()
-            if name in found.bound
             for condition in conditions
         )
 

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import (
     Applicability,
@@ -76,7 +76,7 @@ class Rewriter:
         """The expression is replaced, and what only it needed goes."""
         if "#" in self.source(place):
             return None
-        for gone in (removed, frozenset[ast.stmt]()):
+        for gone in self._removable(match, place, removed):
             removals = self._removals(gone)
             text = self._written(match, replacement, place, statement, gone)
             if text is not None and removals is not None:
@@ -85,11 +85,41 @@ class Rewriter:
             return None
         if isinstance(place, ast.AugAssign):
             text = f"{self.source(place.target)} = {text}"
-        start = self.span(place).start
+        span = self._with_brackets(self.span(place))
+        start = span.start
         line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
         indent = line[: len(line) - len(line.lstrip())]
-        edits = (Edit(self.span(place), in_short_lines(text, indent, len(line))), *removals)
+        edits = (Edit(span, in_short_lines(text, indent, len(line))), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
+
+    def _with_brackets(self, span: Span) -> Span:
+        """A span with the brackets around it, unless they belong to a call."""
+        before, after = self._text[: span.start], self._text[span.end : span.end + 1]
+        if not before.endswith("(") or after != ")":
+            return span
+        owner = before[:-1].rstrip(" ")[-1:]
+        belongs = owner.isalnum() or owner in ("_", ")", "]") or before[-2:-1].isalnum()
+        return span if belongs else Span(span.start - 1, span.end + 1)
+
+    def _removable(
+        self, match: Match, place: ast.expr | ast.stmt, removed: frozenset[ast.stmt]
+    ) -> Iterator[frozenset[ast.stmt]]:
+        """What may be taken out, most first: all that is needless, all but what is bound, nothing.
+
+        Where a pattern wants its parts for itself they have to go.
+        """
+        yield removed
+        bound = set(match.bound.values())
+        kept = [
+            statement
+            for node, value, statement in self._record.places
+            if value in bound and node is getattr(statement, "value", None)
+        ]
+        fewer = needless_statements(self._record, place, kept)
+        if fewer != removed:
+            yield fewer
+        if not match.pattern.exclusive:
+            yield frozenset()
 
     def _beside(
         self,
@@ -135,8 +165,12 @@ class Rewriter:
         removed: frozenset[ast.stmt],
     ) -> str | None:
         """The new expression, if all that stays still computes what it did."""
+        before = {id(node): value for node, value, _ in self._record.places}
         after = self._evaluator.evaluate(
-            self._record.function, skipped=removed, watched=frozenset({statement})
+            self._record.function,
+            skipped=removed,
+            watched=frozenset({statement}),
+            given={place: before[id(place)]},
         )
         names = None if after is None else after.names.get(statement)
         if after is None or names is None:
@@ -144,7 +178,6 @@ class Rewriter:
         gone: set[ast.AST] = set()
         for node in (place, *removed):
             gone.update(ast.walk(node))
-        before = {id(node): value for node, value, _ in self._record.places}
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None

@@ -70,6 +70,9 @@ class Sources:
         if node.operator == "power" and number(node.operands[1]) is not None:
             base = self.of(node.operands[0])
             return None if base is None else f"{atom(base)} ** {node.operands[1].value}"
+        if node.operator == "is_none":
+            asked = self.of(node.operands[0])
+            return None if asked is None else f"{atom(asked)} is None"
         if node.operator == "logical_not":
             inverted = self.of(node.operands[0])
             return None if inverted is None else f"~{atom(inverted)}"

@@ -72,7 +72,7 @@ class Expressions:
             raise TooLargeError
         if isinstance(node, ast.Name | ast.Constant):
             return self.read(node, frame)
-        result = self._compute(node, frame)
+        result = frame.given.get(node) or self._compute(node, frame)
         if not isinstance(node, ast.Attribute | ast.Tuple | ast.List):
             frame.place(node, result)
         return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,6 +62,7 @@ class Frame:
         depth: How many calls deep.
         skipped: Statements that are not run.
         watched: Statements before which names are noted.
+        given: Expressions whose values are known without a look inside.
         names: What its names stand for.
         attributes: What was assigned to attributes, by the serial of their owner.
         binders: The statements that may have bound a name.
@@ -74,6 +76,7 @@ class Frame:
     depth: int = 0
     skipped: frozenset[ast.stmt] = frozenset()
     watched: frozenset[ast.stmt] = frozenset()
+    given: Mapping[ast.AST, Node] = field(default_factory=dict)
     names: dict[str, Node] = field(default_factory=dict)
     attributes: dict[tuple[int, str], Node] = field(default_factory=dict)
     binders: Binders = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
@@ -35,6 +35,7 @@ class Evaluator(Invocations):
         function: FunctionHere,
         skipped: frozenset[ast.stmt] = frozenset(),
         watched: frozenset[ast.stmt] = frozenset(),
+        given: Mapping[ast.AST, Node] | None = None,
     ) -> Evaluated | None:
         """Every expression of a function; `None` for one that is too large.
 
@@ -42,9 +43,10 @@ class Evaluator(Invocations):
             function: The function.
             skipped: Statements taken as if they were not there.
             watched: Statements before which the values of all names are wanted.
+            given: Expressions that are taken to have these values.
         """
         record = Evaluated(function)
-        frame = Frame(function, record, skipped=skipped, watched=watched)
+        frame = Frame(function, record, skipped=skipped, watched=watched, given=given or {})
         arguments = function.node.args
         for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
@@ -198,7 +200,10 @@ class Evaluator(Invocations):
                 frame.bind(target.value.id, stored, also=True)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
-        value = self.binary(node.op, self.read(node.target, frame), self.value(node.value, frame))
+        value = frame.given.get(node)
+        if value is None:
+            before = self.read(node.target, frame)
+            value = self.binary(node.op, before, self.value(node.value, frame))
         if isinstance(node.target, ast.Name):
             before = frame.names.get(node.target.id)
             frame.place(node, value)

@@ -31,7 +31,9 @@ def is_scalar(node: Node, initial: Initial, depth: int = 0) -> bool:
     if node.operator == ATTRIBUTE:
         assigned = initial(node)
         if assigned is not None:
-            return assigned.operator == INPUT or is_scalar(assigned, initial, depth + 1)
+            return is_scalar(assigned, initial, depth + 1)
+    if node.operator == INPUT and str(node.label).startswith("__init__."):
+        return True  # constructors take sizes and factors
     if node.operator in (ATTRIBUTE, INPUT):
         name = str(node.label).rpartition(".")[2].lower()
         return "logit" not in name and any(part in name for part in _NAMES)
