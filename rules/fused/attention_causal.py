@@ -93,9 +93,7 @@ def replacement(q, k, v, scale=1.0, p=0.0, training=False):
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=torch.triu(
-            torch.ones(2048, 2048, dtype=torch.bool, device=q.device), diagonal=1
-        ),
+        atten_mask=torch.ones(2048, 2048, dtype=torch.bool, device=q.device).triu(1),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
         sparse_mode=2,
@@ -114,9 +112,7 @@ def replacement_at_end(q, k, v, scale=1.0, p=0.0, training=False):
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=torch.triu(
-            torch.ones(2048, 2048, dtype=torch.bool, device=q.device), diagonal=1
-        ),
+        atten_mask=torch.ones(2048, 2048, dtype=torch.bool, device=q.device).triu(1),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
         sparse_mode=3,

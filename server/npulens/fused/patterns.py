@@ -203,9 +203,11 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
 
 
 def _in_one_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines()]
-    joined = " ".join(lines) if len(lines) > 1 else text
-    return joined.replace("( ", "(").replace(", )", ")").replace(",)", ")")
+    """An expression that a formatter has broken into lines, as one."""
+    if "\n" not in text:
+        return text
+    joined = " ".join(line.strip() for line in text.splitlines())
+    return joined.replace("( ", "(").replace(", )", ")").replace(" )", ")")
 
 
 def _defaults(function: FunctionHere) -> dict[str, str]:

@@ -104,21 +104,22 @@ class Rewriter:
     def _removable(
         self, match: Match, place: ast.expr | ast.stmt, removed: frozenset[ast.stmt]
     ) -> Iterator[frozenset[ast.stmt]]:
-        """What may be taken out, most first: all that is needless, all but what is bound, nothing.
+        """What may be taken out: all that is needless, or nothing.
 
-        Where a pattern wants its parts for itself they have to go.
+        Where a pattern wants its parts for itself they have to go, but what it starts from may
+        keep its names.
         """
-        yield removed
-        bound = set(match.bound.values())
-        kept = [
-            statement
-            for node, value, statement in self._record.places
-            if value in bound and node is getattr(statement, "value", None)
-        ]
-        fewer = needless_statements(self._record, place, kept)
-        if fewer != removed:
-            yield fewer
-        if not match.pattern.exclusive:
+        if match.pattern.exclusive:
+            bound = set(match.bound.values())
+            kept = [
+                statement
+                for node, value, statement in self._record.places
+                if value in bound and node in _assigned(statement)
+            ]
+            yield needless_statements(self._record, place, kept)
+            yield removed
+        else:
+            yield removed
             yield frozenset()
 
     def _beside(
@@ -205,6 +206,14 @@ class Rewriter:
             else:
                 edits.append(Edit(Span(line, end), ""))
         return edits
+
+
+def _assigned(statement: ast.stmt) -> Sequence[ast.expr]:
+    """The expressions that an assignment gives names to."""
+    if not isinstance(statement, ast.Assign):
+        return ()
+    value = statement.value
+    return value.elts if isinstance(value, ast.Tuple) else (value,)
 
 
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
