@@ -113,8 +113,9 @@ class Rewriter:
             bound = set(match.bound.values())
             kept = [
                 statement
-                for node, value, statement in self._record.places
-                if value in bound and node in _assigned(statement)
+                for name, value in self._record.values.items()
+                if value in bound
+                for statement in self._record.loads.get(name, ())
             ]
             yield needless_statements(self._record, place, kept)
             yield removed
@@ -205,15 +206,22 @@ class Rewriter:
                 return None
             else:
                 edits.append(Edit(Span(line, end), ""))
-        return edits
+        return self._without_double_gaps(edits)
 
-
-def _assigned(statement: ast.stmt) -> Sequence[ast.expr]:
-    """The expressions that an assignment gives names to."""
-    if not isinstance(statement, ast.Assign):
-        return ()
-    value = statement.value
-    return value.elts if isinstance(value, ast.Tuple) else (value,)
+    def _without_double_gaps(self, edits: Sequence[Edit]) -> list[Edit]:
+        """Where lines go between two empty ones, one of these goes too."""
+        kept = sorted(edits, key=lambda edit: edit.span)
+        start = -1
+        for index, edit in enumerate(kept):
+            if index == 0 or kept[index - 1].span.end != edit.span.start:
+                start = edit.span.start
+            followed = index + 1 < len(kept) and kept[index + 1].span.start == edit.span.end
+            gap = self._text.find("\n", edit.span.end) + 1
+            is_empty = gap > 0 and not self._text[edit.span.end : gap].strip()
+            before = self._text[:start].splitlines()[-1:] if is_empty and not followed else []
+            if before and not before[0].strip() and not edit.replacement:
+                kept[index] = Edit(Span(edit.span.start, gap), "")
+        return kept
 
 
 def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:

@@ -83,6 +83,7 @@ class Expressions:
             frame.load(node)
             found = frame.names.get(node.id)
             if found is not None:
+                found.is_named = True
                 return found
             known = self.library_names(node, frame)
             if known:

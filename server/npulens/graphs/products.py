@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 
 from npulens.graphs.algebra import add, multiply
-from npulens.graphs.nodes import CONSTANT, Graph, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Graph, Node, number
 from npulens.graphs.permutations import permute, transpose
 from npulens.graphs.ranks import know_rank
 from npulens.graphs.scalars import Initial, is_scalar
 
 
 def hoisted(graph: Graph, product: Node, initial: Initial) -> Node:
-    """`(s * a) @ b` and `a @ (s * b).mT` as `s * (a @ b)`, for numbers `s`."""
+    """`(s * a) @ b` and `a @ (s * b).mT` as `s * (a @ b)`, for numbers `s`.
+
+    An `a` that never has had a name is left as it is: it could not be written without the `s`.
+    """
     if product.operator != "matmul":
         return product
     factors: list[Node] = []
@@ -33,15 +36,19 @@ def _without_factors(graph: Graph, node: Node, initial: Initial, factors: list[N
         return transpose(graph, inner, node.operands[1], node.operands[2])
     while node.operator == "multiply":
         one, other = node.operands
-        if is_scalar(one, initial):
+        if is_scalar(one, initial) and _has_name(other):
             factors.append(one)
             node = other
-        elif is_scalar(other, initial):
+        elif is_scalar(other, initial) and _has_name(one):
             factors.append(other)
             node = one
         else:
             break
     return node
+
+
+def _has_name(node: Node) -> bool:
+    return node.is_named or node.operator in (INPUT, ATTRIBUTE)
 
 
 def batched(graph: Graph, left: Node, right: Node) -> Node:

@@ -14,7 +14,7 @@ _KEEPS_RANK = frozenset(
 
 
 def rank_of(node: Node, depth: int = 0) -> int | None:
-    """The number of dimensions of a value, `None` if the code does not show it."""
+    """The number of dimensions of a value, `None` if the code does not show it, 0 if it varies."""
     known = node.rank
     if known is not None or depth > _MAX_DEPTH or not node.operands:
         return known
@@ -67,7 +67,7 @@ def _is_starred(node: Node) -> bool:
 def _of_several(operands: tuple[Node, ...], depth: int) -> int | None:
     """The rank of a sum or choice: all of its tensors have it, as far as they are known."""
     ranks = {rank_of(operand, depth + 1) for operand in operands} - {None}
-    return ranks.pop() if len(ranks) == 1 else None
+    return ranks.pop() if len(ranks) == 1 else 0 if ranks else None
 
 
 def _rearranged(operands: tuple[Node, ...]) -> int | None:
