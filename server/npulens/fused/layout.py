@@ -13,12 +13,15 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
     An argument that is just such a name gets its default, so that it is there to be seen.
     """
     edits: list[tuple[int, int, str]] = []
-    for keyword in (n for n in ast.walk(_parsed(text)) if isinstance(n, ast.keyword)):
-        value = keyword.value
-        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    nodes = list(ast.walk(_parsed(text)))
+    given = [argument for call in nodes if isinstance(call, ast.Call) for argument in call.args]
+    keywords = [node for node in nodes if isinstance(node, ast.keyword)]
+    for value in (*given, *(keyword.value for keyword in keywords)):
         if isinstance(value, ast.Name) and value.id in unbound:
             edits.append((value.col_offset, value.end_col_offset or 0, defaults[value.id]))
-        elif not names.isdisjoint(unbound):
+    for keyword in keywords:
+        names = {node.id for node in ast.walk(keyword.value) if isinstance(node, ast.Name)}
+        if not isinstance(keyword.value, ast.Name) and not names.isdisjoint(unbound):
             start = text.rindex(",", 0, keyword.col_offset)
             edits.append((start, keyword.end_col_offset or 0, ""))
     for start, end, new in sorted(edits, reverse=True):

@@ -103,6 +103,8 @@ def is_float_mask(node: Node, initial: Initial, depth: int = 0) -> bool:
         target = str(operands[1].label) if len(operands) > 1 else ""
         if target in ("torch.float32", "torch.float16", "torch.bfloat16"):
             return True
+        if target == "dtype" and operands[1].operands != (operands[0],):
+            return True  # that of the query
         return target != "torch.bool" and is_float_mask(operands[0], initial, depth + 1)
     if operator == ATTRIBUTE:
         assigned = initial(node)

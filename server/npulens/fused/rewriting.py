@@ -218,8 +218,9 @@ class Rewriter:
             followed = index + 1 < len(kept) and kept[index + 1].span.start == edit.span.end
             gap = self._text.find("\n", edit.span.end) + 1
             is_empty = gap > 0 and not self._text[edit.span.end : gap].strip()
-            before = self._text[:start].splitlines()[-1:] if is_empty and not followed else []
-            if before and not before[0].strip() and not edit.replacement:
+            before = self._text[self._text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+            opens = is_empty and not before.strip()
+            if opens and not followed and not edit.replacement:
                 kept[index] = Edit(Span(edit.span.start, gap), "")
         return kept
 

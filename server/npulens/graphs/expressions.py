@@ -22,6 +22,7 @@ from npulens.graphs.nodes import (
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
 from npulens.graphs.ranks import STARRED
+from npulens.graphs.scalars import without_zeros
 from npulens.graphs.views import ELLIPSIS, SLICE, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
@@ -176,7 +177,7 @@ class Expressions:
         if isinstance(operator, ast.Add):
             if left.operator == right.operator == TUPLE:
                 return graph.node(TUPLE, left.operands + right.operands)
-            return add(graph, left, right)
+            return without_zeros(graph, add(graph, left, right), self.initial)
         if isinstance(operator, ast.Div):
             divided = divide(graph, left, right)
             if divided.operator == "multiply":

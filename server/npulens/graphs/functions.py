@@ -125,6 +125,8 @@ class Evaluator(Invocations):
         results = inner.returned
         if not ends:
             results = [*results, ((), self.graph.constant(None))]
+        if not results:
+            return None  # it raises
         *early, (_, result) = results
         for path, value in reversed(early):
             if len(path) != 1:

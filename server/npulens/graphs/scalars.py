@@ -10,6 +10,7 @@ Initial = Callable[[Node], Node | None]
 _MAX_DEPTH = 6
 _LOWEST = -5000
 """Scores above may still count beside others; people write -1e4 and lower for a mask."""
+_ZEROS = frozenset({"zeros", "zeros_like"})
 _SUMS = frozenset({"add", "multiply", "power", "floor_divide", "or"})
 _NAMES = ("scal", "head_dim", "head_size", "d_k", "dim_head", "norm_factor", "temperature")
 
@@ -49,6 +50,21 @@ def filled(graph: Graph, choice: Node, initial: Initial) -> Node:
     if is_lowest(chosen, initial):
         return graph.node("masked_fill", (other, condition, chosen))
     return choice
+
+
+def without_zeros(graph: Graph, total: Node, initial: Initial) -> Node:
+    """`x + zeros.masked_fill(drop, -inf)` and `x + full(-inf).triu(1)` as a `masked_fill` of x."""
+    if total.operator != "add":
+        return total
+    for added, other in (total.operands, total.operands[::-1]):
+        if added.operator == "masked_fill" and is_lowest(added.operands[2], initial):
+            if added.operands[0].operator in _ZEROS or number(added.operands[0]) == 0:
+                return graph.node("masked_fill", (other, *added.operands[1:]))
+        elif added.operator == "triu" and is_lowest(added.operands[0], initial):
+            full, diagonal = added.operands
+            drop = graph.node("triu", (graph.node("ones", full.operands), diagonal))
+            return graph.node("masked_fill", (other, drop, full))
+    return total
 
 
 def is_lowest(node: Node, initial: Initial) -> bool:
