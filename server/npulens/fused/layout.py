@@ -12,13 +12,14 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
 
     An argument that is just such a name gets its default, so that it is there to be seen.
     """
-    edits: list[tuple[int, int, str]] = []
     nodes = list(ast.walk(_parsed(text)))
     given = [argument for call in nodes if isinstance(call, ast.Call) for argument in call.args]
     keywords = [node for node in nodes if isinstance(node, ast.keyword)]
-    for value in (*given, *(keyword.value for keyword in keywords)):
-        if isinstance(value, ast.Name) and value.id in unbound:
-            edits.append((value.col_offset, value.end_col_offset or 0, defaults[value.id]))
+    edits = [
+        (value.col_offset, value.end_col_offset or 0, defaults[value.id])
+        for value in (*given, *(keyword.value for keyword in keywords))
+        if isinstance(value, ast.Name) and value.id in unbound
+    ]
     for keyword in keywords:
         names = {node.id for node in ast.walk(keyword.value) if isinstance(node, ast.Name)}
         if not isinstance(keyword.value, ast.Name) and not names.isdisjoint(unbound):
@@ -35,14 +36,15 @@ def in_short_lines(text: str, indent: str, column: int) -> str:
     Args:
         text: One line.
         indent: What the line that it goes into starts with.
-        column: Where it starts in that line.
+        column: How many characters of that line stay beside it.
     """
     if column + len(text) <= _WIDTH:
         return text
     call = next((n for n in ast.walk(_parsed(text)) if isinstance(n, ast.Call)), None)
     if call is None or not (call.args or call.keywords):
         return text
-    spans = [(a.col_offset, a.end_col_offset or 0) for a in (*call.args, *call.keywords)]
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    spans = [(argument.col_offset, argument.end_col_offset or 0) for argument in given]
     step = "\t" if "\t" in indent else "    "
     lines = [f"{indent}{step}{text[start:end]},\n" for start, end in spans]
     end = call.end_col_offset or len(text)

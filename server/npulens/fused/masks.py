@@ -33,7 +33,7 @@ def _leaves_out(node: Node, initial: Initial, dropped: bool, depth: int) -> str 
     operator, operands = node.operator, node.operands
     if operator == ATTRIBUTE:
         assigned = initial(node)
-        return assigned and _leaves_out(assigned, initial, dropped, depth + 1)
+        return None if assigned is None else _leaves_out(assigned, initial, dropped, depth + 1)
     if operator == "logical_not":
         return _leaves_out(operands[0], initial, not dropped, depth + 1)
     if operator in ("eq", "ne") and operands[1].operator == CONSTANT:

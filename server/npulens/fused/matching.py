@@ -18,13 +18,15 @@ class Match(NamedTuple):
 
     Attributes:
         pattern: The pattern.
-        bound: What its variables stand for.
+        bound: What its variables stand for, without operators that are looked through.
         consumed: The nodes that it computes itself, which the replacement makes needless.
+        outer: What its variables stand for as the code has it.
     """
 
     pattern: Pattern
     bound: dict[str, Node]
     consumed: frozenset[Node]
+    outer: dict[str, Node]
 
 
 class _State(NamedTuple):
@@ -37,7 +39,7 @@ def match(pattern: Pattern, node: Node) -> Match | None:
     search = _Search(pattern)
     for state in search.match(pattern.root, node, _State({}, ())):
         bound = {name: search.stripped(value) for name, value in state.bound.items()}
-        return Match(pattern, bound, frozenset(state.consumed))
+        return Match(pattern, bound, frozenset(state.consumed), state.bound)
     return None
 
 

@@ -88,8 +88,9 @@ class Rewriter:
         span = self._with_brackets(self.span(place))
         start = span.start
         line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        rest = self._text[span.end :].partition("\n")[0]
         indent = line[: len(line) - len(line.lstrip())]
-        edits = (Edit(span, in_short_lines(text, indent, len(line))), *removals)
+        edits = (Edit(span, in_short_lines(text, indent, len(line) + len(rest))), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
 
     def _with_brackets(self, span: Span) -> Span:
@@ -97,8 +98,8 @@ class Rewriter:
         before, after = self._text[: span.start], self._text[span.end : span.end + 1]
         if not before.endswith("(") or after != ")":
             return span
-        owner = before[:-1].rstrip(" ")[-1:]
-        belongs = owner.isalnum() or owner in ("_", ")", "]") or before[-2:-1].isalnum()
+        owner = before[-2:-1]
+        belongs = owner.isalnum() or owner in ("_", ")", "]")
         return span if belongs else Span(span.start - 1, span.end + 1)
 
     def _removable(
@@ -110,7 +111,7 @@ class Rewriter:
         keep its names.
         """
         if match.pattern.exclusive:
-            bound = set(match.bound.values())
+            bound = {*match.bound.values(), *match.outer.values()}
             kept = [
                 statement
                 for name, value in self._record.values.items()
@@ -243,7 +244,7 @@ def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | N
     ]
     used = Counter(name.id for name in names)
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        source = sources.of(match.bound[node.id])
+        source = sources.of(match.bound[node.id]) or sources.of(match.outer[node.id])
         if source is None or node.lineno != 1:
             return None
         if used[node.id] > 1 and not _may_be_repeated(source):

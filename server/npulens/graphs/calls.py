@@ -127,7 +127,7 @@ _REDUCTIONS = frozenset({"mean", "sum", "amax"})
 def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     """The last dimension is -1, where the code shows how many there are."""
     position, rank = number(dimension), rank_of(tensor)
-    if position is not None and rank is not None and position == rank - 1:
+    if position is not None and rank and position == rank - 1:
         dimension = graph.constant(-1)
     return graph.node("softmax", (tensor, dimension))
 

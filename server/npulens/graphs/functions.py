@@ -202,10 +202,9 @@ class Evaluator(Invocations):
                 frame.bind(target.value.id, stored, also=True)
 
     def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
-        value = frame.given.get(node)
-        if value is None:
-            before = self.read(node.target, frame)
-            value = self.binary(node.op, before, self.value(node.value, frame))
+        value = frame.given.get(node) or self.binary(
+            node.op, self.read(node.target, frame), self.value(node.value, frame)
+        )
         if isinstance(node.target, ast.Name):
             before = frame.names.get(node.target.id)
             frame.place(node, value)

@@ -12,7 +12,7 @@ def transpose(graph: Graph, tensor: Node, first: Node, second: Node) -> Node:
     if not isinstance(a, int) or not isinstance(b, int):
         return graph.node("transpose", (tensor, first, second))
     rank = rank_of(tensor)
-    if rank is not None and max(a, b) < rank:
+    if rank and max(a, b) < rank:
         a, b = a % rank, b % rank
         if {a, b} == {rank - 2, rank - 1}:
             a, b = -2, -1

@@ -29,7 +29,7 @@ def rank_of(node: Node, depth: int = 0) -> int | None:
     if operator == OPAQUE:
         return _rearranged(operands)
     inner = rank_of(operands[0], depth + 1)
-    if inner is None or operator in _KEEPS_RANK:
+    if not inner or operator in _KEEPS_RANK:
         return inner
     if operator == "unsqueeze":
         return inner + 1
