@@ -295,6 +295,16 @@ FUSED = [
         ("sparse_mode=2", "scale=1.0 / math.sqrt(k.size(-1))"),
     ),
 ]
+FUSED.append(
+    Case(
+        "buffer that is there only where it is needed",
+        FUSED[-1].code.replace(
+            "        self.register", "        if self.training:\n            self.register"
+        ),
+        HEADS,
+        ("sparse_mode=2",),
+    )
+)
 
 SCORES = "scores = (q @ k.transpose(-2, -1)) * 0.3\n"
 LEFT_ALONE = {

@@ -1,4 +1,11 @@
-"""Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed."""
+"""Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed.
+
+Besides what a file must say it may say more: FORMS names functions of the file that patterns call
+and gives for each the functions that may stand for it, so that one pattern is many; an argument of
+the replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
+lists operators whose results must have no other use in the code, since they will not be computed
+any more. With YIELDS a match makes room for one inside it.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence

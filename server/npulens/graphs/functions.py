@@ -261,8 +261,14 @@ class Evaluator(Invocations):
             elif one is not other:
                 frame.names[name] = self.select(condition, one, other)
         for key in chosen.attributes.keys() | frame.attributes.keys():
-            if chosen.attributes.get(key) is not frame.attributes.get(key):
-                frame.attributes[key] = self.unknown(frame.statement, ())
+            attribute, otherwise = chosen.attributes.get(key), frame.attributes.get(key)
+            if attribute is otherwise:
+                continue
+            if frame.function.node.name == "__init__" and (attribute is None or otherwise is None):
+                # A constructor that does not assign it leaves nothing there to be read.
+                frame.attributes[key] = attribute or otherwise or self.unknown(frame.statement)
+            else:
+                frame.attributes[key] = self.unknown(frame.statement)
         frame.merge_binders(chosen)
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
