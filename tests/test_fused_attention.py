@@ -403,3 +403,20 @@ def test_masked_softmax_is_told_where_the_weights_are_wanted() -> None:
 @pytest.mark.parametrize("body", ["scores.softmax(-1)", "scores.masked_fill(drop, 0).softmax(-1)"])
 def test_other_softmax_is_not(body: str) -> None:
     assert found(function(f"return {body}", "scores, drop"), "NPU710") == []
+
+
+@pytest.mark.skipif(CATALOGUE.rule_named("almost-fused") is None, reason="the rule is not there")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("weights = scores.softmax(-1)\nreturn weights @ v, weights", "weights are used besides"),
+        (
+            "if bias is not None:\n    scores = scores + bias\nreturn scores.softmax(-1) @ v",
+            "added",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_told(body: str, reason: str) -> None:
+    (finding,) = found(function(SCORES + body, "q, k, v, bias=None"), "NPU719")
+    assert reason in finding.message("en")
+    assert not finding.fixes
