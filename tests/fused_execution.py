@@ -85,6 +85,7 @@ def make_value(
     A tuple of ints is a random tensor of that shape, normal with deviation `scale`;
     `("bool", *shape)` a random boolean tensor without a last-dimension row that is all True;
     `("complex", *shape)` complex numbers of parts in `dtype`;
+    `("above", diagonal, rows, columns)` is True from that diagonal on;
     `("int", high, *shape)` integers from 0 to below `high`; a list is a list of values.
     Everything else is itself.
     """
@@ -101,6 +102,8 @@ def make_value(
         return torch.complex(*parts).to(dtype.to_complex())
     if kind == "int":
         return torch.randint(described[1], described[2:], generator=generator)
+    if kind == "above":
+        return torch.ones(described[2:], dtype=torch.bool).triu(described[1])
     if kind == "bool":
         draws = torch.rand(described[1:], generator=generator)
         # The smallest draw of each row stays False.

@@ -266,6 +266,7 @@ class TestJson:
         "message",
         "url",
         "fix",
+        "related",
     }
 
     def test_fields(self, here: Path) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -23,6 +24,10 @@ from fused_execution import (
     require_gradients,
     run_module,
 )
+from npulens.catalog.model import PatternSource
+from npulens.fused.layout import without_unbound
+from npulens.fused.patterns import read_patterns
+from npulens.graphs.nodes import INPUT, reachable
 
 FUSED = Path(__file__).resolve().parents[1] / "rules" / "fused"
 FILES = sorted(FUSED.glob("*.py"))
@@ -46,14 +51,53 @@ DRAWS = (
 )
 
 
-def pairs(module: ModuleType) -> Iterator[tuple[str, Callable[..., object], Callable[..., object]]]:
-    """Each pattern with its name and its replacement."""
-    for name, function in vars(module).items():
+class Pair(NamedTuple):
+    """A pattern as a function, and what replaces it.
+
+    Attributes:
+        name: Of the pattern and the forms chosen for it.
+        pattern: The pattern.
+        replacement: Takes some of its parameters.
+        used: The parameters it takes.
+    """
+
+    name: str
+    pattern: Callable[..., object]
+    replacement: Callable[..., object]
+    used: frozenset[str]
+
+
+def pairs(path: Path, module: ModuleType) -> Iterator[Pair]:
+    """Each pattern of a file in each of its forms, as far as something replaces it."""
+    functions = dict(vars(module))
+    if "FORMS" in functions:
+        yield from _pairs_in_forms(path, module)
+        return
+    for name, function in functions.items():
         if name == "pattern" or name.startswith("pattern_"):
             own = "replacement" + name.removeprefix("pattern")
-            replacement = getattr(module, own, None) or getattr(module, "replacement", None)
+            replacement = functions.get(own, functions.get("replacement"))
             if replacement is not None:
-                yield name, function, replacement
+                used = inspect.signature(replacement).parameters.keys()
+                yield Pair(name, function, replacement, frozenset(used))
+
+
+def _pairs_in_forms(path: Path, module: ModuleType) -> Iterator[Pair]:
+    """What is written for a form that lacks some names is made a function here."""
+    source = PatternSource(path.name, path.read_text(encoding="utf-8"), frozenset())
+    functions = dict(vars(module))
+    for pattern in read_patterns((source,)):
+        name = pattern.name.rpartition(" ")[2]
+        used = {str(node.label) for node in reachable(pattern.root) if node.operator == INPUT}
+        if pattern.replacement is None:
+            continue
+        defaults = pattern.replacement.defaults
+        text = without_unbound(pattern.replacement.text, defaults, defaults.keys() - used)
+        written = eval(f"lambda {', '.join(sorted(used))}: {text}", vars(module))
+        for form, chosen in pattern.choice.items():
+            setattr(module, form, functions[chosen])
+        shown = " ".join([name, *pattern.choice.values()])
+        yield Pair(shown, functions[name], written, frozenset(used))
 
 
 def problems(path: Path) -> list[str]:
@@ -61,10 +105,11 @@ def problems(path: Path) -> list[str]:
     with reference_torch_npu() as torch_npu:
         module = load_module(path.read_text(encoding="utf-8"), path.stem)
         found = []
-        known = list(pairs(module))
-        if not known and not hasattr(module, "ALMOST") and not hasattr(module, "OPERATOR"):
+        known = pairs(path, module)
+        first = next(known, None)
+        if first is None and not hasattr(module, "ALMOST") and not hasattr(module, "OPERATOR"):
             found.append("no pattern with a replacement, and no ALMOST or OPERATOR")
-        for name, pattern, replacement in known:
+        for name, pattern, replacement, used in chain([first] if first else [], known):
             parameters = inspect.signature(pattern).parameters.keys()
             foreign = inspect.signature(replacement).parameters.keys() - parameters
             examples = [
@@ -75,7 +120,7 @@ def problems(path: Path) -> list[str]:
             elif not examples:
                 found.append(f"{name}: no example has just {sorted(parameters)}")
             else:
-                found += compare(torch_npu, name, pattern, replacement, examples)
+                found += compare(torch_npu, name, pattern, replacement, examples, used)
         return [f"{path.name}: {line}" for line in found]
 
 
@@ -85,10 +130,11 @@ def compare(
     pattern: Callable[..., object],
     replacement: Callable[..., object],
     examples: list[dict[str, object]],
+    used: frozenset[str],
 ) -> list[str]:
     """Run both on all examples and draws; a dtype that the operator refuses is left out."""
     found = []
-    wanted = inspect.signature(replacement).parameters
+    wanted = used
     for number, example in enumerate(examples):
         for draw in DRAWS:
             if "complex" in str(example) and draw.dtype == torch.bfloat16:

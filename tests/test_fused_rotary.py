@@ -490,6 +490,20 @@ def text_of(code: str) -> str:
     return HEADER + dedent(code).lstrip("\n")
 
 
+def unbroken(code: str) -> list[str]:
+    """The lines of code, a call with one argument to a line taken as the one line it would be."""
+    lines = [""]
+    for line in map(str.strip, code.splitlines()):
+        if lines[-1].endswith("("):
+            lines[-1] += line
+        elif lines[-1].endswith(","):
+            closes = line.startswith(")")
+            lines[-1] = lines[-1][:-1] + line if closes else f"{lines[-1]} {line}"
+        else:
+            lines.append(line)
+    return lines
+
+
 def rotary(text: str) -> list[str]:
     return [found.rule.code for found in findings(text, Target()) if found.rule.code == "NPU706"]
 
@@ -499,7 +513,7 @@ def test_a_spelling_becomes_the_operator(spelling: Spelling) -> None:
     text = text_of(spelling.code)
     assert rotary(text)
     after = fixed(text, Target())
-    lines = [line.strip() for line in after.splitlines()]
+    lines = unbroken(after)
     for wanted in spelling.wanted:
         assert wanted in lines, after
     for gone in spelling.gone:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from npulens.fused.masks import is_causal, is_causal_at_end, is_float_mask
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -14,10 +15,8 @@ from npulens.graphs.nodes import (
     is_constant,
     number,
 )
-from npulens.graphs.ranks import rank
-
-Initial = Callable[[Node], Node | None]
-"""Tells what the constructor of a class assigned to an attribute of `self`."""
+from npulens.graphs.ranks import rank_of
+from npulens.graphs.scalars import Initial, is_lowest, is_scalar
 
 _GAIN_NAMES = ("weight", "gamma", "scale", "gain", "g")
 
@@ -145,7 +144,15 @@ def _is_half(node: Node, initial: Initial) -> bool:
 
 def _has_heads(node: Node, initial: Initial) -> bool:
     """Four dimensions, three for packed tokens, or a number that is not known."""
-    return rank(node) in (None, 3, 4)
+    return (rank_of(node) or None) in (None, 3, 4)
+
+
+def _may_have_four_dimensions(node: Node, initial: Initial) -> bool:
+    return rank_of(node) in (None, 4)
+
+
+def _has_three_dimensions(node: Node, initial: Initial) -> bool:
+    return rank_of(node) == 3
 
 
 _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
@@ -159,4 +166,11 @@ _CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "not_negative": _is_not_negative,
     "half": _is_half,
     "heads": _has_heads,
+    "scalar": is_scalar,
+    "lowest": is_lowest,
+    "causal": is_causal,
+    "causal_at_end": is_causal_at_end,
+    "float_mask": is_float_mask,
+    "four_dimensions": _may_have_four_dimensions,
+    "three_dimensions": _has_three_dimensions,
 }

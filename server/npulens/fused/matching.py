@@ -19,10 +19,11 @@ class Match(NamedTuple):
 
     Attributes:
         pattern: The pattern.
-        bound: What its variables stand for.
+        bound: What its variables stand for, without operators that are looked through.
         consumed: The nodes that it computes itself, which the replacement makes needless.
         argument_casts: For a variable of a pattern that keeps types, the cast of parts of it.
         result_cast: The outermost cast of what such a pattern computes.
+        outer: What its variables stand for as the code has it.
     """
 
     pattern: Pattern
@@ -30,6 +31,7 @@ class Match(NamedTuple):
     consumed: frozenset[Node]
     argument_casts: Mapping[str, Node]
     result_cast: Node | None
+    outer: dict[str, Node]
 
 
 class _State(NamedTuple):
@@ -45,10 +47,10 @@ def matches(pattern: Pattern, node: Node) -> Iterator[Match]:
     for state in search.match(pattern.root, node, _State({}, ())):
         consumed = frozenset(state.consumed)
         if pattern.keeps_types:
-            yield Match(pattern, state.bound, consumed, *_casts(state))
+            yield Match(pattern, state.bound, consumed, *_casts(state), state.bound)
             continue
         bound = {name: search.stripped(value) for name, value in state.bound.items()}
-        yield Match(pattern, bound, consumed, {}, None)
+        yield Match(pattern, bound, consumed, {}, None, state.bound)
 
 
 def _casts(state: _State) -> tuple[dict[str, Node], Node | None]:

@@ -1,9 +1,17 @@
-"""Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed."""
+"""Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed.
+
+Besides what a file must say it may say more: FORMS names functions of the file that patterns call
+and gives for each the functions that may stand for it, so that one pattern is many; an argument of
+the replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
+lists operators whose results must have no other use in the code, since they will not be computed
+any more. With YIELDS a match makes room for one inside it.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.catalog.rule_file import CatalogueError
@@ -31,6 +39,8 @@ class Replacement:
     expression: ast.expr
     """Its positions are in `text`."""
     operator: str
+    defaults: Mapping[str, str]
+    """What its parameters are where a pattern has none of that name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +63,9 @@ class Pattern:
         replacement: What to write instead, `None` for a near miss.
         almost: What stands in the way of a near miss, else `None`.
         operator: What to use, for messages; of a pattern with no replacement it is only named.
+        exclusive: Operators of the pattern whose results must have no other use.
+        yields: It makes room for a match inside it.
+        choice: Which function stands for each name in FORMS.
     """
 
     name: str
@@ -68,17 +81,20 @@ class Pattern:
     replacement: Replacement | None
     almost: LocalizedText | None
     operator: str
+    exclusive: frozenset[str]
+    yields: bool
+    choice: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4)
 def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
-    """The patterns of several files, largest first.
+    """The patterns of several files, largest first; of equal ones those with more conditions.
 
     Raises:
         PatternError: A file does not parse or breaks the format.
     """
     patterns = [pattern for source in sources for pattern in _read(source)]
-    return tuple(sorted(patterns, key=lambda pattern: -pattern.size))
+    return tuple(sorted(patterns, key=lambda p: (-p.size, -len(p.conditions))))
 
 
 def _parsed(source: PatternSource) -> ast.Module:
@@ -94,10 +110,30 @@ def _read(source: PatternSource) -> Iterator[Pattern]:
     scope = ModuleScope(ModuleNames([bindings_of(module.body, [])]), 0)
     definitions = Definitions()
     definitions.add(module.body, scope)
-    evaluator = Evaluator(definitions)
-    for name, function in definitions.functions.items():
-        if name == _PATTERN or name.startswith(_PATTERN + "_"):
-            yield _pattern(source, name, function, constants, evaluator)
+    forms = constants.get("FORMS", {})
+    written: set[str] = set()
+    for choice in _choices(forms, source.name):
+        chosen = Definitions()
+        chosen.functions = {**definitions.functions}
+        for form, name in choice.items():
+            if name not in chosen.functions:
+                raise PatternError(f"{source.name}: FORMS names {name}, which is no function")
+            chosen.functions[form] = definitions.functions[name]
+        evaluator = Evaluator(chosen)
+        for name, function in definitions.functions.items():
+            if name == _PATTERN or name.startswith(_PATTERN + "_"):
+                found = _pattern(source, name, function, constants, evaluator)
+                if repr(found.root) + name not in written:
+                    written.add(repr(found.root) + name)
+                    yield replace(found, choice=choice)
+
+
+def _choices(forms: object, name: str) -> Iterator[dict[str, str]]:
+    """Every way to choose one of its forms for each name."""
+    if not isinstance(forms, dict) or not all(isinstance(f, tuple) for f in forms.values()):
+        raise PatternError(f"{name}: FORMS gives for each name a tuple of functions")
+    for chosen in product(*forms.values()):
+        yield dict(zip(forms, chosen, strict=True))
 
 
 def _constants(module: ast.Module) -> dict[str, object]:
@@ -139,9 +175,13 @@ def _pattern(
         raise PatternError(f"{where}: APPLICABILITY is safe, unsafe or manual") from error
     transparent = constants.get("TRANSPARENT", ())
     conditions = constants.get("CONDITIONS", {})
-    if not isinstance(transparent, tuple) or not isinstance(conditions, dict):
-        raise PatternError(f"{where}: TRANSPARENT is a tuple, CONDITIONS a dict")
-    asked = {condition for names in conditions.values() for condition in names}
+    names = {node.label for node in reachable(root) if node.operator == INPUT}
+    exclusive = constants.get("EXCLUSIVE", ())
+    if not isinstance(transparent, tuple) or not isinstance(exclusive, tuple):
+        raise PatternError(f"{where}: TRANSPARENT and EXCLUSIVE are tuples")
+    if not isinstance(conditions, dict):
+        raise PatternError(f"{where}: CONDITIONS is a dict")
+    asked = {condition for each in conditions.values() for condition in each}
     if unknown := sorted(asked - known_conditions() - RELATIONS.keys()):
         raise PatternError(f"{where}: there is no condition {unknown[0]!r}")
     return Pattern(
@@ -152,12 +192,18 @@ def _pattern(
         applicability=how_safe,
         transparent=frozenset(transparent),
         keeps_types=constants.get("KEEPS_TYPES") is True,
-        conditions=conditions,
+        conditions={
+            about: conditions[about]
+            for about in conditions
+            if not names.isdisjoint(about.split(", "))
+        },
         check=_localized(constants.get("CHECK"), where),
         without_gradient=constants.get("WITHOUT_GRADIENT") is True,
         replacement=replacement,
         almost=almost,
         operator=str(operator),
+        exclusive=frozenset(exclusive),
+        yields=constants.get("YIELDS") is True,
     )
 
 
@@ -182,11 +228,27 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")
-    return Replacement(text, expression, operator)
+    return Replacement(text, expression, operator, _defaults(function))
 
 
 def _on_one_line(text: str) -> str:
-    """An expression that is laid out over several lines, as if it had been short."""
-    lines = [line.strip() for line in text.splitlines()]
-    joined = "".join(line + " " * line.endswith(",") for line in lines)
-    return joined.replace(", )", ")").replace(", ]", "]")
+    """An expression that a formatter has broken into lines, as if it had been short."""
+    joined = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith((")", "]")):
+            joined = joined.removesuffix(",")
+        elif joined and not joined.endswith(("(", "[")) and not line.startswith("."):
+            joined += " "
+        joined += line
+    return joined
+
+
+def _defaults(function: FunctionHere) -> dict[str, str]:
+    arguments = function.node.args
+    given = arguments.defaults
+    return {
+        parameter.arg: ast.unparse(default)
+        for parameter, default in zip(
+            arguments.args[len(arguments.args) - len(given) :], given, strict=True
+        )
+    }

@@ -12,6 +12,7 @@ from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, is_type_of, matches, stripped
 from npulens.fused.patterns import Pattern
 from npulens.fused.relations import RELATIONS
+from npulens.fused.removal import needless_statements
 from npulens.fused.rewriting import Rewriter
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Evaluated
@@ -98,6 +99,7 @@ class Recognizer:
                 found
                 for found in self._matches(value, statement in record.without_gradient)
                 if not (_is_configured(found) and names_another(node))
+                and self._is_alone(found, node, record)
             )
             found = next(fitting, None)
             root = value if found is None else stripped(value, found.pattern.transparent)
@@ -110,8 +112,11 @@ class Recognizer:
                 found_at[root] = Place(node, statement, found, others)
         chosen: list[Place] = []
         consumed: set[Node] = set()
-        for root, place in sorted(found_at.items(), key=lambda item: -len(item[1].match.consumed)):
-            if root not in consumed:
+        for root, place in sorted(found_at.items(), key=_order):
+            makes_room = place.match.pattern.yields and any(
+                other.match.consumed <= place.match.consumed for other in chosen
+            )
+            if root not in consumed and not makes_room:
                 chosen.append(place)
                 consumed |= place.match.consumed
         return chosen
@@ -166,6 +171,17 @@ class Recognizer:
             return relation(nodes, self._evaluator)
         return all(holds(condition, node, self._evaluator.initial) for node in nodes)
 
+    def _is_alone(self, found: Match, place: ast.expr | ast.stmt, record: Evaluated) -> bool:
+        """Whether nothing else wants those parts of a match that would not be computed any more."""
+        pattern = found.pattern
+        parts = {node for node in found.consumed if node.operator in pattern.exclusive}
+        if not parts:
+            return True
+        inside: set[ast.AST] = set(ast.walk(place))
+        for statement in needless_statements(record, place, found.consumed):
+            inside.update(ast.walk(statement))
+        return all(node in inside for node, value, _ in record.places if value in parts)
+
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
         pattern = place.match.pattern
         rule = self._rule(pattern)
@@ -201,6 +217,11 @@ class Recognizer:
 
 def _is_configured(found: Match) -> bool:
     return any("activation" in conditions for conditions in found.pattern.conditions.values())
+
+
+def _order(match: tuple[Node, Place]) -> tuple[bool, int]:
+    """Larger matches first, those that make room last."""
+    return match[1].match.pattern.yields, -len(match[1].match.consumed)
 
 
 def _ends_with_cast_back(value: Node, found: Match) -> bool:

@@ -7,6 +7,9 @@ from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import LIBRARY, OPAQUE, Node
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+_Around = ast.If | ast.With
+_NEW = frozenset({"matmul", "multiply", "add", "masked_fill", "softmax", "dropout"})
+"""Operators whose result is a tensor of its own and no view."""
 
 
 def needless_statements(
@@ -43,30 +46,38 @@ def needless_statements(
                 statement, record, values, consumed | moved if statement in block else consumed
             )
         }
-        found |= _emptied(record, removed | found, values) - removed
+        found |= _emptied(record.function.node, removed | found, values) - removed
         found |= _stores(wanted - removed, dead, record) - removed - stays
         if not found:
-            return frozenset(removed)
+            return frozenset(removed - _inside(removed))
         removed |= found
         for statement in found:
             dead |= _names(statement)
 
 
 def _emptied(
-    record: Evaluated, removed: set[ast.stmt], values: Mapping[int, Node]
+    function: ast.AST, removed: set[ast.stmt], values: Mapping[int, Node]
 ) -> set[ast.stmt]:
-    """Each `if` of which nothing is left but a test without calls, each `with torch.…` likewise."""
+    """Each `if` and `with` of which nothing is left, if entering it does nothing else."""
     return {
         node
-        for node in ast.walk(record.function.node)
-        if (isinstance(node, ast.If) and not _calls(node.test))
-        or (isinstance(node, ast.With) and all(_is_of_torch(item, values) for item in node.items))
-        if removed.issuperset((*node.body, *getattr(node, "orelse", ())))
+        for node in ast.walk(function)
+        if isinstance(node, _Around) and removed.issuperset(_parts(node))
+        if (
+            _only_computes(node.test, values, frozenset())
+            if isinstance(node, ast.If)
+            else all(_is_of_torch(item, values) for item in node.items)
+        )
     }
 
 
-def _calls(test: ast.expr) -> bool:
-    return any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(test))
+def _inside(removed: set[ast.stmt]) -> set[ast.stmt]:
+    """Those that go with an `if` or `with` around them."""
+    return {inner for node in removed if isinstance(node, _Around) for inner in _parts(node)}
+
+
+def _parts(node: ast.If | ast.With) -> tuple[ast.stmt, ...]:
+    return (*node.body, *(node.orelse if isinstance(node, ast.If) else ()))
 
 
 def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
@@ -115,6 +126,8 @@ def _can_go(
 
     Calls of unknown functions do not count if they give a known value.
     """
+    if isinstance(statement, ast.Expr):
+        return _changes_what_was_computed(statement.value, record, values, known)
     if not isinstance(statement, _Assignment):
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -123,7 +136,25 @@ def _can_go(
         for name in names:
             if not isinstance(name, ast.Name) or name.id in record.captured:
                 return False
-    for node in ast.walk(statement):
+    return _only_computes(statement, values, known)
+
+
+def _changes_what_was_computed(
+    call: ast.expr, record: Evaluated, values: Mapping[int, Node], known: frozenset[Node]
+) -> bool:
+    """`scores.masked_fill_(...)`, where nothing but `scores` can hold the tensor."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    if not isinstance(owner, ast.Name) or owner.id in record.captured:
+        return False
+    before = record.values.get(owner)
+    is_new = before is not None and before.operator in _NEW
+    return is_new and call.func.attr.endswith("_") and _only_computes(call, values, known)
+
+
+def _only_computes(part: ast.AST, values: Mapping[int, Node], known: frozenset[Node]) -> bool:
+    for node in ast.walk(part):
         if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
             return False
         if isinstance(node, ast.Call):

@@ -1,8 +1,6 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
-import re
-from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import (
@@ -13,14 +11,16 @@ from npulens.catalog.model import (
     LocalizedText,
     MigrationStyle,
 )
+from npulens.fused.filling import filled, names_in
+from npulens.fused.layout import in_short_lines
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
-from npulens.fused.sources import Sources, atom, is_costly
+from npulens.fused.sources import Sources, atom
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import CONSTANT, LIBRARY, Node
-from npulens.graphs.operators import CASTS
+from npulens.graphs.nodes import CONSTANT, INPUT, Node
+from npulens.graphs.ranks import rank_of
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -57,14 +57,18 @@ class Rewriter:
             return []
         if not match.pattern.keeps_types and _comes_from_another_type(match):
             return []
+        if _shows_no_dimensions(match):
+            return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
         block = _block_of(statement, self._record.function.node.body) or ()
-        moved = frozenset(match.bound[name] for name in _names_in(match, replacement))
+        moved = frozenset(match.bound[name] for name in names_in(match, replacement))
         kept = _arguments_here(self._record, match)
         removed = needless_statements(self._record, place, match.consumed, kept=kept)
         more = needless_statements(self._record, place, match.consumed, moved, block)
-        rewritten = self._replaced(match, replacement, place, statement, (removed, more))
+        # Where a pattern wants its parts for itself, they have to go.
+        choices = (removed, more, *(() if match.pattern.exclusive else (frozenset[ast.stmt](),)))
+        rewritten = self._replaced(match, replacement, place, statement, choices)
         fixes = [] if rewritten is None else [rewritten]
         beside = self._beside(match, replacement, place, statement, more)
         return fixes if beside is None else [*fixes, beside]
@@ -90,7 +94,7 @@ class Rewriter:
         """The expression is replaced, and what only it needed goes: the first choice that can."""
         if "#" in self.source(place):
             return None
-        for gone in (*choices, frozenset[ast.stmt]()):
+        for gone in choices:
             removals = self._removals(gone)
             text = self._written(match, replacement, place, statement, gone)
             if text is not None and removals is not None:
@@ -98,25 +102,30 @@ class Rewriter:
         else:
             return None
         if isinstance(place, ast.AugAssign):
-            text = f"{self.source(place.target)} = {text}"
+            assigned = f"{self.source(place.target)} = "
         elif isinstance(place, ast.Assign):
             target = place.targets[0]
             assert isinstance(target, ast.Subscript)  # its last part was stored here
-            text = f"{self.source(target.value)} = {text}"
-        edits = (Edit(self._in_brackets(self.span(place)), text), *removals)
+            assigned = f"{self.source(target.value)} = "
+        else:
+            assigned = ""
+        span = self._with_brackets(self.span(place))
+        start = span.start
+        line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        rest = self._text[span.end :].partition("\n")[0]
+        indent = line[: len(line) - len(line.lstrip())]
+        text = assigned + in_short_lines(text, indent, len(line) + len(assigned) + len(rest))
+        edits = (Edit(span, text), *removals)
         return _fix(match, replacement, edits, MigrationStyle.NPU)
 
-    def _in_brackets(self, span: Span) -> Span:
-        """With the brackets that only group it: a call needs none."""
-        start, end = span.start - 1, span.end + 1
-        groups = (
-            start > 0
-            and self._text[start : span.start] == "("
-            and self._text[span.end : end] == ")"
-        )
-        if groups and not re.match(r"[\w)\]]", self._text[start - 1]):
-            return Span(start, end)
-        return span
+    def _with_brackets(self, span: Span) -> Span:
+        """A span with the brackets that only group it: a call needs none."""
+        before, after = self._text[: span.start], self._text[span.end : span.end + 1]
+        if not before.endswith("(") or after != ")":
+            return span
+        owner = before[-2:-1]
+        belongs = owner.isalnum() or owner in ("_", ")", "]")
+        return span if belongs else Span(span.start - 1, span.end + 1)
 
     def _beside(
         self,
@@ -141,7 +150,7 @@ class Rewriter:
         if names is None:
             return None
         sources = Sources(self._record, names, set(), self.source)
-        text = _filled(match, replacement, sources)
+        text = filled(match, replacement, sources)
         device = next(filter(None, map(sources.of, _tensors(match))), None)
         line = self._lines.offset(first.lineno, 0)
         indent = self._text[line : self.span(first).start]
@@ -181,13 +190,12 @@ class Rewriter:
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None
-        return _filled(match, replacement, Sources(self._record, names, gone, self.source))
+        return filled(match, replacement, Sources(self._record, names, gone, self.source))
 
     def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
         """Edits that take out whole lines; comments behind them stay."""
         edits = []
-        inside = {child for node in statements for child in ast.walk(node) if child is not node}
-        for statement in statements - inside:
+        for statement in statements:
             block = _block_of(statement, self._record.function.node.body)
             if block is None or all(node in statements for node in block):
                 return None
@@ -205,12 +213,29 @@ class Rewriter:
                 return None
             else:
                 edits.append(Edit(Span(line, end), ""))
-        return edits
+        return self._without_double_gaps(edits)
+
+    def _without_double_gaps(self, edits: Sequence[Edit]) -> list[Edit]:
+        """Where lines go between two empty ones, one of these goes too."""
+        kept = sorted(edits, key=lambda edit: edit.span)
+        start = -1
+        for index, edit in enumerate(kept):
+            if index == 0 or kept[index - 1].span.end != edit.span.start:
+                start = edit.span.start
+            followed = index + 1 < len(kept) and kept[index + 1].span.start == edit.span.end
+            gap = self._text.find("\n", edit.span.end) + 1
+            is_empty = gap > 0 and not self._text[edit.span.end : gap].strip()
+            before = self._text[self._text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+            opens = is_empty and not before.strip()
+            if opens and not followed and not edit.replacement:
+                kept[index] = Edit(Span(edit.span.start, gap), "")
+        return kept
 
 
 def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
     """Statements that bind names to what the operator is called with."""
-    wanted = {node for node in match.bound.values() if node.operator != CONSTANT}
+    bound = [*match.bound.values(), *(match.outer.values() if match.pattern.exclusive else ())]
+    wanted = {node for node in bound if node.operator != CONSTANT}
     return {
         statement
         for name, value in record.values.items()
@@ -242,63 +267,17 @@ def _comes_from_another_type(match: Match) -> bool:
     return False
 
 
-def _filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
-    """The replacement's text with the user's expressions for its names."""
-    arguments = {
-        id(argument)
-        for call in ast.walk(replacement.expression)
-        if isinstance(call, ast.Call)
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
-    }
-    arguments |= {id(n.test) for n in ast.walk(replacement.expression) if isinstance(n, ast.IfExp)}
-    names = [
-        node
-        for node in ast.walk(replacement.expression)
-        if isinstance(node, ast.Name) and node.id in match.bound
-    ]
-    uses = Counter(name.id for name in names)
-    text = replacement.text
-    for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        source = _argument(match, node.id, sources)
-        if source is None or node.lineno != 1:
-            return None
-        if uses[node.id] > 1 and is_costly(match.bound[node.id]) and not source.isidentifier():
-            return None
-        shown = source if id(node) in arguments else atom(source)
-        text = text[: node.col_offset] + shown + text[node.end_col_offset :]
-    if match.result_cast is None:
-        return text
-    written = _cast(match.result_cast, sources)
-    return None if written is None else f"{text}{written}"
+def _shows_no_dimensions(match: Match) -> bool:
+    """Whether four dimensions are wanted of what the code computes without telling how many.
 
-
-def _argument(match: Match, name: str, sources: Sources) -> str | None:
-    """What a variable stands for, with the cast that its parts had."""
-    source = sources.of(match.bound[name])
-    cast = match.argument_casts.get(name)
-    if source is None or cast is None:
-        return source
-    written = _cast(cast, sources)
-    return None if written is None else f"{atom(source)}{written}"
-
-
-def _cast(cast: Node, sources: Sources) -> str | None:
-    """A cast as it is appended to an expression."""
-    _, *targets = cast.operands
-    if len(targets) != 1:
-        return None
-    if targets[0].operator == LIBRARY:
-        name = str(targets[0].label).removeprefix("torch.")
-        method = next((method for method, cast in CASTS.items() if cast == name), None)
-        return None if method is None else f".{method}()"
-    target = sources.of(targets[0])
-    return None if target is None else f".to({target})"
-
-
-def _names_in(match: Match, replacement: Replacement) -> set[str]:
-    """The names of a pattern that its replacement uses."""
-    nodes = ast.walk(replacement.expression)
-    return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
+    A parameter of the function is taken to have them: its callers tell, and not this code. Of
+    query, key, value and mask one is enough, since their ranks go together.
+    """
+    conditions = match.pattern.conditions
+    wanted = [n for name, n in match.bound.items() if "four_dimensions" in conditions.get(name, ())]
+    if all(node.operator == INPUT for node in wanted):
+        return False
+    return not any(rank_of(node) == 4 for node in match.bound.values())
 
 
 def _tensors(match: Match) -> list[Node]:

@@ -75,6 +75,19 @@ class Sources:
             if None not in parts:
                 sign = " + " if node.operator == "add" else " * "
                 return "(" + sign.join(atom(str(part)) for part in parts) + ")"
+        if node.operator == "power" and number(node.operands[1]) is not None:
+            base = self.of(node.operands[0])
+            return None if base is None else f"{atom(base)} ** {node.operands[1].value}"
+        if node.operator == "is_none":
+            asked = self.of(node.operands[0])
+            return None if asked is None else f"{atom(asked)} is None"
+        if node.operator == "logical_not":
+            inverted = self.of(node.operands[0])
+            return None if inverted is None else f"~{atom(inverted)}"
+        if node.operator == "transpose":
+            parts = [self.of(operand) for operand in node.operands]
+            if None not in parts:
+                return f"{atom(str(parts[0]))}.transpose({parts[1]}, {parts[2]})"
         if node.operator == "unsqueeze" and number(node.operands[1]) is not None:
             tensor = self.of(node.operands[0])
             if tensor is not None:

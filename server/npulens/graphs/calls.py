@@ -6,6 +6,9 @@ from npulens.graphs.algebra import add, divide, multiply, negate, power, square_
 from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import complex_pairs, flattened
+from npulens.graphs.permutations import transpose
+from npulens.graphs.products import batched, batched_with_sum
+from npulens.graphs.ranks import rank_of
 from npulens.graphs.views import floor_divide, unsqueeze
 
 
@@ -107,20 +110,31 @@ def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
     if operator == "unsqueeze":
         return unsqueeze(graph, one, operands[1])
     if operator == "transpose":
-        first, second = operands[1:]
-        a, b = number(first), number(second)
-        if a is not None and b is not None and a > b:
-            return graph.node("transpose", (one, second, first))
+        return transpose(graph, one, *operands[1:])
     if operator == "flatten":
         pairs = flattened(graph, *operands)
         return pairs or graph.node(operator, tuple(operands))
     if operator == "view_as_complex":
         return complex_pairs(graph, one) or graph.node(operator, (one,))
+    if operator == "bmm":
+        return batched(graph, *operands)
+    if operator == "baddbmm":
+        return batched_with_sum(graph, operands)
+    if operator == "softmax":
+        return _softmax(graph, *operands)
     if operator == "dropout":
         return _dropout(graph, one, operands[1:])
     if operator == "scaled_dot_product_attention":
         return graph.node("sdpa", tuple(operands))
     return graph.node(operator, tuple(operands))
+
+
+def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
+    """The last dimension is -1, where the code shows how many there are."""
+    position, rank = number(dimension), rank_of(tensor)
+    if position is not None and rank and position == rank - 1:
+        dimension = graph.constant(-1)
+    return graph.node("softmax", (tensor, dimension))
 
 
 def _dropout(graph: Graph, tensor: Node, arguments: list[Node]) -> Node:

@@ -23,6 +23,9 @@ from npulens.graphs.nodes import (
     is_constant,
 )
 from npulens.graphs.pairs import SLICE
+from npulens.graphs.permutations import transpose
+from npulens.graphs.products import hoisted
+from npulens.graphs.scalars import without_zeros
 from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
@@ -74,7 +77,7 @@ class Expressions:
             return frame.given[node]
         if isinstance(node, ast.Name | ast.Constant):
             return self.read(node, frame)
-        result = self._compute(node, frame)
+        result = frame.given.get(node) or self._compute(node, frame)
         if not isinstance(node, ast.Attribute | ast.Tuple | ast.List):
             frame.place(node, result)
         return result
@@ -85,6 +88,7 @@ class Expressions:
             frame.load(node)
             found = frame.names.get(node.id)
             if found is not None:
+                found.is_named = True
                 return found
             known = self.library_names(node, frame)
             if known:
@@ -185,7 +189,7 @@ class Expressions:
             return self.graph.node("shape", (owner,))
         if name == "mT":
             last = (self.graph.constant(-2), self.graph.constant(-1))
-            return self.graph.node("transpose", (owner, *last))
+            return transpose(self.graph, owner, *last)
         if name == "data":
             return owner
         return self.graph.node(ATTRIBUTE, (owner,), name)
@@ -196,13 +200,15 @@ class Expressions:
         if isinstance(operator, ast.Add):
             if left.operator == right.operator == TUPLE:
                 return graph.node(TUPLE, left.operands + right.operands)
-            return add(graph, left, right)
+            return without_zeros(graph, add(graph, left, right), self.initial)
         if isinstance(operator, ast.Div):
             divided = divide(graph, left, right)
             if divided.operator == "multiply":
                 return mean_of_sum(graph, *divided.operands) or divided
             return divided
         plain = {ast.Sub: subtract, ast.Mult: multiply, ast.Pow: power, ast.FloorDiv: floor_divide}
+        if isinstance(operator, ast.MatMult):
+            return hoisted(graph, graph.node("matmul", (left, right)), self.initial)
         function = plain.get(type(operator))
         if function is not None:
             return function(graph, left, right)
@@ -299,7 +305,6 @@ class Expressions:
 
 
 _OTHER_OPERATORS: dict[type[ast.operator], str] = {
-    ast.MatMult: "matmul",
     ast.BitAnd: "logical_and",
     ast.BitOr: "logical_or",
     ast.BitXor: "logical_xor",

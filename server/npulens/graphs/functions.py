@@ -18,6 +18,7 @@ from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
 from npulens.graphs.pairs import stored
+from npulens.graphs.ranks import know_rank
 from npulens.graphs.views import element, unpacked
 from npulens.syntax.bindings import Function
 
@@ -211,6 +212,8 @@ class Evaluator(Invocations):
         elif isinstance(target, ast.Tuple | ast.List):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
+            elif value.operator == "shape":
+                know_rank(value.operands[0], len(target.elts))
             value = unpacked(self.graph, value, len(target.elts))
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
@@ -290,8 +293,14 @@ class Evaluator(Invocations):
             elif one is not other:
                 frame.names[name] = self.select(condition, one, other)
         for key in chosen.attributes.keys() | frame.attributes.keys():
-            if chosen.attributes.get(key) is not frame.attributes.get(key):
-                frame.attributes[key] = self.unknown(frame.statement, ())
+            attribute, otherwise = chosen.attributes.get(key), frame.attributes.get(key)
+            if attribute is otherwise:
+                continue
+            if frame.function.node.name == "__init__" and (attribute is None or otherwise is None):
+                # A constructor that does not assign it leaves nothing there to be read.
+                frame.attributes[key] = attribute or otherwise or self.unknown(frame.statement)
+            else:
+                frame.attributes[key] = self.unknown(frame.statement)
         frame.merge_binders(chosen)
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:

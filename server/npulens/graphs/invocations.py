@@ -17,12 +17,16 @@ from npulens.graphs.operators import (
     CASTS,
     UNCHANGED,
     VIEWS,
+    Signature,
     function_operator,
     module_operator,
     operator_named,
 )
 from npulens.graphs.pairs import reshaped
+from npulens.graphs.permutations import permute
+from npulens.graphs.products import einsum, hoisted
 from npulens.graphs.rearranging import rearranged
+from npulens.graphs.scalars import filled
 
 _MAX_DEPTH = 4
 _MAX_STATEMENTS = 40
@@ -112,7 +116,7 @@ class Invocations(Expressions):
         if signature is not None:
             bound = bound_arguments(self.graph, signature, positional, keywords)
             if bound is not None:
-                return operation(self.graph, signature, bound)
+                return self._operation(signature, bound)
         if name.startswith("torch.nn."):
             return self._constructed(name, node, positional, keywords)
         if name in ("math.sqrt", "numpy.sqrt") and len(positional) == 1:
@@ -120,7 +124,7 @@ class Invocations(Expressions):
         if name in ("math.pow", "numpy.power") and len(positional) == 2:
             return power(self.graph, positional[0], positional[1])
         if name == "torch.einsum" and positional:
-            return self.graph.node("einsum", tuple(positional))
+            return self._einsum(positional)
         known = library_function(self.graph, name, positional, keywords)
         if known is not None:
             return known
@@ -169,6 +173,8 @@ class Invocations(Expressions):
             if method is not None:
                 result = self._inlined(method, owner, positional, keywords, frame)
                 return self._unknown_call(node, owner, positional, keywords, result)
+        if owner is self.receiver and name == "register_buffer" and len(positional) > 1:
+            self._registered(owner, positional, frame)
         if (owner.serial, name) in frame.attributes or owner is self.receiver:
             called = self.attribute(owner, name, frame)
             return self._apply(called, node, positional, keywords, frame)
@@ -178,6 +184,12 @@ class Invocations(Expressions):
         called = self.attribute(owner, name, frame)
         operands = (called, *positional, *keywords.values())
         return self.graph.node("apply", operands, self.number_of(node))
+
+    def _registered(self, owner: Node, positional: Sequence[Node], frame: Frame) -> None:
+        """`self.register_buffer("name", tensor)` assigns an attribute."""
+        name, tensor = positional[:2]
+        if name.operator == CONSTANT:
+            frame.attributes[owner.serial, str(name.value)] = tensor
 
     def _unknown_call(
         self,
@@ -217,7 +229,30 @@ class Invocations(Expressions):
         if signature is None:
             return None
         bound = bound_arguments(graph, signature, (owner, *positional), keywords)
-        return None if bound is None else operation(graph, signature, bound)
+        return None if bound is None else self._operation(signature, bound)
+
+    def _operation(self, signature: Signature, bound: dict[str, Node]) -> Node:
+        """An operator, in the form that what is known of attributes allows."""
+        node = operation(self.graph, signature, bound)
+        if node.operator == "where":
+            return filled(self.graph, node, self.initial)
+        return hoisted(self.graph, node, self.initial)
+
+    def _einsum(self, positional: Sequence[Node]) -> Node:
+        """`torch.einsum`, as a product of matrices where it is one."""
+        recipe, *tensors = positional
+        if len(tensors) == 2 and recipe.operator == CONSTANT and isinstance(recipe.value, str):
+            product = einsum(self.graph, recipe.value, *tensors)
+            if product is not None:
+                return self._hoisted_inside(product)
+        return self.graph.node("einsum", tuple(positional))
+
+    def _hoisted_inside(self, product: Node) -> Node:
+        """Numbers in front of a product whose result is swapped stay behind the swap."""
+        if product.operator == "transpose":
+            inner = hoisted(self.graph, product.operands[0], self.initial)
+            return self.graph.node("transpose", (inner, *product.operands[1:]))
+        return hoisted(self.graph, product, self.initial)
 
     def _shape(self, owner: Node) -> Node:
         return self.graph.node("shape", (owner,))
@@ -225,6 +260,8 @@ class Invocations(Expressions):
     def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
         if len(sizes) == 1 and sizes[0].operator == TUPLE:
             sizes = sizes[0].operands
+        if name == "permute":
+            return permute(self.graph, tensor, sizes)
         operator = "reshape" if name == "view" else name
         if operator == "reshape":
             pairs = reshaped(self.graph, tensor, sizes)
@@ -271,10 +308,19 @@ class Invocations(Expressions):
             if result is None:
                 result = self._norm_module_result(known, called, positional[0], frame)
             if result is not None:
-                return result
+                return self._with_own_probability(called, result)
         return self.graph.node(
             "apply", (called, *positional, *keywords.values()), self.number_of(node)
         )
+
+    def _with_own_probability(self, module: Node, result: Node) -> Node:
+        """Dropout by a module: its probability is an attribute of it, wherever it came from."""
+        if result.operator != "dropout" or module.operator != ATTRIBUTE:
+            return result
+        tensor, probability, training = result.operands
+        if number(probability) is None:
+            probability = self.graph.node(ATTRIBUTE, (module,), "p")
+        return self.graph.node("dropout", (tensor, probability, training))
 
     def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
         """What a module whose constructor is known computes of one tensor."""

@@ -30,9 +30,11 @@ class Node:
         label: What tells leaves of one kind apart: the value of a constant, the name of an input
             or attribute, the place of something unknown.
         serial: Its number in its graph; operands of commutative operators are in this order.
+        rank: How many dimensions it has, if its use tells; see `ranks.rank_of`.
+        is_named: A name that holds it has been read.
     """
 
-    __slots__ = ("label", "operands", "operator", "serial")
+    __slots__ = ("is_named", "label", "operands", "operator", "rank", "serial")
 
     def __init__(
         self, operator: str, operands: tuple["Node", ...], label: object, serial: int
@@ -41,6 +43,8 @@ class Node:
         self.operands = operands
         self.label = label
         self.serial = serial
+        self.rank: int | None = None
+        self.is_named = False
 
     @property
     def value(self) -> Scalar:

@@ -39,7 +39,7 @@ layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05)
 rms_norm(input, normalized_shape, weight=None, eps=None)
 group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)
 linear(input, weight, bias=None) dropout(input, p=0.5, training=True)
-matmul(input, other) baddbmm(input, batch1, batch2, beta=1, alpha=1)
+matmul(input, other) bmm(input, other) baddbmm(input, batch1, batch2, beta=1, alpha=1)
 embedding(input, weight)
 scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
  scale=None, enable_gqa=False)
@@ -78,7 +78,6 @@ _ALIASES = {
     "absolute": "abs",
     "concat": "cat",
     "concatenate": "cat",
-    "bmm": "matmul",
     "mm": "matmul",
     "swapaxes": "transpose",
     "swapdims": "transpose",

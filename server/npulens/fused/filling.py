@@ -1,0 +1,83 @@
+"""Puts the user's expressions in the place of a replacement's names."""
+
+import ast
+from collections import Counter
+
+from npulens.fused.layout import without_unbound
+from npulens.fused.matching import Match
+from npulens.fused.patterns import Replacement
+from npulens.fused.sources import Sources, atom
+from npulens.graphs.nodes import LIBRARY, Node
+from npulens.graphs.operators import CASTS
+
+_VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
+
+
+def filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
+    """The replacement's text with the user's expressions for its names."""
+    unbound = replacement.defaults.keys() - match.bound.keys()
+    text = without_unbound(replacement.text, replacement.defaults, unbound)
+    expression = ast.parse(text, mode="eval").body
+    arguments = {
+        id(argument)
+        for call in ast.walk(expression)
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    }
+    arguments |= {id(node.test) for node in ast.walk(expression) if isinstance(node, ast.IfExp)}
+    names = [
+        node
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Name) and node.id in match.bound
+    ]
+    uses = Counter(name.id for name in names)
+    for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
+        source = _argument(match, node.id, sources)
+        if source is None or node.lineno != 1:
+            return None
+        if uses[node.id] > 1 and not _may_be_repeated(source):
+            return None
+        shown = source if id(node) in arguments else atom(source)
+        text = text[: node.col_offset] + shown + text[node.end_col_offset :]
+    if match.result_cast is None:
+        return text
+    written = _cast(match.result_cast, sources)
+    return None if written is None else f"{text}{written}"
+
+
+def _argument(match: Match, name: str, sources: Sources) -> str | None:
+    """What a variable stands for, with the cast that its parts had."""
+    source = sources.of(match.bound[name]) or sources.of(match.outer[name])
+    cast = match.argument_casts.get(name)
+    if source is None or cast is None:
+        return source
+    written = _cast(cast, sources)
+    return None if written is None else f"{atom(source)}{written}"
+
+
+def _cast(cast: Node, sources: Sources) -> str | None:
+    """A cast as it is appended to an expression."""
+    _, *targets = cast.operands
+    if len(targets) != 1:
+        return None
+    if targets[0].operator == LIBRARY:
+        name = str(targets[0].label).removeprefix("torch.")
+        method = next((method for method, cast in CASTS.items() if cast == name), None)
+        return None if method is None else f".{method}()"
+    target = sources.of(targets[0])
+    return None if target is None else f".to({target})"
+
+
+def names_in(match: Match, replacement: Replacement) -> set[str]:
+    """The names of a pattern that its replacement uses."""
+    nodes = ast.walk(replacement.expression)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
+
+
+def _may_be_repeated(source: str) -> bool:
+    """Whether computing an expression several times costs nothing: it calls no more than views."""
+    nodes = list(ast.walk(ast.parse(source, mode="eval")))
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return not any(isinstance(node, ast.MatMult) for node in nodes) and all(
+        isinstance(callee, ast.Attribute) and callee.attr in _VIEWS for callee in calls
+    )

@@ -1,0 +1,103 @@
+"""Which values are plain numbers, and which are so low that softmax makes nothing of them."""
+
+from collections.abc import Callable
+
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Graph, Node, number
+
+Initial = Callable[[Node], Node | None]
+"""Tells what the constructor of a class assigned to an attribute of `self`."""
+
+_MAX_DEPTH = 6
+_LOWEST = -5000
+"""Scores above may still count beside others; people write -1e4 and lower for a mask."""
+_ZEROS = frozenset({"zeros", "zeros_like"})
+_SUMS = frozenset({"add", "multiply", "power", "floor_divide", "or"})
+_NAMES = ("scal", "head_dim", "head_size", "d_k", "dim_head", "norm_factor", "temperature")
+
+
+def is_scalar(node: Node, initial: Initial, depth: int = 0) -> bool:
+    """Whether a value is a number and no tensor, by what it is or, where it is given, its name."""
+    if depth > _MAX_DEPTH:
+        return False
+    if node.operator == CONSTANT:
+        return number(node) is not None or node.value is None
+    if node.operator == "size":
+        return True
+    if node.operator == "cast":  # torch.tensor(...).to(...)
+        return is_scalar(node.operands[0], initial, depth + 1)
+    if node.operator in _SUMS:
+        return all(is_scalar(operand, initial, depth + 1) for operand in node.operands)
+    if node.operator == SELECT:
+        return all(is_scalar(operand, initial, depth + 1) for operand in node.operands[1:])
+    if node.operator == ATTRIBUTE:
+        assigned = initial(node)
+        if assigned is not None:
+            return is_scalar(assigned, initial, depth + 1)
+    if node.operator == INPUT and str(node.label).startswith("__init__."):
+        return True  # constructors take sizes and factors
+    if node.operator in (ATTRIBUTE, INPUT):
+        name = str(node.label).rpartition(".")[2].lower()
+        return "logit" not in name and any(part in name for part in _NAMES)
+    return False
+
+
+def filled(graph: Graph, choice: Node, initial: Initial) -> Node:
+    """`where(keep, x, -inf)` and `where(drop, -inf, x)` as the `masked_fill` they are."""
+    condition, chosen, other = choice.operands
+    if is_lowest(other, initial):
+        drop = graph.node("logical_not", (condition,))
+        return graph.node("masked_fill", (chosen, drop, other))
+    if is_lowest(chosen, initial):
+        return graph.node("masked_fill", (other, condition, chosen))
+    return choice
+
+
+def without_zeros(graph: Graph, total: Node, initial: Initial) -> Node:
+    """`x + zeros.masked_fill(drop, -inf)` and `x + full(-inf).triu(1)` as a `masked_fill` of x."""
+    if total.operator != "add":
+        return total
+    for added, other in (total.operands, total.operands[::-1]):
+        if added.operator == "masked_fill" and is_lowest(added.operands[2], initial):
+            if added.operands[0].operator in _ZEROS or number(added.operands[0]) == 0:
+                return graph.node("masked_fill", (other, *added.operands[1:]))
+        elif added.operator == "triu" and is_lowest(added.operands[0], initial):
+            full, diagonal = added.operands
+            drop = graph.node("triu", (graph.node("ones", full.operands), diagonal))
+            return graph.node("masked_fill", (other, drop, full))
+    return total
+
+
+def is_lowest(node: Node, initial: Initial) -> bool:
+    """Whether a value is minus infinity, the least number of a type, or as good as that."""
+    if node.operator == CONSTANT:
+        value = node.value
+        if isinstance(value, str):
+            return value.lower() in ("-inf", "-infinity")
+        return isinstance(value, int | float) and value <= _LOWEST
+    if node.operator == "multiply":
+        sign, amount = number(node.operands[0]), node.operands[1]
+        return sign is not None and sign < 0 and _is_greatest(amount)
+    if node.operator == ATTRIBUTE:
+        if node.label == "min":
+            return _is_finfo(node.operands[0])
+        assigned = initial(node)
+        return assigned is not None and is_lowest(assigned, initial)
+    if node.operator in ("tensor", "cast", "full"):
+        value_at = 1 if node.operator == "full" else 0
+        return len(node.operands) > value_at and is_lowest(node.operands[value_at], initial)
+    if node.operator == OPAQUE and len(node.operands) > 2:
+        is_full = str(node.operands[0].label) == "torch.full_like"
+        return is_full and is_lowest(node.operands[2], initial)
+    return False
+
+
+def _is_greatest(node: Node) -> bool:
+    if node.operator == CONSTANT:
+        return str(node.value) in ("inf", "infinity")
+    if node.operator == ATTRIBUTE and node.label == "max":
+        return _is_finfo(node.operands[0])
+    return str(node.label) in ("math.inf", "torch.inf", "numpy.inf")
+
+
+def _is_finfo(node: Node) -> bool:
+    return node.operator == "finfo" or "finfo" in str(node.label)

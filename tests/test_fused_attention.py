@@ -1,0 +1,430 @@
+"""Attention written out: which spellings are recognised, what is written, what is left alone."""
+
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+from fused_execution import assert_same_behaviour
+from npulens.analysis import analyze
+from npulens.catalog.loader import load_catalogue
+from npulens.catalog.model import Finding, Target
+from npulens.text.document import Document
+
+CATALOGUE = load_catalogue()
+HEAD = """
+import math
+import torch
+import torch.nn.functional as F
+from torch import nn
+"""
+HEADS = [(2, 3, 6, 8), (2, 3, 6, 8), (2, 3, 6, 8)]
+MERGED = [(6, 5, 8), (6, 5, 8), (6, 5, 8)]
+INSIDE = [(2, 6, 3, 8), (2, 6, 3, 8), (2, 6, 3, 8)]
+TOKENS = [(2, 6, 24)]
+
+
+class Case(NamedTuple):
+    """Code, the inputs it is run with, and what the fix must hold and leave."""
+
+    name: str
+    code: str
+    inputs: list[object]
+    written: tuple[str, ...] = ()
+
+
+def function(body: str, parameters: str = "q, k, v") -> str:
+    lines = dedent(body).strip().splitlines()
+    return f"{HEAD}\n\ndef attend({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def module(body: str, constructor: str = "", parameters: str = "q, k, v") -> str:
+    made = "".join(f"        {line}\n" for line in dedent(constructor).strip().splitlines())
+    lines = "".join(f"        {line}\n" for line in dedent(body).strip().splitlines())
+    head = f"{HEAD}\n\nclass Attend(nn.Module):\n    def __init__(self):\n"
+    return (
+        f"{head}        super().__init__()\n{made}\n    def forward(self, {parameters}):\n{lines}"
+    )
+
+
+FUSED = [
+    Case(
+        "matmul, divided by a root",
+        function("""
+            scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+            weights = F.softmax(scores, dim=-1)
+            return torch.matmul(weights, v)
+        """),
+        HEADS,
+        ("q.shape[1]", '"BNSD"', "scale=q.size(-1) ** -0.5", ")[0]"),
+    ),
+    Case(
+        "query scaled first, dimensions counted from the front",
+        function("""
+            q = q * q.shape[-1] ** -0.5
+            return torch.softmax(q @ k.transpose(2, 3), dim=3) @ v
+        """),
+        HEADS,
+        ("scale=q.shape[-1] ** -0.5",),
+    ),
+    Case(
+        "no scale",
+        function("""
+            # keys against queries
+            weights = (q @ k.mT).softmax(-1)
+            return weights @ v
+        """),
+        HEADS,
+        ("scale=1.0", "# keys against queries"),
+    ),
+    Case(
+        "float32 for the softmax alone",
+        function("""
+            scores = q @ k.permute(0, 1, 3, 2) * 0.35
+            weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
+            return weights @ v
+        """),
+        HEADS,
+        ("scale=0.35",),
+    ),
+    Case(
+        "key scaled",
+        function("return torch.softmax(q @ (k * 0.25).transpose(-1, -2), -1) @ v"),
+        HEADS,
+        ("scale=0.25",),
+    ),
+    Case(
+        "mask of what is kept",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop, keep=None",
+        ).replace("~keep", "drop"),
+        [*HEADS, ("bool", 2, 1, 1, 6)],
+        ("atten_mask=torch.broadcast_to(drop, (*q.shape[:3], k.shape[2]))",),
+    ),
+    Case(
+        "where with what is left out first",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            scores = torch.where(drop, float("-inf"), scores)
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop",
+        ),
+        [*HEADS, ("bool", 6, 6)],
+        ("torch.broadcast_to(drop,",),
+    ),
+    Case(
+        "where with what is kept first",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            scores = torch.where(drop.logical_not(), scores, -1e9)
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop",
+        ),
+        [*HEADS, ("bool", 6, 6)],
+        ("atten_mask=",),
+    ),
+    Case(
+        "zeros filled with minus infinity and added",
+        function(
+            """
+            added = torch.zeros(6, 6).masked_fill(drop, float("-inf"))
+            scores = (q @ k.transpose(-2, -1)) * 0.3 + added
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop",
+        ),
+        [*HEADS, ("bool", 6, 6)],
+        ("torch.broadcast_to(drop,",),
+    ),
+    Case(
+        "mask that may be none",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            if mask is not None:
+                scores = scores.masked_fill(mask == 0, -1e9)
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, mask=None",
+        ),
+        HEADS,
+        ("atten_mask=None if mask is None else torch.broadcast_to(mask == 0,",),
+    ),
+    Case(
+        "the same with a mask, in place",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            if mask is not None:
+                scores.masked_fill_(mask, -1e9)
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, mask=None",
+        ),
+        [*HEADS, ("bool", 2, 1, 1, 6)],
+        ("None if mask is None else torch.broadcast_to(mask,",),
+    ),
+    Case(
+        "triangle made on the way",
+        function("""
+            length = q.shape[-2]
+            later = torch.triu(torch.ones(length, length, dtype=torch.bool), diagonal=1)
+            scores = (q @ k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+            return F.softmax(scores.masked_fill(later, float("-inf")), dim=-1) @ v
+        """),
+        HEADS,
+        ("sparse_mode=2", "(2048, 2048,"),
+    ),
+    Case(
+        "triangle aligned to the last key",
+        function("""
+            rows, columns = q.shape[2], k.shape[2]
+            later = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
+            scores = (q @ k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+            return F.softmax(scores.masked_fill(later, float("-inf")), dim=-1) @ v
+        """),
+        [(2, 3, 4, 8), (2, 3, 6, 8), (2, 3, 6, 8)],
+        ("sparse_mode=3",),
+    ),
+    Case(
+        "bmm of three dimensions",
+        function("""
+            scores = torch.bmm(q, k.transpose(1, 2)) * 0.3
+            return torch.bmm(F.softmax(scores, dim=2), v)
+        """),
+        MERGED,
+        ('1, "BSH"',),
+    ),
+    Case(
+        "einsum of three dimensions",
+        function("""
+            scores = torch.einsum("b i d, b j d -> b i j", q, k) * 0.3
+            return torch.einsum("b i j, b j d -> b i d", scores.softmax(dim=-1), v)
+        """),
+        MERGED,
+        ('1, "BSH"',),
+    ),
+    Case(
+        "einsum with heads first",
+        function("""
+            scores = torch.einsum("bhid,bhjd->bhij", q, k) * 0.3
+            return torch.einsum("bhij,bhjd->bhid", scores.softmax(dim=-1), v)
+        """),
+        HEADS,
+        ('q.shape[1], "BNSD"',),
+    ),
+    Case(
+        "einsum with heads inside",
+        function("""
+            scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5
+            return torch.einsum("bhqk,bkhd->bqhd", torch.softmax(scores, -1), v)
+        """),
+        INSIDE,
+        ('q.shape[2], "BSND"',),
+    ),
+    Case(
+        "baddbmm whose addend counts nothing",
+        function("""
+            empty = torch.empty(q.shape[0], q.shape[1], k.shape[1])
+            scores = torch.baddbmm(empty, q, k.transpose(-1, -2), beta=0, alpha=0.3)
+            return torch.bmm(scores.softmax(dim=-1), v)
+        """),
+        MERGED,
+        ("scale=0.3",),
+    ),
+    Case(
+        "modules for softmax and dropout, one projection",
+        module(
+            """
+            batch, length, width = x.shape
+            qkv = self.qkv(x).reshape(batch, length, 3, 3, 8).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv[0], qkv[1], qkv[2]
+            weights = self.drop(self.softmax((q @ k.transpose(-2, -1)) * self.scale))
+            return (weights @ v).transpose(1, 2).reshape(batch, length, width)
+            """,
+            """
+            self.qkv = nn.Linear(24, 72)
+            self.scale = 8 ** -0.5
+            self.softmax = nn.Softmax(dim=-1)
+            self.drop = nn.Dropout(0.0)
+            """,
+            "x",
+        ),
+        TOKENS,
+        ("scale=self.scale", "q, k, v = qkv[0], qkv[1], qkv[2]", ")[0].transpose(1, 2).reshape("),
+    ),
+    Case(
+        "function for dropout",
+        module(
+            """
+            weights = F.softmax((q @ k.transpose(-2, -1)) * self.scale, dim=-1)
+            weights = F.dropout(weights, p=self.rate, training=self.training)
+            return weights @ v
+            """,
+            "self.scale, self.rate = 0.3, 0.0",
+        ),
+        HEADS,
+        ("keep_prob=1.0 - self.rate if self.training else 1.0",),
+    ),
+    Case(
+        "buffer with a triangle",
+        module(
+            """
+            length = q.size(2)
+            scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+            hidden = self.past[:, :, :length, :length] == 0
+            scores = scores.masked_fill(hidden, float("-inf"))
+            out = self.drop(scores.softmax(dim=-1)) @ v
+            return out.transpose(1, 2).flatten(2)
+            """,
+            """
+            self.drop = nn.Dropout(0.0)
+            self.register_buffer("past", torch.tril(torch.ones(9, 9)).view(1, 1, 9, 9))
+            """,
+        ),
+        HEADS,
+        ("sparse_mode=2", "scale=1.0 / math.sqrt(k.size(-1))"),
+    ),
+]
+FUSED.append(
+    Case(
+        "buffer that is there only where it is needed",
+        FUSED[-1].code.replace(
+            "        self.register", "        if self.training:\n            self.register"
+        ),
+        HEADS,
+        ("sparse_mode=2",),
+    )
+)
+
+SCORES = "scores = (q @ k.transpose(-2, -1)) * 0.3\n"
+LEFT_ALONE = {
+    "softmax over queries": SCORES + "return scores.softmax(dim=-2) @ v",
+    "weights returned": SCORES + "w = scores.softmax(-1)\nreturn w @ v, w",
+    "scores returned": SCORES + "return scores.softmax(-1) @ v, scores",
+    "weights kept": SCORES + "w = scores.softmax(-1)\nq.weights = w\nreturn w @ v",
+    "softcap": SCORES + "return torch.softmax(torch.tanh(scores / 50) * 50, -1) @ v",
+    "bias": SCORES + "return torch.softmax(scores + bias, -1) @ v",
+    "mask before scaling by a tensor": "return torch.softmax(q @ k.mT * bias, -1) @ v",
+    "dropout before softmax": SCORES + "return torch.softmax(F.dropout(scores, 0.1), -1) @ v",
+    "weights of heads": SCORES + "return (scores.softmax(-1) * bias) @ v",
+    "heads mixed": SCORES + "return torch.einsum('bhij,hg->bgij', scores.softmax(-1), bias) @ v",
+    "filled with a small number": SCORES + "return scores.masked_fill(bias, -1.0).softmax(-1) @ v",
+    "masked after softmax": SCORES + "return scores.softmax(-1).masked_fill(bias, 0.0) @ v",
+    "scores not transposed": "return torch.softmax(q @ k * 0.3, -1) @ v",
+    "value first": SCORES + "return v @ scores.softmax(-1)",
+    "five dimensions": "q = q.view(2, 3, 2, 3, 8)\n" + SCORES + "return scores.softmax(-1) @ v",
+    "sigmoid": SCORES + "return torch.sigmoid(scores) @ v",
+}
+
+
+def found(code: str, *rules: str) -> list[Finding]:
+    """The findings of some rules."""
+    findings = analyze(Document("model.py", code), CATALOGUE, Target())
+    return [finding for finding in findings if finding.rule.code in rules]
+
+
+def fixed(code: str) -> str:
+    """The code with the first fix of its only finding."""
+    (finding,) = found(code, "NPU707")
+    for edit in sorted(finding.fixes[0].edits, key=lambda edit: edit.span, reverse=True):
+        code = code[: edit.span.start] + edit.replacement + code[edit.span.end :]
+    return code
+
+
+@pytest.mark.parametrize("case", FUSED, ids=lambda case: case.name)
+def test_attention_is_rewritten_and_computes_the_same(case: Case) -> None:
+    rewritten = fixed(case.code)
+    flat = " ".join(rewritten.replace(",\n", ", ").split()).replace("( ", "(")
+    for part in ("torch_npu.npu_fusion_attention(", *case.written):
+        assert part in rewritten or part in flat, rewritten
+    assert "softmax(" not in rewritten.replace("nn.Softmax(", "")
+    name = "Attend" if "class Attend" in case.code else "attend"
+    assert_same_behaviour(case.code, rewritten, name, inputs=case.inputs)
+
+
+@pytest.mark.parametrize("body", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
+def test_what_is_not_plain_attention_is_left_alone(body: str) -> None:
+    assert found(function(body, "q, k, v, bias"), "NPU707") == []
+
+
+def test_dropout_keeps_its_rate_in_training_and_none_in_evaluation() -> None:
+    code = module(
+        "return self.drop(torch.softmax(q @ k.mT, -1)) @ v", "self.drop = nn.Dropout(0.5)"
+    )
+    assert_same_behaviour(code, fixed(code), "Attend", inputs=HEADS)
+    assert_same_behaviour(code, fixed(code), "Attend", inputs=HEADS, training=False)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        'torch.zeros(6, 6).masked_fill(hidden, float("-inf"))',
+        "(1.0 - hidden) * -10000.0",
+        "hidden[:, None].to(q.dtype)",
+        'torch.full((6, 6), float("-inf")).triu(1)',
+    ],
+)
+def test_float_masks_of_sdpa_are_told(mask: str) -> None:
+    code = function(
+        f"mask = {mask}\nreturn F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+        "q, k, v, hidden",
+    )
+    (finding,) = found(code, "NPU709")
+    assert not finding.fixes
+
+
+@pytest.mark.parametrize("mask", ["hidden", "None", "hidden.bool()", "~hidden", "hidden == 0"])
+def test_other_masks_of_sdpa_are_not(mask: str) -> None:
+    code = function(
+        f"return F.scaled_dot_product_attention(q, k, v, attn_mask={mask})", "q, k, v, hidden"
+    )
+    assert found(code, "NPU709") == []
+
+
+def test_masked_softmax_is_told_where_the_weights_are_wanted() -> None:
+    code = function(
+        'return torch.softmax((scores * 0.3).masked_fill(drop, float("-inf")), -1)',
+        "scores, drop",
+    )
+    (finding,) = found(code, "NPU710")
+    assert not finding.fixes
+
+
+@pytest.mark.parametrize("body", ["scores.softmax(-1)", "scores.masked_fill(drop, 0).softmax(-1)"])
+def test_other_softmax_is_not(body: str) -> None:
+    assert found(function(f"return {body}", "scores, drop"), "NPU710") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("weights = scores.softmax(-1)\nreturn weights @ v, weights", "weights are used besides"),
+        (
+            "if bias is not None:\n    scores = scores + bias\nreturn scores.softmax(-1) @ v",
+            "added",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_told(body: str, reason: str) -> None:
+    (finding,) = found(function(SCORES + body, "q, k, v, bias=None"), "NPU719")
+    assert reason in finding.message("en")
+    assert not finding.fixes
+
+
+@pytest.mark.parametrize(
+    ("made", "fixes"), [("unbind(-1)", False), ("view(3, 2, 3, 6, 8).unbind(0)", True)]
+)
+def test_no_fix_where_nothing_shows_four_dimensions(made: str, fixes: bool) -> None:
+    body = f"q, k, v = self.project(x).{made}\nreturn (q @ k.mT).softmax(-1) @ v"
+    (finding,) = found(module(body, "", "x"), "NPU707")
+    assert bool(finding.fixes) is fixes
