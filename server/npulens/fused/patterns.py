@@ -85,6 +85,11 @@ class Pattern:
     yields: bool
     choice: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_configured(self) -> bool:
+        """Whether a function of it is chosen by a configuration that nobody has read."""
+        return any("activation" in conditions for conditions in self.conditions.values())
+
 
 @lru_cache(maxsize=4)
 def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:

@@ -98,7 +98,7 @@ class Recognizer:
             fitting = (
                 found
                 for found in self._matches(value, statement in record.without_gradient)
-                if not (_is_configured(found) and names_another(node))
+                if not (found.pattern.is_configured and names_another(node))
                 and self._is_alone(found, node, record)
             )
             found = next(fitting, None)
@@ -213,10 +213,6 @@ class Recognizer:
         agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
         preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
         return sorted(fixes, key=lambda fix: fix.style is not preferred)
-
-
-def _is_configured(found: Match) -> bool:
-    return any("activation" in conditions for conditions in found.pattern.conditions.values())
 
 
 def _order(match: tuple[Node, Place]) -> tuple[bool, int]:

@@ -304,6 +304,11 @@ def _fix(
             f"在 NPU 上使用 {operator}，其他设备保留原代码",
         )
         needs = ImportNeed.NOTHING
+    if match.pattern.is_configured:
+        title = LocalizedText(
+            f"{title.en}, if the configured activation is SiLU",
+            f"{title.zh}（仅当配置的激活函数为 SiLU 时）",
+        )
     module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
     return Fix(
         title, match.pattern.applicability, tuple(edits), style, imports=needs, module=module
