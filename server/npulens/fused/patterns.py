@@ -19,7 +19,7 @@ from npulens.fused.conditions import known_conditions
 from npulens.fused.relations import RELATIONS
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import INPUT, Node, reachable
+from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 
@@ -52,6 +52,7 @@ class Pattern:
         rule: Code of the rule it belongs to.
         root: The graph of what it computes; inputs are its variables.
         size: How many operators it has.
+        traits: The bits of these operators, all of which are in any code that matches.
         applicability: How safe the replacement is.
         transparent: Operators of the user's code that are looked through.
         keeps_types: Casts of arguments and of the result are written again, since the operator
@@ -72,6 +73,7 @@ class Pattern:
     rule: str
     root: Node
     size: int
+    traits: int
     applicability: Applicability
     transparent: frozenset[str]
     keeps_types: bool
@@ -194,6 +196,7 @@ def _pattern(
         rule=rule,
         root=root,
         size=sum(1 for node in reachable(root) if node.operands),
+        traits=_traits(root),
         applicability=how_safe,
         transparent=frozenset(transparent),
         keeps_types=constants.get("KEEPS_TYPES") is True,
@@ -210,6 +213,14 @@ def _pattern(
         exclusive=frozenset(exclusive),
         yields=constants.get("YIELDS") is True,
     )
+
+
+def _traits(root: Node) -> int:
+    traits = 0
+    for node in reachable(root):
+        if node.operator not in (INPUT, CONSTANT):
+            traits |= trait(node.operator)
+    return traits
 
 
 def _localized(value: object, where: str) -> LocalizedText | None:

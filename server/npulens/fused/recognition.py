@@ -152,6 +152,8 @@ class Recognizer:
         tried.add(inner.operator)
         for operator in tried:
             for pattern in self._by_operator.get(operator, ()):
+                if pattern.traits & ~value.traits:
+                    continue  # it has operators that are not in this value
                 if pattern.without_gradient and not without_gradient:
                     continue
                 found = next(filter(self._holds, matches(pattern, value)), None)

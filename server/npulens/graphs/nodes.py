@@ -1,6 +1,8 @@
 """Nodes of expression graphs: equal computations are one node."""
 
+import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 Scalar = int | float | bool | str | None
@@ -15,8 +17,15 @@ SELECT: Final = "select"
 LIBRARY: Final = "library"
 GLOBAL: Final = "global"
 
+_TRAITS = 96
 _LARGEST = 1e30
 """Greater numbers are not computed with: powers of powers would fill the memory."""
+
+
+@cache
+def trait(operator: str) -> int:
+    """The bit that stands for an operator."""
+    return 1 << zlib.crc32(operator.encode()) % _TRAITS
 
 
 class Node:
@@ -32,9 +41,10 @@ class Node:
         serial: Its number in its graph; operands of commutative operators are in this order.
         rank: How many dimensions it has, if its use tells; see `ranks.rank_of`.
         is_named: A name that holds it has been read.
+        traits: A bit for each operator in it; different operators may share one.
     """
 
-    __slots__ = ("is_named", "label", "operands", "operator", "rank", "serial")
+    __slots__ = ("is_named", "label", "operands", "operator", "rank", "serial", "traits")
 
     def __init__(
         self, operator: str, operands: tuple["Node", ...], label: object, serial: int
@@ -45,6 +55,9 @@ class Node:
         self.serial = serial
         self.rank: int | None = None
         self.is_named = False
+        self.traits = trait(operator)
+        for operand in operands:
+            self.traits |= operand.traits
 
     @property
     def value(self) -> Scalar:
