@@ -80,7 +80,8 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ),
         (
             "a.py",
-            "def f():\n    import bitsandbytes as bnb\n    return getattr(bnb, 'devices', ())\n",
+            "def f():\n    import bitsandbytes as bnb\n    return getattr(bnb, 'devices', ())\n"
+            "def g(bnb):\n    return bnb.nn\n",
         ),
         # libraries of which the module has tried another part
         (
@@ -117,11 +118,6 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
 )
 def test_what_code_is_meant_for(path: str, snippet: str) -> None:
     check_file(path, snippet)
-
-
-def test_a_scripted_function_where_the_tables_do_not_list_scripting() -> None:
-    code = T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\ny = f(x)\n"
-    check_file("a.py", code, Target(TorchVersion(2, 11)))
 
 
 def test_a_module_that_calls_a_supported_function() -> None:

@@ -95,7 +95,7 @@ def analyze(
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings = without_handled_imports(findings, document.text, document.path, target.project)
-    findings = without_other_intents(findings, document.text, document.path, target)
+    findings = without_other_intents(findings, document.text, document.path, target.project)
     findings = with_needless_imports(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import PurePath
 from urllib.parse import unquote
 
-from npulens.catalog.model import Finding, Target, TorchVersion
+from npulens.catalog.model import Finding, ProjectFacts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.strings import comments
 from npulens.text.lines import LineMap
@@ -24,8 +24,6 @@ _STEERING = frozenset(
 )
 """Names that tell the compiler what to leave alone; without a compiler they do nothing."""
 _SCRIPT = "torch.jit.script"
-_LAST_WITH_SCRIPT = TorchVersion(2, 10)
-"""The last release whose support table lists `torch.jit.script`."""
 _CHOICE_OF_ATTENTION = "torch.nn.attention.sdpa_kernel"
 _EXPORT_API = "torch.export."
 _EXTENSION = "cuda-extension"
@@ -45,7 +43,7 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def without_other_intents(
-    findings: Sequence[Finding], text: str, path: str, target: Target
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
 ) -> list[Finding]:
     """The findings without those that code of this kind has nothing to decide about."""
     if not any(_may_be_left_out(finding) for finding in findings):
@@ -53,7 +51,7 @@ def without_other_intents(
     tree = parse(text)
     if isinstance(tree, SyntaxProblem):
         return list(findings)
-    module = _Module(tree, text, path, target)
+    module = _Module(tree, text, path, project)
     return [f for f in findings if not (_may_be_left_out(f) and module.leaves_out(f))]
 
 
@@ -75,11 +73,11 @@ def _symbol(finding: Finding) -> str:
 class _Module:
     """A module with its functions and classes by their places, each with the one around it."""
 
-    def __init__(self, tree: ast.Module, text: str, path: str, target: Target) -> None:
+    def __init__(self, tree: ast.Module, text: str, path: str, project: ProjectFacts) -> None:
         self._tree = tree
         self._text = text
         self._lines = LineMap(text)
-        self._target = target
+        self._project = project
         # An editor calls its documents by their addresses.
         self._path = PurePath(unquote(path.removeprefix("file://")))
 
@@ -110,7 +108,7 @@ class _Module:
 
     def _has_twin_for_npu(self, name: str) -> bool:
         """Whether the project has a class for the NPU for one that is called after CUDA."""
-        return "CUDA" in name and name.replace("CUDA", "NPU") in self._target.project.npu_classes
+        return "CUDA" in name and name.replace("CUDA", "NPU") in self._project.npu_classes
 
     def _is_commented(self, finding: Finding) -> bool:
         """Whether a comment right above speaks of the NPU."""
@@ -123,7 +121,7 @@ class _Module:
         Unchanged it computes the same, so that it does not matter who turns scripting off.
         """
         function = self._scripted.get(offset)
-        if function is None or self._target.torch_version > _LAST_WITH_SCRIPT:
+        if function is None:
             return False
         uses = self._uses.get(function, [])
         return bool(uses) and self._callees.issuperset(uses)
@@ -139,15 +137,14 @@ class _Module:
 
     @cached_property
     def _compiles(self) -> bool:
-        """Whether the module calls `torch.compile`, under any name, or `model.compile()`."""
-        torch = {"torch"}
+        """Whether the module calls `torch.compile`, under any name of torch."""
+        torch, is_imported = {"torch"}, False
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Import):
                 torch.update(a.asname for a in node.names if a.name == "torch" and a.asname)
             elif isinstance(node, ast.ImportFrom) and node.module == "torch":
-                if any(alias.name == "compile" for alias in node.names):
-                    return True
-        return any(
+                is_imported = is_imported or any(a.name == "compile" for a in node.names)
+        return is_imported or any(
             isinstance(node, ast.Attribute)
             and node.attr == "compile"
             and isinstance(node.value, ast.Name)

@@ -134,7 +134,8 @@ class _Module:
         if finding.rule.name in _WITH_OTHER_WAYS and aliases and self._was_tried(finding):
             return True
         if finding.rule.name in _TYPES_ONLY:
-            return bool(aliases) and all(self._is_only_asked(alias) for alias in aliases)
+            around = self._function_around(finding.span.start)
+            return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
         if finding.rule.name not in _GUARDED:
             return False
         is_extension = finding.rule.name == _EXTENSION and bool(uses)
@@ -145,9 +146,11 @@ class _Module:
         owner = self._function_around(finding.span.start)
         return owner is not None and self._is_guarded(owner)
 
-    def _is_only_asked(self, alias: ast.alias) -> bool:
-        """Whether an imported name is used, and only to ask for types or for attributes."""
+    def _is_only_asked(self, alias: ast.alias, around: Function | None) -> bool:
+        """Whether a name is used where it is imported, and only to ask for types or attributes."""
         uses = self._uses.get(alias.asname or alias.name, [])
+        if around is not None:
+            uses = [use for use in uses if self._function_around(self._start(use)) is around]
         return bool(uses) and self._asked.issuperset(uses)
 
     def _was_tried(self, finding: Finding) -> bool:

@@ -70,7 +70,7 @@ def _classes(file: Path) -> Iterator[ast.ClassDef]:
 def _sources(builder: ast.ClassDef, folder: Path) -> Iterator[Path]:
     """Sources that a builder names, by paths from its folder or from the one around."""
     for node in ast.walk(builder):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if kind_by_name(node.value) is Kind.NATIVE:
-                yield folder / node.value
-                yield folder.parent / node.value
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and kind_by_name(text) is Kind.NATIVE:
+            yield folder / text
+            yield folder.parent / text
