@@ -91,7 +91,7 @@ def unsupported(api: str, facts: Facts) -> list[dict[str, Any]]:
     kind, names = wording.advice(api)
     helped = [v for v in versions if all(facts.status(n, v) not in (None, "no") for n in names)]
     limits = []
-    if helped:
+    if helped and kind != wording.SAME_CODE:
         limit = {"kind": kind, "in": facts.ranges(helped)}
         if names:
             limit["instead"] = ", ".join(f"`{name}`" for name in names)

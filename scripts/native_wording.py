@@ -263,7 +263,7 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "torch.func.jvp": ("use", ("torch.autograd.functional.jvp",)),
     "torch.scatter_reduce": ("other-form", ("torch.Tensor.scatter_reduce",)),
     "torch.heaviside": ("other-form", ("torch.Tensor.heaviside",)),
-    "torch.nn.MaxPool1d": ("other-form", (f"{_F}.max_pool1d",)),
+    "torch.nn.MaxPool1d": ("same-code", (f"{_F}.max_pool1d",)),
     "torch.nn.MaxPool3d": ("other-form", (f"{_F}.max_pool3d",)),
     "torch.nn.RReLU": ("other-form", (f"{_F}.rrelu",)),
     "torch.nn.MultiLabelMarginLoss": ("other-form", (f"{_F}.multilabel_margin_loss",)),
@@ -278,6 +278,10 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "torch.Tensor.smm": ("sparse", ()),
     "torch.Tensor.sspaddmm": ("sparse", ()),
 }
+
+
+SAME_CODE = "unsupported-same-code"
+"""A module that only calls a function: where the tables have that, nothing is to be changed."""
 
 
 def advice(api: str) -> tuple[str, tuple[str, ...]]:

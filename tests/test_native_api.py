@@ -30,7 +30,7 @@ UNSUPPORTED = [
     "⟦NPU503:torch.nn.modules.MaxPool3d⟧(2)",
     "class Net(⟦NPU503:nn.TransformerEncoder⟧):\n    pass",
     "layers = [⟦NPU503:nn.AvgPool3d⟧, nn.ReLU]",
-    "@⟦NPU503:torch.compiler.disable⟧\ndef step(): pass",
+    "@⟦NPU503:torch.compiler.disable⟧\ndef step(): pass\nf = torch.compile(g)",
     "def move_to_cpu(parts):\n    return ⟦NPU503:torch.std_mean⟧(parts)",
     "def cpu_offload(parts):\n    return ⟦NPU503:torch.std_mean⟧(parts)",
     "def f(n):\n    y = torch.rand(n)\n    y = y.to(d)\n    return ⟦NPU503:torch.std_mean⟧(y)",
@@ -46,6 +46,7 @@ UNSUPPORTED = [
     "class Net(Base):\n    def __init__(self):\n        self.pool = ⟦NPU503:nn.AvgPool3d⟧(2)",
     "from torch.distributed.optim import ⟦NPU503:DistributedOptimizer⟧\n"
     "def f(o):\n    return isinstance(o, DistributedOptimizer) or DistributedOptimizer(o)",
+    "from torch import compile\n"
     "@⟦NPU503:torch.compiler.disable⟧(recursive=False)\ndef step(): pass",
     "pool = ⟦NPU503:F.adaptive_max_pool2d⟧",
     "from torch.func import ⟦NPU503:jvp⟧",
@@ -253,7 +254,7 @@ def test_there_is_enough_of_both() -> None:
         ("nn.GRU(2, 2)", {6, 8, 9, 10}),
         ("torch.unique_consecutive(x)", {6, 8, 9, 10, 11, 12, 13}),
         ("torch.fft.ifftshift(x)", {6, 7, 8, 11, 12, 13}),
-        ("torch.compiler.assume_constant_result(x)", {6, 8, 9, 10}),
+        ("torch.compiler.assume_constant_result(x)\ntorch.compile(x)", {6, 8, 9, 10}),
         ("torch.accelerator.get_device_capability()", {12, 13}),
         ("nn.Transformer()", {8}),
         ("nn.MultiheadAttention(2, 2)", {6}),
@@ -289,12 +290,18 @@ def crossed_out() -> list[tuple[NativeEntry, TorchVersion]]:
     ]
 
 
+def compiling(entry: NativeEntry, code: str) -> str:
+    """Code that compiles something, where an API is about the compiler alone."""
+    return code if entry.api.startswith("torch.compiler.") else ""
+
+
 def test_every_api_crossed_out_is_found_through_an_alias() -> None:
     """In each release; a rule written by hand may speak of it instead."""
     checked = 0
     for entry, version in crossed_out():
         assert not any(entry.api.startswith(f"{symbol}.") for symbol in CATALOGUE.symbols)
         code = f"import torch as library\nlibrary{entry.api.removeprefix('torch')}\n"
+        code += compiling(entry, "library.compile(f)\n")
         found = analyze(Document("x.py", code), CATALOGUE, Target(version))
         assert [(f.rule.code, f.arguments["symbol"]) for f in found] == [("NPU503", entry.api)]
         assert code[slice(*found[0].span)] == code.splitlines()[1]
@@ -308,6 +315,7 @@ def test_every_api_crossed_out_is_found_where_it_is_imported() -> None:
         if module.rpartition(".")[2][:1].isupper():
             continue  # a member of a class
         code = f"from {module} import {name} as other\n"
+        code += compiling(entry, "from torch import compile\n")
         found = analyze(Document("x.py", code), CATALOGUE, Target(version))
         assert [f.arguments["symbol"] for f in found] == [entry.api]
 

@@ -17,6 +17,7 @@ from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
+from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
@@ -100,6 +101,7 @@ def analyze(
     findings = without_types_only(findings, document.text)
     findings = worth_telling(with_whole_module(findings, document.text), document.path)
     findings = without_handled_imports(findings, document.text, document.path, target.project)
+    findings = without_other_intents(findings, document.text, document.path, target.project)
     findings = with_needless_imports(findings, document.text)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))

@@ -89,6 +89,9 @@ class ProjectFacts:
         sources_beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
         folders_with_npu: Folders with a module for the NPU, `npu.py` or `ascend.py`, beside which
             others are for other devices.
+        npu_classes: Classes in folders for the NPU, `NPUBuilder` in `builders/npu/`.
+        settled_sources: Paths of C++ and CUDA sources of which nothing is to be said: a builder for
+            the NPU stands in for them, or another copy of them is told.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -96,6 +99,8 @@ class ProjectFacts:
     registered_operators: frozenset[str] = frozenset()
     sources_beside_cuda: frozenset[str] = frozenset()
     folders_with_npu: frozenset[str] = frozenset()
+    npu_classes: frozenset[str] = frozenset()
+    settled_sources: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -18,10 +18,14 @@ from npulens.text.lines import LineMap
 
 _EXTENSION = "cuda-extension"
 _GUARDED = frozenset({_EXTENSION, "cuda-library"})
-_TYPES_ONLY = frozenset({"native-api-unsupported"})
+_TYPES_ONLY = frozenset(
+    {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
+)
+_WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
 _DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
+_ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -33,14 +37,15 @@ def without_handled_imports(
 
     Left out are libraries and extensions loaded in a function that is only called where they work
     or where their failing is caught, a shared `load(..., with_cuda=condition)`, and classes
-    imported for `isinstance` alone. Of a module with one for the NPU beside it, so is what only
+    imported for `isinstance` alone, and what a module imports again that it had tried before. Of a
+    module with one for the NPU beside it, so is what only
     runs on request: somebody chose its device before.
     """
     # An editor calls its documents by their addresses.
     folder = PurePath(unquote(path.removeprefix("file://"))).parent
     if str(folder) in project.folders_with_npu:
         findings = [f for f in findings if not _is_on_request(f, text)]
-    names = _GUARDED | _TYPES_ONLY
+    names = _GUARDED | _TYPES_ONLY | _WITH_OTHER_WAYS
     if not any(finding.rule.name in names for finding in findings):
         return list(findings)
     tree = parse(text)
@@ -59,6 +64,15 @@ def _is_on_request(finding: Finding, text: str) -> bool:
     return text[line : line + 1].isspace()
 
 
+def _imported_packages(statement: ast.stmt) -> list[str]:
+    """The packages that an import takes something from."""
+    if isinstance(statement, ast.ImportFrom):
+        return [(statement.module or "").partition(".")[0]]
+    if isinstance(statement, ast.Import):
+        return [alias.name.partition(".")[0] for alias in statement.names]
+    return []
+
+
 class _Module:
     """The imports of a module by their places, its functions, and where these are called.
 
@@ -70,7 +84,7 @@ class _Module:
         self._lines = LineMap(text)
         self._functions = [node for node in tree.body if isinstance(node, Function)]
         self._starts = [self._start(node) for node in self._functions]
-        self._aliases: dict[int, ast.alias] = {}
+        self._aliases: dict[int, list[ast.alias]] = {}
         self._uses: dict[str, list[ast.Name]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._values: dict[str, list[ast.expr]] = {}
@@ -85,10 +99,21 @@ class _Module:
             if isinstance(part, ast.Name)
         }
         self._guarded: dict[str, bool] = {}
+        self._tried = {
+            name
+            for node in tree.body
+            if isinstance(node, ast.Try)
+            for part in tried_parts(node, self._source)
+            for name in _imported_packages(part)
+        }
 
     def _note(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            self._aliases.update((self._start(alias), alias) for alias in node.names)
+            self._aliases.update((self._start(alias), [alias]) for alias in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                # Of a module that names come from there is one finding for all of them.
+                place = self._text.find(node.module, self._start(node))
+                self._aliases[place] = node.names
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self._uses.setdefault(node.id, []).append(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -96,16 +121,21 @@ class _Module:
             if node.func.id in _TYPE_QUESTIONS:
                 for argument in node.args[1:]:
                     self._asked.update(ast.walk(argument))
+            elif node.func.id in _ATTRIBUTE_QUESTIONS:
+                self._asked.update(node.args[:1])
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             self._values.setdefault(node.targets[0].id, []).append(node.value)
 
     def handles(self, finding: Finding) -> bool:
         """Whether nothing is to be decided about an import, for what the module does with it."""
-        alias = self._aliases.get(finding.span.start)
-        name = "" if alias is None else alias.asname or alias.name
+        aliases = self._aliases.get(finding.span.start, [])
+        name = (aliases[0].asname or aliases[0].name) if len(aliases) == 1 else ""
         uses = self._uses.get(name, [])
+        if finding.rule.name in _WITH_OTHER_WAYS and aliases and self._was_tried(finding):
+            return True
         if finding.rule.name in _TYPES_ONLY:
-            return bool(uses) and self._asked.issuperset(uses)
+            around = self._function_around(finding.span.start)
+            return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
         if finding.rule.name not in _GUARDED:
             return False
         is_extension = finding.rule.name == _EXTENSION and bool(uses)
@@ -115,6 +145,19 @@ class _Module:
             return True
         owner = self._function_around(finding.span.start)
         return owner is not None and self._is_guarded(owner)
+
+    def _is_only_asked(self, alias: ast.alias, around: Function | None) -> bool:
+        """Whether a name is used where it is imported, and only to ask for types or attributes."""
+        uses = self._uses.get(alias.asname or alias.name, [])
+        if around is not None:
+            uses = [use for use in uses if self._function_around(self._start(use)) is around]
+        return bool(uses) and self._asked.issuperset(uses)
+
+    def _was_tried(self, finding: Finding) -> bool:
+        """Whether a function imports a library that the module does without elsewhere."""
+        package = finding.arguments.get("symbol", "").partition(".")[0]
+        line = self._text.rfind("\n", 0, finding.span.start) + 1
+        return package in self._tried and self._text[line : line + 1].isspace()
 
     def _is_shared_loader(self, name: str) -> bool:
         """Whether each call of `load` leaves it to a condition whether CUDA is compiled."""

@@ -78,7 +78,7 @@ def native_source_findings(
     A block is ported as a whole, and some of its functions may do no device work at all.
     """
     rule = catalogue.rule_named("cuda-operator")
-    if rule is None:
+    if rule is None or path in target.project.settled_sources:
         return []
     beside_cuda = path in target.project.sources_beside_cuda
     bindings = cuda_bindings(read_native_source(text, path), beside_cuda)

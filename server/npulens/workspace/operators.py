@@ -16,6 +16,7 @@ from npulens.checks.native_sources import (
     read_native_source,
 )
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.npu_builders import copies, npu_builders
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -50,16 +51,22 @@ def project_facts(
     own = frozenset(_own_modules(files, folders, catalogue))
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
+    builders = npu_builders(files)
     if not native:
-        return ProjectFacts(own, folders_with_npu=for_npu)
+        return ProjectFacts(own, folders_with_npu=for_npu, npu_classes=builders.classes)
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
     extensions = [extension for file in builds for extension in _extensions(file)]
-    sources = {file: read_native_source(_text(file), str(file)) for file in native}
+    texts = {file: _text(file) for file in native}
+    sources = {file: read_native_source(text, str(file)) for file, text in texts.items()}
+    replaced = {file for file in sources if file in builders.sources}
+    settled = frozenset(str(file) for file in {*replaced, *copies(texts)})
     beside = frozenset(_beside_cuda(sources, extensions))
     bound: set[tuple[str, str]] = set()
     registered: set[str] = set()
     ported: set[tuple[str, str]] = set()
     for file, source in sources.items():
+        if file in replaced:
+            continue
         modules = _modules(file, extensions)
         if source.is_ported:
             ported.update((b.owner, b.name) for b in source.bindings)
@@ -75,6 +82,8 @@ def project_facts(
         frozenset(registered - {".".join(pair) for pair in ported}),
         beside,
         for_npu,
+        builders.classes,
+        settled,
     )
 
 

@@ -1,0 +1,212 @@
+"""What a module and the code around a finding are meant for, told by names and by its own calls.
+
+A module that exports for TensorRT is not moved, what steers the compiler matters where something is
+compiled, and an author who names torch_npu in a comment has thought of it. This is looked up where
+the findings of a whole module are together, and only for modules with such a finding.
+"""
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import PurePath
+from urllib.parse import unquote
+
+from npulens.catalog.model import Finding, ProjectFacts
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.syntax.strings import comments
+from npulens.text.lines import LineMap
+
+_STEERING = frozenset(
+    f"torch.compiler.{name}"
+    for name in ("allow_in_graph", "assume_constant_result", "disable", "reset")
+)
+"""Names that tell the compiler what to leave alone; without a compiler they do nothing."""
+_SCRIPT = "torch.jit.script"
+_CHOICE_OF_ATTENTION = "torch.nn.attention.sdpa_kernel"
+_EXPORT_API = "torch.export."
+_EXTENSION = "cuda-extension"
+_NEEDS_BUILD = frozenset({"library-needs-npu-build", "unported-part-of-library"})
+_LIBRARIES = _NEEDS_BUILD | {"cuda-library", "unverified-library"}
+
+_FOR_EDGE = re.compile(r"executorch", re.IGNORECASE)
+_FOR_TENSORRT = re.compile(r"tensorrt|trt_?llm", re.IGNORECASE)
+_EXPORTS = re.compile(r"export", re.IGNORECASE)
+_OF_CUDA_GRAPHS = re.compile(r"cuda_?graph", re.IGNORECASE)
+_OF_NPU = re.compile(r"(?:^|_)npu(?:_|$)|NPU")
+_SPEAKS_OF_NPU = re.compile(r"torch_npu|\bNPUs?\b|\bAscend\b")
+_LINES_OF_COMMENT = 5
+"""So many lines above a finding a comment still speaks of it."""
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def without_other_intents(
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+) -> list[Finding]:
+    """The findings without those that code of this kind has nothing to decide about."""
+    if not any(_may_be_left_out(finding) for finding in findings):
+        return list(findings)
+    tree = parse(text)
+    if isinstance(tree, SyntaxProblem):
+        return list(findings)
+    module = _Module(tree, text, path, project)
+    return [f for f in findings if not (_may_be_left_out(f) and module.leaves_out(f))]
+
+
+def _may_be_left_out(finding: Finding) -> bool:
+    symbol = _symbol(finding)
+    return (
+        finding.rule.name in _LIBRARIES
+        or finding.rule.name == _EXTENSION
+        or symbol in _STEERING
+        or symbol in (_SCRIPT, _CHOICE_OF_ATTENTION)
+        or symbol.startswith(_EXPORT_API)
+    )
+
+
+def _symbol(finding: Finding) -> str:
+    return finding.arguments.get("symbol", "")
+
+
+class _Module:
+    """A module with its functions and classes by their places, each with the one around it."""
+
+    def __init__(self, tree: ast.Module, text: str, path: str, project: ProjectFacts) -> None:
+        self._tree = tree
+        self._text = text
+        self._lines = LineMap(text)
+        self._project = project
+        # An editor calls its documents by their addresses.
+        self._path = PurePath(unquote(path.removeprefix("file://")))
+
+    def leaves_out(self, finding: Finding) -> bool:
+        """Whether nothing is to be decided about what was found, for what the code is."""
+        symbol, rule = _symbol(finding), finding.rule.name
+        if symbol in _STEERING:
+            return not self._compiles
+        if symbol == _SCRIPT:
+            return self._is_called_alone(finding.span.start)
+        if symbol == _CHOICE_OF_ATTENTION:
+            return self._has_code_for_npu
+        if symbol.startswith(_EXPORT_API):
+            return _FOR_EDGE.search(self._path.stem) is not None
+        around = [node.name for node in self._around(finding.span.start)]
+        if rule == _EXTENSION:
+            return any(self._has_twin_for_npu(name) for name in around)
+        return self._is_of_other_runtime(symbol, rule, around) or self._is_commented(finding)
+
+    def _is_of_other_runtime(self, symbol: str, rule: str, around: list[str]) -> bool:
+        """Whether a library is used to export for another runtime, or in a CUDA graph."""
+        if _FOR_TENSORRT.search(symbol):
+            return any(_FOR_TENSORRT.search(part) for part in self._path.parts[-3:])
+        if any(_OF_CUDA_GRAPHS.search(name) for name in around):
+            return True
+        names = [self._path.stem, *around]
+        return rule in _NEEDS_BUILD and any(_EXPORTS.search(name) for name in names)
+
+    def _has_twin_for_npu(self, name: str) -> bool:
+        """Whether the project has a class for the NPU for one that is called after CUDA."""
+        return "CUDA" in name and name.replace("CUDA", "NPU") in self._project.npu_classes
+
+    def _is_commented(self, finding: Finding) -> bool:
+        """Whether a comment right above speaks of the NPU."""
+        line = bisect_right(self._lines.starts, finding.span.start) - 1
+        return any(line - _LINES_OF_COMMENT <= at <= line for at in self._lines_about_npu)
+
+    def _is_called_alone(self, offset: int) -> bool:
+        """Whether what is scripted here is a function that the module calls, and no more.
+
+        Unchanged it computes the same, so that it does not matter who turns scripting off.
+        """
+        function = self._scripted.get(offset)
+        if function is None:
+            return False
+        uses = self._uses.get(function, [])
+        return bool(uses) and self._callees.issuperset(uses)
+
+    def _around(self, offset: int) -> Iterator[Named]:
+        """The functions and classes around a place, from the innermost on."""
+        index = bisect_right(self._starts, offset) - 1
+        node = self._named[index] if index >= 0 else None
+        while node is not None:
+            if offset < self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0):
+                yield node
+            node = self._owners[node]
+
+    @cached_property
+    def _compiles(self) -> bool:
+        """Whether the module calls `torch.compile`, under any name of torch."""
+        torch, is_imported = {"torch"}, False
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Import):
+                torch.update(a.asname for a in node.names if a.name == "torch" and a.asname)
+            elif isinstance(node, ast.ImportFrom) and node.module == "torch":
+                is_imported = is_imported or any(a.name == "compile" for a in node.names)
+        return is_imported or any(
+            isinstance(node, ast.Attribute)
+            and node.attr == "compile"
+            and isinstance(node.value, ast.Name)
+            and node.value.id in torch
+            for node in ast.walk(self._tree)
+        )
+
+    @cached_property
+    def _has_code_for_npu(self) -> bool:
+        """Whether a function of the module is called after the NPU."""
+        return any(_OF_NPU.search(node.name) for node in self._named)
+
+    @cached_property
+    def _lines_about_npu(self) -> list[int]:
+        """Lines, from 0, with a comment that names the NPU."""
+        if _SPEAKS_OF_NPU.search(self._text) is None:
+            return []
+        return [
+            bisect_right(self._lines.starts, span.start) - 1
+            for span in comments(self._text)
+            if _SPEAKS_OF_NPU.search(self._text[slice(*span)])
+        ]
+
+    @cached_property
+    def _owners(self) -> dict[Named, Named | None]:
+        owners: dict[Named, Named | None] = {}
+        pending: list[tuple[ast.AST, Named | None]] = [(self._tree, None)]
+        while pending:
+            node, owner = pending.pop()
+            if isinstance(node, Named):
+                owners[node] = owner
+                owner = node
+            pending += [(child, owner) for child in ast.iter_child_nodes(node)]
+        return owners
+
+    @cached_property
+    def _named(self) -> list[Named]:
+        return sorted(self._owners, key=lambda node: (node.lineno, node.col_offset))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [self._lines.offset(node.lineno, node.col_offset) for node in self._named]
+
+    @cached_property
+    def _scripted(self) -> dict[int, str]:
+        """Functions of the module by the places of their plain decorators."""
+        return {
+            self._lines.offset(decorator.lineno, decorator.col_offset): node.name
+            for node in self._tree.body
+            if isinstance(node, ast.FunctionDef)
+            for decorator in node.decorator_list
+            if not isinstance(decorator, ast.Call)
+        }
+
+    @cached_property
+    def _uses(self) -> dict[str, list[ast.Name]]:
+        uses: dict[str, list[ast.Name]] = {}
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                uses.setdefault(node.id, []).append(node)
+        return uses
+
+    @cached_property
+    def _callees(self) -> set[ast.expr]:
+        return {node.func for node in ast.walk(self._tree) if isinstance(node, ast.Call)}

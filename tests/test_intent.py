@@ -1,0 +1,162 @@
+"""What code is meant for: findings that say nothing where a module or a function stands for it."""
+
+# ruff: noqa: E501
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers import CATALOGUE, marked, unmarked
+from helpers import Mark as FoundMark
+from npulens.analysis import analyze
+from npulens.catalog.model import ProjectFacts, Target, TorchVersion
+from npulens.text.document import Document
+from npulens.workspace.discovery import discover
+from npulens.workspace.operators import project_facts
+
+
+def check_file(path: str, snippet: str, target: Target | None = None) -> None:
+    """Assert that the marked places of a file are found, and nothing else."""
+    source, expected = unmarked(snippet)
+    found = analyze(Document(path, source), CATALOGUE, target or Target())
+    marks = [FoundMark(*finding.span, finding.rule.code) for finding in found]
+    assert marked(source, marks) == marked(source, expected)
+
+
+T = "import torch\n"
+NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0.5)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "snippet"),
+    [
+        # the compiler
+        ("a.py", T + "@torch.compiler.disable\ndef f(): ...\n"),
+        ("a.py", T + "@torch.compiler.disable\ndef f(): ...\nre.compile(x)\n"),
+        (
+            "a.py",
+            "import torch as t\n@⟦NPU503:t.compiler.disable⟧\ndef f(): ...\n@t.compile\ndef g(): ...\n",
+        ),
+        ("a.py", T + "k = ⟦NPU503:torch.compiler.list_backends⟧()\n"),
+        # scripted functions
+        ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\ny = f(x)\n"),
+        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\n"),
+        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nf(x)\nf.save('f')\n"),
+        # attention
+        (
+            "a.py",
+            T
+            + "def attend(q):\n    with torch.nn.attention.sdpa_kernel(b):\n        return f(q)\n"
+            + "def attend_npu(q):\n    return g(q)\n",
+        ),
+        (
+            "a.py",
+            T
+            + "def attend(q):\n    with ⟦NPU501:torch.nn.attention.sdpa_kernel⟧(b):\n        return f(q)\n",
+        ),
+        # exporting
+        (
+            "executorch.py",
+            T + "def f(m):\n    with torch.no_grad():\n        return torch.export.export(m, x)\n",
+        ),
+        ("a.py", T + "e = ⟦NPU503:torch.export.export⟧(m, x)\n"),
+        ("trtllm/convert.py", "from tensorrt_llm import Builder\n"),
+        ("a.py", "from ⟦NPU602:tensorrt_llm⟧ import Builder\n"),
+        ("trtllm/convert.py", "import ⟦NPU602:cupy⟧\n"),
+        ("model_exporter.py", NMS.format("run", "nms")),
+        ("a.py", NMS.format("export_model", "nms")),
+        ("a.py", NMS.format("run", "⟦NPU604:nms⟧")),
+        ("exporter.py", "import ⟦NPU602:cupy⟧\n"),
+        # names that are only asked for
+        ("a.py", "from mmcv.ops import RoIPool\nk = isinstance(m, RoIPool)\n"),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import RoIPool\nk = isinstance(m, RoIPool) or RoIPool(2)\n",
+        ),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import RoIPool, RoIAlign\nk = isinstance(m, RoIPool)\nRoIAlign(2)\n",
+        ),
+        (
+            "a.py",
+            "def f():\n    import bitsandbytes as bnb\n    return getattr(bnb, 'devices', ())\n"
+            "def g(bnb):\n    return bnb.nn\n",
+        ),
+        # libraries of which the module has tried another part
+        (
+            "a.py",
+            "try:\n    import detectron2\nexcept ImportError:\n    detectron2 = None\n"
+            "def f():\n    from detectron2.checkpoint import Loader\n    return Loader()\n",
+        ),
+        (
+            "a.py",
+            "def f():\n    from ⟦NPU606:detectron2.checkpoint⟧ import Loader\n    return Loader()\n",
+        ),
+        # authors who thought of the NPU
+        (
+            "a.py",
+            "def f(b):\n    # torch_npu falls back to the CPU here.\n"
+            "    import torchvision\n    return torchvision.ops.nms(b)\n",
+        ),
+        (
+            "a.py",
+            "def f(b):\n    # A fast one.\n"
+            "    import torchvision\n    return ⟦NPU604:torchvision.ops.nms⟧(b)\n",
+        ),
+        (
+            "a.py",
+            "def replay_cuda_graph():\n    import transformer_engine\n    return transformer_engine\n",
+        ),
+        # patches of a compiler without kernels
+        (
+            "a.py",
+            "from triton.runtime.cache import FileCacheManager\nfrom triton import __version__\n",
+        ),
+        ("a.py", "from ⟦NPU604:triton⟧ import jit, __version__\n"),
+    ],
+)
+def test_what_code_is_meant_for(path: str, snippet: str) -> None:
+    check_file(path, snippet)
+
+
+def test_a_module_that_calls_a_supported_function() -> None:
+    for minor, code in ((7, "nn.MaxPool1d"), (8, "⟦NPU503:nn.MaxPool1d⟧")):
+        check_file("a.py", f"from torch import nn\np = {code}(2)\n", Target(TorchVersion(2, minor)))
+
+
+def test_a_class_for_cuda_with_one_for_the_npu() -> None:
+    code = "class CUDABuilder:\n    def f(self):\n        from torch.utils.cpp_extension import {}\n        return CUDAExtension(s)\n"
+    check_file("a.py", code.format("⟦NPU601:CUDAExtension⟧"))
+    facts = ProjectFacts(npu_classes=frozenset({"NPUBuilder"}))
+    check_file("a.py", code.format("CUDAExtension"), replace(Target(), project=facts))
+
+
+BUILDER = "class {}Builder:\n    def sources(self):\n        return ['csrc/{}.cpp']\n"
+BINDING = '#include "cuda.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("{}", &f); }}\n'
+
+
+def test_sources_that_a_builder_for_the_npu_stands_in_for(tmp_path: Path) -> None:
+    files = {
+        "builders/adam.py": BUILDER.format("Adam", "adam"),
+        "builders/lamb.py": BUILDER.format("Lamb", "lamb"),
+        "builders/npu/adam.py": "class AdamBuilder(NPUBuilder):\n    pass\n",
+        "csrc/adam.cpp": BINDING.format("adam"),
+        "csrc/lamb.cpp": BINDING.format("lamb"),
+        "pkg/ops/csrc/lamb.cpp": BINDING.format("lamb"),
+        "pkg/ops/csrc/other/lamb.cpp": BINDING.format("other"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    facts = project_facts(discover([str(tmp_path)], (), tmp_path).files, [tmp_path], CATALOGUE)
+    target = replace(Target(), project=facts)
+    told = {
+        name
+        for name, text in files.items()
+        if name.endswith(".cpp")
+        and analyze(Document(str(tmp_path / name), text), CATALOGUE, target)
+    }
+    assert told == {"csrc/lamb.cpp", "pkg/ops/csrc/other/lamb.cpp"}
+    assert {name for _, name in facts.bound_operators} == {"lamb", "other"}
+    assert facts.npu_classes == {"AdamBuilder"}
