@@ -90,6 +90,7 @@ SAME = {
     "even places": ("x[..., ::2]", "x[..., 0::2]"),
     "pairs unbound": ("x.reshape(*x.shape[:-1], -1, 2).unbind(-1)[1]", "x[..., 1::2]"),
     "view and reshape": ("x.view(2, 3)", "x.reshape((2, 3))"),
+    "roots of one number": ("d ** -0.25 * (x * d ** -0.25)", "x * d ** -0.5"),
     "swapped dims": ("x.transpose(-1, -2)", "x.transpose(-2, -1)"),
     "mT": ("x.mT", "x.transpose(-2, -1)"),
     "matrix product": ("x @ y", "torch.matmul(x, y)"),

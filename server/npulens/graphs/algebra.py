@@ -51,6 +51,9 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
         return graph.node("multiply", (left, right))
     if left is right:
         return power(graph, left, graph.constant(2))
+    joined = _joined_powers(graph, left, right)
+    if joined is not None:
+        return joined
     for one, other in ((left, right), (right, left)):
         # Two times x times x is two times the square of x.
         has_number = one.operator == "multiply" and number(one.operands[0]) is not None
@@ -73,6 +76,21 @@ def _gated(graph: Graph, left: Node, logistic: Node) -> Node | None:
         for one, other in (left.operands, left.operands[::-1]):
             if other is operand:
                 return multiply(graph, one, graph.node("silu", (operand,)))
+    return None
+
+
+def _joined_powers(graph: Graph, left: Node, right: Node) -> Node | None:
+    """`d ** -0.25 * (d ** -0.25 * x)` as `d ** -0.5 * x`; roots of the same number."""
+    for one, other in ((left, right), (right, left)):
+        if one.operator != "power" or other.operator not in ("power", "multiply"):
+            continue
+        parts = other.operands if other.operator == "multiply" else (other,)
+        for index, part in enumerate(parts):
+            if part.operator == "power" and part.operands[0] is one.operands[0]:
+                exponent = add(graph, one.operands[1], part.operands[1])
+                joined = power(graph, one.operands[0], exponent)
+                rest = parts[:index] + parts[index + 1 :]
+                return multiply(graph, joined, rest[0]) if rest else joined
     return None
 
 

@@ -33,12 +33,18 @@ def is_scalar(node: Node, initial: Initial, depth: int = 0) -> bool:
         assigned = initial(node)
         if assigned is not None:
             return is_scalar(assigned, initial, depth + 1)
-    if node.operator == INPUT and str(node.label).startswith("__init__."):
-        return True  # constructors take sizes and factors
+        if _is_given_to_constructor(node.operands[0]):
+            return True  # a configuration holds sizes and factors
+    if _is_given_to_constructor(node):
+        return True  # and constructors take them
     if node.operator in (ATTRIBUTE, INPUT):
         name = str(node.label).rpartition(".")[2].lower()
         return "logit" not in name and any(part in name for part in _NAMES)
     return False
+
+
+def _is_given_to_constructor(node: Node) -> bool:
+    return node.operator == INPUT and str(node.label).startswith("__init__.")
 
 
 def filled(graph: Graph, choice: Node, initial: Initial) -> Node:
