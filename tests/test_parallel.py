@@ -74,6 +74,10 @@ NO_BACKENDS = [
     "    start(backend='nccl')\n    made.assert_called_once()",
     "def wait(up):\n    on_cards = up and dist.get_backend() == 'nccl'\n"
     "    dist.barrier(device_ids=[0]) if on_cards else dist.barrier()",
+    "def wait():\n    if dist.get_backend() == 'nccl':\n        dist.barrier(device_ids=[0])\n"
+    "    else:\n        dist.barrier()",
+    "def wait():\n    if dist.get_backend() == dist.Backend.NCCL:\n"
+    "        dist.barrier(device_ids=[0])\n    else:\n        dist.barrier()",
     # a number that NCCL has of its own, settings of mmcv, choices that are no backends
     "seconds = 1800 if self.backend != 'nccl' else 600",
     "dist_params = dict(backend='nccl')",

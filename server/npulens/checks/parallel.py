@@ -171,6 +171,23 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         context.reported.update(context.span(side) for side in sides)
 
 
+def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
+    assert isinstance(node, ast.If)
+    if not context.holds("barrier(") or not isinstance(node.test, ast.Compare):
+        return
+    in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
+    if in_body and any(_calls_barrier(part) for other in node.orelse for part in ast.walk(other)):
+        sides = (node.test.left, *node.test.comparators)
+        context.reported.update(context.span(side) for side in sides)
+
+
+def _calls_barrier(node: ast.AST) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    callee = call.func if isinstance(call, ast.Call) else None
+    return isinstance(callee, ast.Attribute) and callee.attr == "barrier"
+
+
 def _is_barrier(node: ast.IfExp) -> bool:
     """`dist.barrier(device_ids=[...]) if a else dist.barrier()`."""
     calls = (node.body, node.orelse)

@@ -42,6 +42,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (cuda_places.definition, (*_FUNCTIONS, ast.ClassDef)),
     (parallel.chosen_number, (ast.IfExp,)),
     (parallel.chosen_barrier, (ast.Assign,)),
+    (parallel.asked_barrier, (ast.If,)),
     (parallel.wrapper_refused, (ast.Assert, ast.If)),
     (parallel.setting_of_mmcv, (ast.Call, ast.Assign)),
     (switches.value_read, (ast.Call, ast.List, ast.Tuple, ast.FormattedValue)),
