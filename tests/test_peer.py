@@ -177,8 +177,7 @@ FAMILIES = [
         "NPU7",
     ),
     case("FN-13-swiglu", "def f(a, b):\n    return nn.functional.silu(a) * b", "NPU703"),
-    waits(
-        "NPU7xx",
+    case(
         "FN-13-attention",
         "def f(q, k, v):\n    return torch.softmax(q @ k.transpose(-2, -1) / 8, -1) @ v",
         "NPU7",
