@@ -234,7 +234,7 @@ class Catalogue:
         words |= CHECKED_WORDS
         words.update(_trigger(symbol) for symbol in self.symbols)
         words |= self.native.triggers
-        words.update(name.partition(".")[0] for name in self.libraries)
+        words.update(_library_trigger(entry, self.libraries) for entry in self.libraries.values())
         words |= self.called_names
         words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
         words.update(_OTHER_WORDS)
@@ -254,6 +254,13 @@ _OTHER_WORDS = (
     "nvidia",
 )
 """What advice on performance is about, see `checks/performance.py`; and `nvidia-smi`."""
+
+
+def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:
+    """The name of a library; of one that runs on the NPU as it is, what there is better for."""
+    root = entry.symbol.partition(".")[0]
+    runs = entry.rule.family == "fused" and root not in libraries
+    return entry.symbol.rpartition(".")[2] if runs else root
 
 
 def _trigger(symbol: str) -> str:
