@@ -381,7 +381,19 @@ BASE = HELPER.replace("class Norm(nn.Module)", "class Norm(Base)") + code("""
     class Base(nn.Module):
         width = 4
 """)
+UNIT = code("""
+    import torch
+
+
+    def unit(x):
+        return x
+
+
+    def run(x, weight):
+        return weight * unit(x)
+""")
 EDITS = [
+    (UNIT, "x\n\n", "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)\n\n"),
     (HELPER, "x.pow(2)", "x.pow(3)"),
     (HELPER, "x.pow(2)", "(x * x)"),
     (HELPER, ".mean(-1", ".mean(1"),

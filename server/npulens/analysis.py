@@ -26,6 +26,7 @@ from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
+from npulens.checks.whole_module import WholeModule
 from npulens.fixes.imports import (
     TorchImport,
     import_edit,
@@ -78,31 +79,33 @@ def analyze(
         # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
     facts = module_facts(pieces, target, triggers)
-    if cache is not None:
-        state = (target, facts, module_signature(pieces))
-        if cache.module != state:
-            for piece in pieces:
-                piece.findings = None
-            cache.module = state
-    insertions = _Insertions(pieces, document.text)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
+    if cache is not None:
+        state = (target, facts, module_signature(pieces), idioms.helpers)
+        if cache.module != state:
+            for piece in pieces:
+                piece.findings = piece.idioms = None
+            cache.module = state
+    insertions = _Insertions(pieces, document.text)
+    idioms.find()
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
-        if piece.findings is None or idioms.have_changed(piece):
+        if piece.findings is None:
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
-            piece.findings += idioms.findings(index)
-        findings += (_bound(f.shifted(start), insertions) for f in piece.findings)
+        found = (*piece.findings, *idioms.findings(piece))
+        findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
+    module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)
     findings = outside_of_nccl_probes(findings, document.text, document.path)
-    findings = without_types_only(findings, document.text)
-    findings = worth_telling(with_whole_module(findings, document.text), document.path)
-    findings = without_handled_imports(findings, document.text, document.path, target.project)
-    findings = without_other_intents(findings, document.text, document.path, target.project)
-    findings = with_needless_imports(findings, document.text)
+    findings = without_types_only(findings, module)
+    findings = worth_telling(with_whole_module(findings, module), document.path)
+    findings = without_handled_imports(findings, module, target.project)
+    findings = without_other_intents(findings, module, target.project)
+    findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.checks.titles import remove
-from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -15,18 +15,17 @@ _OPERATOR = "npu_fusion_attention"
 _Import = ast.Import | ast.ImportFrom
 
 
-def with_needless_imports(findings: Sequence[Finding], text: str) -> list[Finding]:
+def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings; those on imports that nothing uses get a fix that takes them out.
 
     Only where the text calls the operator: elsewhere an import without use may be there for
-    others. `text` is the whole module, which the spans of the findings count in.
+    others.
     """
-    if _OPERATOR not in text or not any(_is_of_library(finding) for finding in findings):
+    if _OPERATOR not in module.text or not any(_is_of_library(finding) for finding in findings):
         return list(findings)
-    tree = parse(text)
-    if isinstance(tree, SyntaxProblem):
+    if module.tree is None:
         return list(findings)
-    fixes = dict(_removals(tree, text))
+    fixes = dict(_removals(module.tree, module.text))
     return [
         replace(finding, fixes=(fixes[finding.span.start],))
         if _is_of_library(finding) and finding.span.start in fixes

@@ -16,22 +16,22 @@ from npulens.checks.parallel import (
     tested_class,
 )
 from npulens.checks.titles import use
+from npulens.checks.whole_module import WholeModule
 from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.meanings import canonical
-from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.text.lines import LineMap
 
 _RULE = "data-parallel"
 
 
-def with_whole_module(findings: Sequence[Finding], text: str) -> list[Finding]:
+def with_whole_module(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings, those about `DataParallel` with what the rest of the module says of them."""
     if not any(finding.rule.name == _RULE for finding in findings):
         return list(findings)
-    tree = parse(text)
-    if isinstance(tree, SyntaxProblem):
+    tree, text = module.tree, module.text
+    if tree is None:
         return list(findings)
     tests = dict(_imports_for_tests(tree, LineMap(text)))
     edits = one_process_per_card(tree, text)

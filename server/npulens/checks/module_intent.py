@@ -10,11 +10,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import PurePath
-from urllib.parse import unquote
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.checks.whole_module import WholeModule
 from npulens.syntax.strings import comments
 from npulens.text.lines import LineMap
 
@@ -43,16 +41,15 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def without_other_intents(
-    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+    findings: Sequence[Finding], module: WholeModule, project: ProjectFacts
 ) -> list[Finding]:
     """The findings without those that code of this kind has nothing to decide about."""
     if not any(_may_be_left_out(finding) for finding in findings):
         return list(findings)
-    tree = parse(text)
-    if isinstance(tree, SyntaxProblem):
+    if module.tree is None:
         return list(findings)
-    module = _Module(tree, text, path, project)
-    return [f for f in findings if not (_may_be_left_out(f) and module.leaves_out(f))]
+    intents = _Intents(module.tree, module, project)
+    return [f for f in findings if not (_may_be_left_out(f) and intents.leaves_out(f))]
 
 
 def _may_be_left_out(finding: Finding) -> bool:
@@ -70,16 +67,15 @@ def _symbol(finding: Finding) -> str:
     return finding.arguments.get("symbol", "")
 
 
-class _Module:
+class _Intents:
     """A module with its functions and classes by their places, each with the one around it."""
 
-    def __init__(self, tree: ast.Module, text: str, path: str, project: ProjectFacts) -> None:
+    def __init__(self, tree: ast.Module, module: WholeModule, project: ProjectFacts) -> None:
         self._tree = tree
-        self._text = text
-        self._lines = LineMap(text)
+        self._text = module.text
+        self._lines = LineMap(module.text)
         self._project = project
-        # An editor calls its documents by their addresses.
-        self._path = PurePath(unquote(path.removeprefix("file://")))
+        self._path = module.place
 
     def leaves_out(self, finding: Finding) -> bool:
         """Whether nothing is to be decided about what was found, for what the code is."""

@@ -8,12 +8,10 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from pathlib import PurePath
-from urllib.parse import unquote
 
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
-from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
 _EXTENSION = "cuda-extension"
@@ -31,28 +29,24 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def without_handled_imports(
-    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+    findings: Sequence[Finding], module: WholeModule, project: ProjectFacts
 ) -> list[Finding]:
     """The findings without those about imports that the rest of the module makes harmless.
 
     Left out are libraries and extensions loaded in a function that is only called where they work
-    or where their failing is caught, a shared `load(..., with_cuda=condition)`, and classes
-    imported for `isinstance` alone, and what a module imports again that it had tried before. Of a
-    module with one for the NPU beside it, so is what only
-    runs on request: somebody chose its device before.
+    or where their failing is caught, a shared `load(..., with_cuda=condition)`, classes imported
+    for `isinstance` alone, and what a module imports again that it had tried before. Of a module
+    with one for the NPU beside it, so is what only runs on request: somebody chose its device.
     """
-    # An editor calls its documents by their addresses.
-    folder = PurePath(unquote(path.removeprefix("file://"))).parent
-    if str(folder) in project.folders_with_npu:
-        findings = [f for f in findings if not _is_on_request(f, text)]
+    if str(module.place.parent) in project.folders_with_npu:
+        findings = [f for f in findings if not _is_on_request(f, module.text)]
     names = _GUARDED | _TYPES_ONLY | _WITH_OTHER_WAYS
     if not any(finding.rule.name in names for finding in findings):
         return list(findings)
-    tree = parse(text)
-    if isinstance(tree, SyntaxProblem):
+    if module.tree is None:
         return list(findings)
-    module = _Module(tree, text)
-    return [finding for finding in findings if not module.handles(finding)]
+    imports = _Imports(module.tree, module.text)
+    return [finding for finding in findings if not imports.handles(finding)]
 
 
 def _is_on_request(finding: Finding, text: str) -> bool:
@@ -73,7 +67,7 @@ def _imported_packages(statement: ast.stmt) -> list[str]:
     return []
 
 
-class _Module:
+class _Imports:
     """The imports of a module by their places, its functions, and where these are called.
 
     All of it is gathered once, so that a module with many findings costs time in proportion.

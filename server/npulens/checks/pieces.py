@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS
@@ -35,6 +36,14 @@ _BACKEND_TYPE = re.compile(
 )
 
 
+class Idiom(NamedTuple):
+    """A computation found in a function, and the rule that its pattern belongs to."""
+
+    function: ast.AST
+    rule: str
+    finding: Finding
+
+
 @dataclass(slots=True)
 class Piece:
     """One top-level statement, or a whole file.
@@ -51,7 +60,6 @@ class Piece:
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with; or it uses apex, whose uses are repaired together.
-            of the module have to be read with.
         has_backward: It holds a backward pass.
         runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It asks for pinned memory.
@@ -61,7 +69,9 @@ class Piece:
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
         computes: It holds words of computations that NPU operators replace; `None` until asked.
-        asked: The definitions of other pieces that its findings rest on, by name, as text.
+        idioms: The computations found in it, in offsets from its start, like `findings`.
+        inlined: Functions that were looked into for one of these, each with its rule.
+        asked: The definitions of other pieces that its idioms rest on, by name, as text.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
     """
@@ -85,6 +95,8 @@ class Piece:
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
     computes: bool | None = None
+    idioms: list[Idiom] | None = None
+    inlined: frozenset[tuple[ast.AST, str]] = frozenset()
     asked: dict[str, str | None] = field(default_factory=dict)
     findings: list[Finding] | None = None
 

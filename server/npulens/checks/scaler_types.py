@@ -8,27 +8,27 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
+from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
-from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
 
 _NAME = "GradScaler"
 _NEUTRAL_RULE = "grad-scaler"
 
 
-def without_types_only(findings: Sequence[Finding], text: str) -> list[Finding]:
+def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings without imports of `GradScaler` that need no other one.
 
     Every use is an annotation or, of the scaler that takes a device, a call that is no finding.
     """
-    kept = list(findings)
+    kept, text = list(findings), module.text
     if not any(
         _is_of_scaler(finding) and text.startswith(_NAME, finding.span.start)
         for finding in findings
     ):
         return kept
-    tree = parse(text)
-    if isinstance(tree, SyntaxProblem):
+    tree = module.tree
+    if tree is None:
         return kept
     lines = LineMap(text)
     by_place = {f.span.start: f for f in findings if _is_of_scaler(f)}

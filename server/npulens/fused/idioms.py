@@ -1,7 +1,8 @@
 """The idioms of a module, looked for piece by piece."""
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
@@ -39,33 +40,47 @@ class Idioms:
         self._style = style
         self._words = words_pattern(catalogue.patterns)
 
-    def have_changed(self, piece: Piece) -> bool:
-        """Whether definitions that the findings of a piece rest on are not what they were."""
+    def find(self) -> None:
+        """Look through the pieces of which that is not known, or that rest on what has changed."""
+        for piece in self._pieces:
+            if piece.idioms is None or self._have_changed(piece):
+                self._look_through(piece)
+
+    def findings(self, piece: Piece) -> Iterator[Finding]:
+        """The findings in a piece; of a helper, none that belong to a larger computation."""
+        for idiom in piece.idioms or ():
+            if (idiom.function, idiom.rule) not in self._inlined:
+                yield idiom.finding
+
+    def _have_changed(self, piece: Piece) -> bool:
+        """Whether definitions that the idioms of a piece rest on are not what they were."""
         return any(self._texts.get(name) != text for name, text in piece.asked.items())
 
-    def findings(self, index: int) -> list[Finding]:
-        """The findings in one piece."""
-        piece = self._pieces[index]
+    def _look_through(self, piece: Piece) -> None:
+        piece.idioms, piece.inlined, piece.asked = [], frozenset(), {}
         if self._words is None or not self._has_torch or not self._may_hold_some(piece):
-            return []
+            return
         text, body = piece.parsed.text, piece.parsed.body
         definitions = self._definitions
         definitions.asked = set()
         functions = list(
-            functions_worth_reading(text, body, definitions, self._words, self._helpers)
+            functions_worth_reading(text, body, definitions, self._words, self.helpers)
         )
         if not functions:
-            return []
+            return
         patterns = read_patterns(self._catalogue.patterns)
         recognizer = Recognizer(text, definitions, patterns, self._catalogue, self._style)
-        found = recognizer.findings(functions)
+        piece.idioms, piece.inlined = recognizer.idioms(functions)
         own = {name for name in definitions.asked if self._texts.get(name) == text}
         piece.asked = {name: self._texts.get(name) for name in definitions.asked - own}
-        return found
+
+    @cached_property
+    def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
+        return frozenset().union(*(piece.inlined for piece in self._pieces))
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
-        return self._computes(piece) or any(helper in text for helper in self._helpers)
+        return self._computes(piece) or any(helper in text for helper in self.helpers)
 
     def _computes(self, piece: Piece) -> bool:
         if piece.computes is None:
@@ -80,8 +95,8 @@ class Idioms:
         return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
 
     @cached_property
-    def _helpers(self) -> frozenset[str]:
-        """Functions of the module that hold a part of some computation."""
+    def helpers(self) -> frozenset[str]:
+        """Functions of the module that hold a part of some computation; their callers may too."""
         return frozenset(
             node.name
             for piece in self._pieces

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
+from npulens.checks.pieces import Idiom
 from npulens.fused.activations import names_another
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, is_type_of, matches, stripped
@@ -65,27 +66,24 @@ class Recognizer:
         for pattern in patterns:
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
 
-    def findings(self, functions: Sequence[FunctionHere]) -> list[Finding]:
-        """The findings in some functions of the piece, in order of their places."""
-        found: list[tuple[Evaluated, list[Place]]] = []
+    def idioms(
+        self, functions: Sequence[FunctionHere]
+    ) -> tuple[list[Idiom], frozenset[tuple[ast.AST, str]]]:
+        """What is found in some functions of the piece.
+
+        With it come the functions that were looked into, each with the rule: what is found there
+        alone is part of a larger computation here.
+        """
+        found: list[Idiom] = []
+        inlined: set[tuple[ast.AST, str]] = set()
         for function in functions:
             record = self._evaluator.evaluate(function)
-            if record is not None:
-                found.append((record, self._places(record)))
-        whole = {
-            (node, place.match.pattern.rule)
-            for record, places in found
-            for place in places
-            for node in record.inlined
-        }
-        findings = [
-            finding
-            for record, places in found
-            for place in places
-            if (record.function.node, place.match.pattern.rule) not in whole
-            for finding in self._finding(record, place)
-        ]
-        return sorted(findings, key=lambda finding: finding.span)
+            for place in [] if record is None else self._places(record):
+                assert record is not None
+                rule = place.match.pattern.rule
+                inlined.update((node, rule) for node in record.inlined)
+                found += (Idiom(function.node, rule, f) for f in self._finding(record, place))
+        return found, frozenset(inlined)
 
     def _places(self, record: Evaluated) -> list[Place]:
         """Where patterns are found in a function, the larger where they overlap."""

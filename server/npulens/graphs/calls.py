@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import OPAQUE, TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.permutations import transpose
@@ -169,8 +169,3 @@ def _is_of_size(tensor: Node, other: Node) -> bool:
 
 
 _SIZE_KEPT = frozenset({"cast", "contiguous", "power", "abs"})
-
-
-def opaque_call(graph: Graph, callee: Node, arguments: Sequence[Node], place: int) -> Node:
-    """The result of a call of something unknown: a value of its own at each place."""
-    return graph.node(OPAQUE, (callee, *arguments), ("call", place))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
 from npulens.graphs.pairs import SLICE, keeps_leading, pairs_of
 
@@ -182,8 +181,3 @@ def _is_whole(item: Node) -> bool:
     if item.operator == ELLIPSIS:
         return False
     return item.operator == SLICE and all(is_constant(part, None) for part in item.operands)
-
-
-def halved(graph: Graph, whole: Node) -> Node:
-    """Half of a number or size."""
-    return multiply(graph, graph.constant(0.5), whole)

@@ -1,0 +1,38 @@
+"""A module as a whole, for what no piece of it tells alone."""
+
+import ast
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import PurePath
+from urllib.parse import unquote
+
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.syntax.statements import ParsedText
+
+
+class WholeModule:
+    """The text of a module, where it is, and its tree once that is asked for.
+
+    Args:
+        text: The text.
+        path: What the document is called: a path or, in an editor, an address.
+        parsed: The text in pieces; a single one has the tree already.
+    """
+
+    def __init__(self, text: str, path: str, parsed: Sequence[ParsedText]) -> None:
+        self.text = text
+        self.path = path
+        self._parsed = parsed
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The tree, `None` for a text that does not parse."""
+        if len(self._parsed) == 1 and not self._parsed[0].problems:
+            return ast.Module(self._parsed[0].body, [])
+        tree = parse(self.text)
+        return None if isinstance(tree, SyntaxProblem) else tree
+
+    @property
+    def place(self) -> PurePath:
+        """The path of the document, also where an editor names it by an address."""
+        return PurePath(unquote(self.path.removeprefix("file://")))
