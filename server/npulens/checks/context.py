@@ -17,6 +17,7 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.guards import Guards
+from npulens.checks.interest import Interest
 from npulens.checks.optional_code import OptionalCode
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
@@ -73,13 +74,14 @@ class ModuleFacts:
 class Context:
     """One piece of a module under analysis; spans are in the text of the piece."""
 
-    text: str
     npu_words: Sequence[tuple[int, int]]
     catalogue: Catalogue
     target: Target
     facts: ModuleFacts
     module: ModuleScope
-    lines: LineMap = field(init=False)
+    lines: LineMap
+    interest: Interest
+    text: str = field(init=False)
     guards: Guards = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     reported: set[Span] = field(default_factory=set)
@@ -104,7 +106,7 @@ class Context:
     """What is made of kernels or libraries for CUDA, so that its autocast and layouts are."""
 
     def __post_init__(self) -> None:
-        self.lines = LineMap(self.text)
+        self.text = self.lines.text
         self.guards = Guards(self.text, self.npu_words, self.span)
 
     def holds(self, word: str) -> bool:
