@@ -153,7 +153,7 @@ def _findings(
     target: Target,
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
-    lines = LineMap(piece.parsed.text)
+    lines = piece.parsed.lines
     interest = Interest(lines, piece.triggers, facts.aliases, catalogue.parts, bool(module.stars()))
     context = Context(piece.npu_words, catalogue, target, facts, module, lines, interest)
     reached = context.guards.statements(piece.parsed.body)
@@ -278,7 +278,7 @@ class _Insertions:
         """Behind the docstring and the imports that a module starts with."""
         place = start = 0
         for piece in self._pieces:
-            end, is_all = leading_imports_end(piece.parsed.body, LineMap(piece.parsed.text))
+            end, is_all = leading_imports_end(piece.parsed.body, piece.parsed.lines)
             place = start + end if end else place
             start += len(piece.parsed.text)
             if not is_all:

@@ -16,7 +16,6 @@ from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
-from npulens.text.lines import LineMap
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
@@ -109,7 +108,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     text = parsed.text
     has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
     has_plugin = has_torch and "torch_npu" in text
-    lines = LineMap(text) if has_torch else None
+    lines = parsed.lines if has_torch else None
     words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
     if "global " in text and _GLOBAL.search(text) is not None:
@@ -155,7 +154,7 @@ def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
 def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
     if not words:
         return False
-    lines = LineMap(parsed.text)
+    lines = parsed.lines
     asked = [
         node.test if isinstance(node, ast.If) else node.targets[0]
         for node in parsed.body

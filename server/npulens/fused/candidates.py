@@ -38,9 +38,8 @@ def _any_word(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join([*([f"(?<![a-z])(?:{small})"] if small else []), *others]))
 
 
-def helpers_in(text: str, body: Iterable[ast.stmt], places: Sequence[int]) -> Iterator[str]:
+def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:
     """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
-    lines = LineMap(text)
     for node in body:
         if isinstance(node, Function) and _is_between(places, *_reach(node, lines)):
             yield node.name
@@ -50,17 +49,21 @@ class Candidates:
     """The functions of one piece that are worth evaluating.
 
     Args:
-        text: The text of the piece.
+        lines: The text of the piece.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
         helpers: Functions of the module that hold some, see `helpers_in`.
     """
 
     def __init__(
-        self, text: str, definitions: Definitions, places: Sequence[int], helpers: frozenset[str]
+        self,
+        lines: LineMap,
+        definitions: Definitions,
+        places: Sequence[int],
+        helpers: frozenset[str],
     ) -> None:
-        self._text = text
-        self._lines = LineMap(text)
+        self._text = lines.text
+        self._lines = lines
         self._definitions = definitions
         self._places = places
         self._helpers = _any_of(helpers)

@@ -60,16 +60,16 @@ class Idioms:
         piece.idioms, piece.inlined, piece.asked = [], frozenset(), {}
         if not self._has_torch or not self._may_hold_some(piece):
             return
-        text, body = piece.parsed.text, piece.parsed.body
+        text, body, lines = piece.parsed.text, piece.parsed.body, piece.parsed.lines
         definitions = self._definitions
         definitions.asked = set()
         functions = list(
-            Candidates(text, definitions, self._places(piece), self.helpers).among(body)
+            Candidates(lines, definitions, self._places(piece), self.helpers).among(body)
         )
         if not functions:
             return
         patterns = read_patterns(self._catalogue.patterns)
-        recognizer = Recognizer(text, definitions, patterns, self._catalogue, self._style)
+        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, self._style)
         piece.idioms, piece.inlined = recognizer.idioms(functions)
         own = {name for name in definitions.asked if self._texts.get(name) == text}
         piece.asked = {name: self._texts.get(name) for name in definitions.asked - own}
@@ -100,7 +100,7 @@ class Idioms:
     def _helpers_of(self, piece: Piece) -> frozenset[str]:
         if piece.helpers is None:
             places = self._places(piece)
-            found = helpers_in(piece.parsed.text, piece.parsed.body, places) if places else ()
+            found = helpers_in(piece.parsed.body, piece.parsed.lines, places) if places else ()
             piece.helpers = frozenset(found)
         return piece.helpers
 

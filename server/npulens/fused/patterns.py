@@ -22,6 +22,7 @@ from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.text.lines import LineMap
 
 _PATTERN = "pattern"
 _REPLACEMENT = "replacement"
@@ -240,7 +241,11 @@ def _replacement(source: PatternSource, name: str, definitions: Definitions) -> 
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
-    text = _on_one_line(ast.get_source_segment(source.text, last.value) or "")
+    place = last.value
+    lines = LineMap(source.text)
+    start = lines.offset(place.lineno, place.col_offset)
+    end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
+    text = _on_one_line(source.text[start:end])
     expression = ast.parse(text, mode="eval").body
     calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
     operator = next((call for call in calls if call.startswith("torch_npu.")), "")

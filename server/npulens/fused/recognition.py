@@ -38,8 +38,8 @@ class Recognizer:
     """Looks for patterns in the functions of one piece.
 
     Args:
-        text: The text of the piece.
-        definitions: The definitions of the module; trees of this piece count in `text`.
+        lines: The text of the piece.
+        definitions: The definitions of the module; trees of this piece count in that text.
         patterns: What to look for, larger ones first.
         catalogue: Has the rules that patterns belong to.
         style: Which fixes come first.
@@ -47,14 +47,14 @@ class Recognizer:
 
     def __init__(
         self,
-        text: str,
+        lines: LineMap,
         definitions: Definitions,
         patterns: Sequence[Pattern],
         catalogue: Catalogue,
         style: MigrationStyle,
     ) -> None:
-        self._text = text
-        self._lines = LineMap(text)
+        self._text = lines.text
+        self._lines = lines
         self._evaluator = Evaluator(definitions)
         self._definitions = definitions
         self._catalogue = catalogue

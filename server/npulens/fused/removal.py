@@ -3,8 +3,10 @@
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
+from npulens.graphs.definitions import inner_statements
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import LIBRARY, OPAQUE, Node
+from npulens.syntax.bindings import Function
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _Around = ast.If | ast.With
@@ -56,12 +58,14 @@ def needless_statements(
 
 
 def _emptied(
-    function: ast.AST, removed: set[ast.stmt], values: Mapping[int, Node]
+    function: Function, removed: set[ast.stmt], values: Mapping[int, Node]
 ) -> set[ast.stmt]:
     """Each `if` and `with` of which nothing is left, if entering it does nothing else."""
+    if not removed:
+        return set()
     return {
         node
-        for node in ast.walk(function)
+        for node in inner_statements(function.body)
         if isinstance(node, _Around) and removed.issuperset(_parts(node))
         if (
             _only_computes(node.test, values, frozenset())
