@@ -68,6 +68,20 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ("a.py", NMS.format("export_model", "nms")),
         ("a.py", NMS.format("run", "⟦NPU604:nms⟧")),
         ("exporter.py", "import ⟦NPU602:cupy⟧\n"),
+        # operators on what was brought to the CPU
+        (
+            "a.py",
+            "from mmcv.ops import nms\nclass Metric:\n    def f(self, boxes, s):\n        boxes = boxes.cpu()\n"
+            "        for k in s:\n            part = boxes[k]\n            nms(part, s, 0.5)\n",
+        ),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import nms\ndef f(boxes, s):\n    a = boxes.cpu()\n    return nms(boxes, s, 0.5)\n",
+        ),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import nms\ndef f(boxes, s):\n    a = boxes.cpu()\n    a = a.to(s)\n    return nms(a, s, 0.5)\n",
+        ),
         # names that are only asked for
         ("a.py", "from mmcv.ops import RoIPool\nk = isinstance(m, RoIPool)\n"),
         (

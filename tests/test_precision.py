@@ -100,6 +100,9 @@ NOT_FOUND = [
     # what is optimised is no model
     "code = torch.zeros(8).npu()\nopt = torch.optim.Adam([code])\nfor x in a:\n"
     "    loss = far(code)\n    loss.backward()\n    opt.step()",
+    # recurrent layers
+    "class Tagger:\n    lstm = torch.nn.LSTM(1, 1)\nmodel.npu()\nfor x in a:\n"
+    "    loss = model(x)\n    loss.backward()\n    opt.step()",
     # types, an import that calls with a device of the caller tell nothing of
     "def save(scaler: torch.amp.GradScaler | None = None): ...",
     "def save(scaler: torch.cuda.amp.GradScaler): ...",

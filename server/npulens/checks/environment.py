@@ -24,6 +24,7 @@ _RUNNERS = frozenset(
 _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
+_SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -36,6 +37,8 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
     if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
         return
+    if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
+        return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
         _report(entry, span, entry.fix, scope, context)
@@ -44,11 +47,32 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
     assert isinstance(node, ast.Assign)
+    _asked_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
             qualified_names(target.value, scope)
         ):
             _set(target.slice, node.value, scope, context)
+
+
+def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
+    """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
+    name = getattr(node.targets[0], "id", None)
+    function = getattr(scope, "node", None)
+    if name is None or not isinstance(node.value, ast.Call) or not isinstance(function, Function):
+        return
+    asked = node.value.args[0] if node.value.args else None
+    if not isinstance(asked, ast.Constant) or asked.value not in context.catalogue.environment:
+        return
+    uses: set[ast.AST] = set()
+    refusals: set[ast.AST] = set()
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
+            uses.add(part)
+        elif isinstance(part, ast.If) and isinstance(part.body[-1], ast.Raise):
+            refusals.update(ast.walk(part.test))
+    if uses and refusals.issuperset(uses):
+        context.reported.add(context.span(asked))
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -113,13 +137,20 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
             return
         if entry.becomes is None and not _is_wish(name, value, context):
             return
-        if isinstance(value, ast.Constant) and not may_be_wish(name.value, str(value.value)):
+        if isinstance(value, ast.Constant) and (
+            not may_be_wish(name.value, str(value.value)) or _hides_all(entry, value.value)
+        ):
             context.reported.add(context.span(name))
             return
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
+
+
+def _hides_all(entry: EnvironmentEntry, value: object) -> bool:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = ""`: what follows is for the CPU."""
+    return entry.variable == "CUDA_VISIBLE_DEVICES" and value in ("", "-1")
 
 
 def _asks_for_determinism(scope: Scope, context: Context) -> bool:

@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npulens.catalog.tables import Catalogue
 from npulens.checks.configuration_files import configuration_findings
-from npulens.checks.file_purpose import is_for_other_hardware, is_of_other_framework
+from npulens.checks.file_purpose import (
+    is_for_other_hardware,
+    is_of_other_framework,
+    only_reads_code,
+)
 from npulens.checks.launch_report import LaunchReport
 from npulens.checks.shell import (
     Atom,
@@ -47,7 +51,8 @@ def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
     elif is_for_other_hardware(document.path):
         pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.DOCKERFILE:
-        _dockerfile(report)
+        if not only_reads_code(document.path):
+            _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
         _requirements(report)
     else:

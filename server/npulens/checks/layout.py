@@ -11,12 +11,15 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context
+from npulens.checks.tensors import assignments_of
 from npulens.checks.titles import remove, use
+from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.values import dotted_name
 
 _METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize_", "resize_as_"})
+_DEVICE_TYPES = frozenset({"type", "device_type"})
 _FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
 
 
@@ -28,10 +31,28 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     value = keyword.value
     branches = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    if isinstance(value, ast.IfExp) and _is_chosen_by_device(value.test, scope, context):
+        context.reported.update(context.span(branch) for branch in branches)
+        return
     for branch in branches:
         entry = _format_entry(branch, scope, context)
         if entry is not None:
             _report_format(node, keyword, branch, entry, scope, context)
+
+
+def _is_chosen_by_device(test: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether the function made a flag from the device type: `fits = device_type == "cuda"`."""
+    flags = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)}
+    if not flags or not isinstance(scope, FunctionScope):
+        return False
+    return any(
+        isinstance(part, ast.Compare)
+        and last_identifier(part.left) in _DEVICE_TYPES
+        and any(getattr(other, "value", None) == "cuda" for other in part.comparators)
+        for assigned in assignments_of(scope, context).values()
+        if getattr(assigned.targets[0], "id", None) in flags
+        for part in ast.walk(assigned.value)
+    )
 
 
 def _format_entry(node: ast.expr, scope: Scope, context: Context) -> SymbolEntry | None:

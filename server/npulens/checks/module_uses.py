@@ -8,6 +8,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
@@ -22,6 +23,7 @@ _TYPES_ONLY = frozenset(
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
 _DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
+_TO_HOST = frozenset({"cpu", "numpy"})
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
@@ -74,6 +76,7 @@ class _Imports:
     """
 
     def __init__(self, tree: ast.Module, text: str) -> None:
+        self._tree = tree
         self._text = text
         self._lines = LineMap(text)
         self._functions = [node for node in tree.body if isinstance(node, Function)]
@@ -127,6 +130,8 @@ class _Imports:
         uses = self._uses.get(name, [])
         if finding.rule.name in _WITH_OTHER_WAYS and aliases and self._was_tried(finding):
             return True
+        if finding.rule.name in _WITH_OTHER_WAYS and self._gets_host_arrays(name, uses):
+            return True
         if finding.rule.name in _TYPES_ONLY:
             around = self._function_around(finding.span.start)
             return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
@@ -146,6 +151,17 @@ class _Imports:
         if around is not None:
             uses = [use for use in uses if self._function_around(self._start(use)) is around]
         return bool(uses) and self._asked.issuperset(uses)
+
+    def _gets_host_arrays(self, name: str, uses: list[ast.Name]) -> bool:
+        """Whether an operator is only called with what was brought to the CPU before."""
+        calls = self._calls.get(name, [])
+        return bool(calls) and len(calls) == len(uses) and all(map(self._is_on_host, calls))
+
+    def _is_on_host(self, call: ast.Call) -> bool:
+        if not call.args or not isinstance(call.args[0], ast.Name):
+            return False
+        owner = self._innermost.get(call)
+        return owner is not None and call.args[0].id in _host_names(owner)
 
     def _was_tried(self, finding: Finding) -> bool:
         """Whether a function imports a library that the module does without elsewhere."""
@@ -215,3 +231,34 @@ class _Imports:
 
     def _end(self, node: ast.AST) -> int:
         return self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    @cached_property
+    def _innermost(self) -> dict[ast.Call, Function]:
+        """The function that each call stands in."""
+        return {
+            part: function
+            for function in ast.walk(self._tree)
+            if isinstance(function, Function)
+            for part in ast.walk(function)
+            if isinstance(part, ast.Call)
+        }
+
+
+def _host_names(function: Function) -> set[str]:
+    """Names of a function for what `.cpu()` or `.numpy()` gave, and for parts of that."""
+    assigned = [
+        (node.targets[0].id, node.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+    found: set[str] = set()
+    for name, value in sorted(assigned, key=lambda pair: pair[1].lineno):
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        callee = value.func if isinstance(value, ast.Call) else None
+        is_brought = isinstance(callee, ast.Attribute) and callee.attr in _TO_HOST
+        if is_brought or (isinstance(value, ast.Name) and value.id in found):
+            found.add(name)
+        else:
+            found.discard(name)
+    return found

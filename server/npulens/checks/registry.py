@@ -54,6 +54,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (apex_amp.initialized, (ast.Assign,)),
     (layout.memory_format, (ast.Call,)),
     (layout.known_formats, (ast.Compare, *_SEQUENCES, ast.Dict)),
+    (switches.set_for_cuda, (ast.If,)),
     (switches.switch_set, (ast.Assign,)),
     (switches.product_precision, (ast.Expr,)),
     (precision.double, (ast.Call,)),
