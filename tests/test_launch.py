@@ -15,6 +15,7 @@ FOUND = [
     'os.environ.setdefault("⟦⟧NCCL_DEBUG", "INFO")',
     'os.environ.update({"⟦⟧NCCL_DEBUG": "INFO"})',
     'os.environ.pop("⟦⟧CUDA_VISIBLE_DEVICES", None)',
+    'def choose(): os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "-1"',
     'os.environ.pop("⟦⟧TORCH_NCCL_ASYNC_ERROR_HANDLING", None)',
     'del os.environ["⟦⟧CUDA_VISIBLE_DEVICES"]',
     'x = os.getenv("⟦⟧NCCL_SOCKET_IFNAME")',
@@ -67,7 +68,7 @@ NOT_FOUND = [
     'cluster = LocalCluster(CUDA_VISIBLE_DEVICES="0,1")',
     'os.environ["NCCL_ALGO"] = "^NVLS"',
     'os.environ["CUDA_VISIBLE_DEVICES"] = ""',
-    'env = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}',
+    'os.environ["CUDA_VISIBLE_DEVICES"] = "-1"',
     """def clean(env):
     for name in ("TORCHELASTIC_RUN_ID", "TORCH_NCCL_ASYNC_ERROR_HANDLING"):
         env.pop(name, None)
@@ -80,6 +81,10 @@ NOT_FOUND = [
     """def index_of_card():
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return pynvml.nvmlDeviceGetHandleByIndex(int(visible.split(",")[0]))
+""",
+    """def index_of_card():
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    ask("nvidia-smi -i " + visible)
 """,
     """def set_up():
     os.environ["HCCL_DETERMINISTIC"] = "true"

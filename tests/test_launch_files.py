@@ -224,6 +224,7 @@ NOT_OTHER = [
     ("Dockerfile", "FROM python:3.10\nRUN echo CUDA_HOME=/usr/local/cuda"),
     ("Dockerfile", "FROM ascendai/cann:8.1.rc1-910b\nENV CUDA_HOME=x"),
     ("docker/docker-cuda/Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
+    ("Dockerfile", "FROM nvidia/cuda:12.1.1-devel\nCOPY kernels/cute/ /work/"),
     ("docker/Dockerfile.linting", "FROM nvidia/cuda:12.1.1-devel"),
     ("Dockerfile.rocm", "FROM rocm/pytorch\nRUN pip install flash-attn"),
     ("Dockerfile", "FROM pytorch/pytorch:2.1.0-cpu"),

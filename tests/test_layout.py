@@ -48,6 +48,8 @@ FOUND = [
     # asked for
     "ok = x.is_contiguous(memory_format=⟦NPU403:torch.channels_last⟧)",
     "if x.is_contiguous(memory_format=⟦NPU403:torch.channels_last_3d⟧): pass",
+    "def f(x):\n    last = x.is_contiguous(memory_format=⟦NPU403:torch.channels_last⟧)\n"
+    "    assert last\n    return x if last else x.clone()",
     # cuDNN
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = config.benchmark",
@@ -106,6 +108,9 @@ NOT_FOUND = [
     "    torch.backends.cudnn.benchmark = True",
     "if ⟦NPU101:torch.cuda.is_available⟧():\n"
     "    model.to(device)\n    ⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
+    # a question of which both answers are provided for
+    "def f(x):\n    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)\n"
+    "    return x.permute(0, 2, 3, 1) if last else x",
     # a flag made from the device type
     "def f(x, device_type):\n    fits = device_type == ⟦NPU111:'cuda'⟧ or old\n"
     "    return x.to(memory_format=torch.channels_last if fits else torch.contiguous_format)",

@@ -93,6 +93,7 @@ NO_BACKENDS = [
     "class TestNCCLMemory:\n    def test(self):\n        dist.new_group([0], backend='nccl')",
     "def setup():\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
     "        return torch.cuda.nccl.version()",
+    "ok = ⟦NPU112:torch.version.cuda⟧ and dist.is_nccl_available()",
     "dist.init_process_group('hccl')",
     "dist.init_process_group(backend='gloo')",
     "dist.init_process_group()",

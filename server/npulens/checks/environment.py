@@ -25,6 +25,7 @@ _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
+_NVIDIA = re.compile(r"nvml|nvidia-smi", re.IGNORECASE)
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -40,7 +41,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
+    if not context.guards.is_refusal(span) and not _is_for_nvidia(scope, context):
         _report(entry, span, entry.fix, scope, context)
 
 
@@ -138,7 +139,8 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         if entry.becomes is None and not _is_wish(name, value, context):
             return
         if isinstance(value, ast.Constant) and (
-            not may_be_wish(name.value, str(value.value)) or _hides_all(entry, value.value)
+            not may_be_wish(name.value, str(value.value))
+            or (scope is context.module and _hides_all(entry, value.value))
         ):
             context.reported.add(context.span(name))
             return
@@ -149,7 +151,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
 
 
 def _hides_all(entry: EnvironmentEntry, value: object) -> bool:
-    """`os.environ["CUDA_VISIBLE_DEVICES"] = ""`: what follows is for the CPU."""
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = ""`: a whole program is for the CPU."""
     return entry.variable == "CUDA_VISIBLE_DEVICES" and value in ("", "-1")
 
 
@@ -199,10 +201,10 @@ def _report(
     )
 
 
-def _is_for_nvml(scope: Scope, context: Context) -> bool:
-    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+def _is_for_nvidia(scope: Scope, context: Context) -> bool:
+    """Whether a function asks NVIDIA's tools about cards, and needs their numbers there."""
     function = getattr(scope.function_parent() or scope, "node", None)
-    return isinstance(function, Function) and "nvml" in context.source(function).lower()
+    return isinstance(function, Function) and bool(_NVIDIA.search(context.source(function)))
 
 
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:

@@ -9,7 +9,7 @@ _CASTS = re.compile(
     r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
     re.IGNORECASE,
 )
-_RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z])", re.IGNORECASE)
+_RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
 _DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
 _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("

@@ -26,7 +26,8 @@ _OF_STYLE_CHECKS = re.compile(
 )
 _OF_LESSONS = re.compile(r"(?:^|/)[^/]*tutorials?\b[^/]*/", re.IGNORECASE)
 _OF_CUDA_KERNELS = re.compile(r"(?:^|/)(?:cute|cutlass)/|(?:^|[/_])fa[34]_\w+\.py\Z")
-_FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch"}
+_FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library"}
+_LIBRARIES_OF_KERNELS = frozenset({"cuda-library", "library-needs-npu-build"})
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 
@@ -64,17 +65,17 @@ def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
     Tests and lessons are not tuned, and tests set variables that the NPU has no use for without
-    harm; a module that wraps CUDA is replaced as a whole, and what stands beside CUDA kernels has
-    the precision and the layouts of these.
+    harm; a module that wraps CUDA is replaced as a whole, and so are CUDA kernels with the
+    precision and the layouts around them.
     """
     if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
     place = path.replace("\\", "/")
     of_kernels = _OF_CUDA_KERNELS.search(place) is not None
     if of_kernels:
-        findings = [f for f in findings if f.rule.family not in FAMILIES_OF_KERNELS]
+        findings = [f for f in findings if not _is_for_kernels(f)]
     if is_of_other_framework(path):
-        return [finding for finding in findings if finding.rule.family != "launch"]
+        return [f for f in findings if f.rule.family not in ("launch", "library")]
     is_of_cuda = wraps_cuda(path) or of_kernels
     tests = is_of_tests(path)
     is_untuned = tests or _OF_LESSONS.search(place) is not None
@@ -85,6 +86,11 @@ def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
         and not (tests and _is_idle_variable(finding))
         and not (is_of_cuda and finding.rule.name == "cuda-environment")
     ]
+
+
+def _is_for_kernels(finding: Finding) -> bool:
+    rule = finding.rule
+    return rule.family in FAMILIES_OF_KERNELS or rule.name in _LIBRARIES_OF_KERNELS
 
 
 def _is_idle_variable(finding: Finding) -> bool:

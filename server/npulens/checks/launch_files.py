@@ -35,6 +35,7 @@ _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
 _NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
+_CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
 _OTHER_FRAMEWORK_IMAGE = re.compile(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
 )
@@ -100,6 +101,8 @@ def _dockerfile(report: LaunchReport) -> None:
     text = report.text
     if _NPU_IMAGE.search(text) is not None:
         return  # built for the NPU, at least in one of its stages
+    if _CUDA_KERNELS.search(text) is not None:
+        return  # built to test these
     if _OTHER_FRAMEWORK_IMAGE.search(text) is not None and "torch" not in text:
         return
     position = 0

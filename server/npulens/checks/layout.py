@@ -135,6 +135,33 @@ def _contiguous(
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
+def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
+
+    Both answers are provided for, so it does not matter that the NPU gives one alone.
+    """
+    assert isinstance(node, ast.Assign)
+    name = getattr(node.targets[0], "id", None)
+    function = getattr(scope, "node", None)
+    if name is None or not context.holds("is_contiguous(memory_format") or function is None:
+        return
+    asked = [
+        keyword.value
+        for part in ast.walk(node.value)
+        if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous"
+        for keyword in part.keywords
+    ]
+    uses: set[ast.AST] = set()
+    choices: set[ast.AST] = set()
+    for part in ast.walk(function) if asked else ():
+        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
+            uses.add(part)
+        elif isinstance(part, ast.IfExp):
+            choices.update(ast.walk(part.test))
+    if uses and choices.issuperset(uses):
+        context.reported.update(context.span(value) for value in asked)
+
+
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
     """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: asked or listed, not used."""
     assert isinstance(node, ast.Compare | ast.Dict | ast.List | ast.Tuple | ast.Set)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
+from npulens.checks.optional_code import asks_for_library, is_absence, is_refused, tried_parts
 from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
@@ -23,6 +23,7 @@ _TYPES_ONLY = frozenset(
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
 _DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
+_SKIPS = re.compile(r"\bskip\([\s\S]*allow_module_level\s*=\s*True")
 _TO_HOST = frozenset({"cpu", "numpy"})
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
@@ -137,6 +138,8 @@ class _Imports:
             return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
         if finding.rule.name not in _GUARDED:
             return False
+        if finding.span.start > self._skipped_from:
+            return True
         is_extension = finding.rule.name == _EXTENSION and bool(uses)
         if is_extension and self._is_shared_loader(name):
             return True
@@ -161,7 +164,7 @@ class _Imports:
         if not call.args or not isinstance(call.args[0], ast.Name):
             return False
         owner = self._innermost.get(call)
-        return owner is not None and call.args[0].id in _host_names(owner)
+        return owner is not None and call.args[0].id in _host_names(owner, call.lineno)
 
     def _was_tried(self, finding: Finding) -> bool:
         """Whether a function imports a library that the module does without elsewhere."""
@@ -233,6 +236,17 @@ class _Imports:
         return self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     @cached_property
+    def _skipped_from(self) -> float:
+        """Where a module of tests is left that does not run without some library."""
+        for node in self._tree.body:
+            if not isinstance(node, ast.If) or not _SKIPS.search(self._source(node.body[-1])):
+                continue
+            test = self._source(node.test)
+            if is_absence(test) and asks_for_library(test):
+                return self._end(node)
+        return float("inf")
+
+    @cached_property
     def _innermost(self) -> dict[ast.Call, Function]:
         """The function that each call stands in."""
         return {
@@ -244,12 +258,14 @@ class _Imports:
         }
 
 
-def _host_names(function: Function) -> set[str]:
-    """Names of a function for what `.cpu()` or `.numpy()` gave, and for parts of that."""
+def _host_names(function: Function, line: int) -> set[str]:
+    """Names that stand for what `.cpu()` or `.numpy()` gave, or parts of that, before a line."""
     assigned = [
         (node.targets[0].id, node.value)
         for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.lineno < line
     ]
     found: set[str] = set()
     for name, value in sorted(assigned, key=lambda pair: pair[1].lineno):
