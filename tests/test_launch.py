@@ -16,6 +16,7 @@ FOUND = [
     'os.environ.update({"⟦⟧NCCL_DEBUG": "INFO"})',
     'os.environ.pop("⟦⟧CUDA_VISIBLE_DEVICES", None)',
     'def choose(): os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "-1"',
+    'def count(): return os.environ.get("⟦⟧CUDA_VISIBLE_DEVICES") or ask("nvidia-smi -L")',
     'os.environ.pop("⟦⟧TORCH_NCCL_ASYNC_ERROR_HANDLING", None)',
     'del os.environ["⟦⟧CUDA_VISIBLE_DEVICES"]',
     'x = os.getenv("⟦⟧NCCL_SOCKET_IFNAME")',
@@ -81,10 +82,6 @@ NOT_FOUND = [
     """def index_of_card():
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return pynvml.nvmlDeviceGetHandleByIndex(int(visible.split(",")[0]))
-""",
-    """def index_of_card():
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    ask("nvidia-smi -i " + visible)
 """,
     """def set_up():
     os.environ["HCCL_DETERMINISTIC"] = "true"

@@ -25,7 +25,6 @@ _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
-_NVIDIA = re.compile(r"nvml|nvidia-smi", re.IGNORECASE)
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -41,7 +40,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if not context.guards.is_refusal(span) and not _is_for_nvidia(scope, context):
+    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
         _report(entry, span, entry.fix, scope, context)
 
 
@@ -201,10 +200,10 @@ def _report(
     )
 
 
-def _is_for_nvidia(scope: Scope, context: Context) -> bool:
-    """Whether a function asks NVIDIA's tools about cards, and needs their numbers there."""
+def _is_for_nvml(scope: Scope, context: Context) -> bool:
+    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
     function = getattr(scope.function_parent() or scope, "node", None)
-    return isinstance(function, Function) and bool(_NVIDIA.search(context.source(function)))
+    return isinstance(function, Function) and "nvml" in context.source(function).lower()
 
 
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
