@@ -103,6 +103,8 @@ SHELL = [
 ]
 
 NOT_SHELL = [
+    "export CUDA_VISIBLE_DEVICES=\npython train.py",
+    "CUDA_VISIBLE_DEVICES='-1' python train.py",
     "# export CUDA_VISIBLE_DEVICES=0",
     "echo 'export CUDA_VISIBLE_DEVICES=0'",
     "echo run with --device cuda",

@@ -6,7 +6,12 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
-from npulens.checks.launch_report import LaunchReport, may_be_wish, value_applicability
+from npulens.checks.launch_report import (
+    LaunchReport,
+    hides_all,
+    may_be_wish,
+    value_applicability,
+)
 from npulens.checks.shell import Atom, command_words, shell_findings
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
@@ -139,7 +144,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
             return
         if isinstance(value, ast.Constant) and (
             not may_be_wish(name.value, str(value.value))
-            or (scope is context.module and _hides_all(entry, value.value))
+            or (scope is context.module and hides_all(name.value, str(value.value)))
         ):
             context.reported.add(context.span(name))
             return
@@ -147,11 +152,6 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
-
-
-def _hides_all(entry: EnvironmentEntry, value: object) -> bool:
-    """`os.environ["CUDA_VISIBLE_DEVICES"] = ""`: a whole program is for the CPU."""
-    return entry.variable == "CUDA_VISIBLE_DEVICES" and value in ("", "-1")
 
 
 def _asks_for_determinism(scope: Scope, context: Context) -> bool:
