@@ -108,6 +108,10 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "a.py",
             "def is_cuda_extension_usable():\n    x = torch.ones(2, device='cuda')\n    return run(x)\n",
         ),
+        (
+            "a.py",
+            "def load_cuda_extension():\n    from torch.utils.cpp_extension import ⟦NPU601:load⟧\n    return load('x', s)\n",
+        ),
         # names that are only asked for
         ("a.py", "from mmcv.ops import RoIPool\nk = isinstance(m, RoIPool)\n"),
         (

@@ -6,6 +6,7 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
+from npulens.checks.function_names import names_of
 from npulens.checks.launch_report import (
     LaunchReport,
     hides_all,
@@ -62,21 +63,13 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
-    name = getattr(node.targets[0], "id", None)
-    function = getattr(scope, "node", None)
-    if name is None or not isinstance(node.value, ast.Call) or not isinstance(function, Function):
+    if not isinstance(node.value, ast.Call) or not node.value.args:
         return
-    asked = node.value.args[0] if node.value.args else None
+    asked = node.value.args[0]
     if not isinstance(asked, ast.Constant) or asked.value not in context.catalogue.environment:
         return
-    uses: set[ast.AST] = set()
-    refusals: set[ast.AST] = set()
-    for part in ast.walk(function):
-        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
-            uses.add(part)
-        elif isinstance(part, ast.If) and isinstance(part.body[-1], ast.Raise):
-            refusals.update(ast.walk(part.test))
-    if uses and refusals.issuperset(uses):
+    name = getattr(node.targets[0], "id", "")
+    if name in names_of(scope, context.function_names).refused:
         context.reported.add(context.span(asked))
 
 

@@ -11,15 +11,13 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context
-from npulens.checks.tensors import assignments_of
+from npulens.checks.function_names import names_of
 from npulens.checks.titles import remove, use
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
 
 _METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize_", "resize_as_"})
-_DEVICE_TYPES = frozenset({"type", "device_type"})
 _FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
 
 
@@ -42,17 +40,8 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _is_chosen_by_device(test: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether the function made a flag from the device type: `fits = device_type == "cuda"`."""
-    flags = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)}
-    if not flags or not isinstance(scope, FunctionScope):
-        return False
-    return any(
-        isinstance(part, ast.Compare)
-        and last_identifier(part.left) in _DEVICE_TYPES
-        and any(getattr(other, "value", None) == "cuda" for other in part.comparators)
-        for assigned in assignments_of(scope, context).values()
-        if getattr(assigned.targets[0], "id", None) in flags
-        for part in ast.walk(assigned.value)
-    )
+    flags = names_of(scope, context.function_names).of_device
+    return any(isinstance(part, ast.Name) and part.id in flags for part in ast.walk(test))
 
 
 def _format_entry(node: ast.expr, scope: Scope, context: Context) -> SymbolEntry | None:
@@ -141,25 +130,13 @@ def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
     assert isinstance(node, ast.Assign)
-    name = getattr(node.targets[0], "id", None)
-    function = getattr(scope, "node", None)
-    if name is None or not context.holds("is_contiguous(memory_format") or function is None:
+    if not context.holds("is_contiguous(memory_format"):
         return
-    asked = [
-        keyword.value
-        for part in ast.walk(node.value)
-        if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous"
-        for keyword in part.keywords
-    ]
-    uses: set[ast.AST] = set()
-    choices: set[ast.AST] = set()
-    for part in ast.walk(function) if asked else ():
-        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
-            uses.add(part)
-        elif isinstance(part, ast.IfExp):
-            choices.update(ast.walk(part.test))
-    if uses and choices.issuperset(uses):
-        context.reported.update(context.span(value) for value in asked)
+    if getattr(node.targets[0], "id", "") not in names_of(scope, context.function_names).chosen_by:
+        return
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous":
+            context.reported.update(context.span(keyword.value) for keyword in part.keywords)
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:

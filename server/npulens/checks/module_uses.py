@@ -6,7 +6,7 @@ and only for modules that have such a finding.
 
 import ast
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -97,6 +97,7 @@ class _Imports:
             if isinstance(part, ast.Name)
         }
         self._guarded: dict[str, bool] = {}
+        self._brought: dict[Function, dict[str, list[tuple[int, bool]]]] = {}
         self._tried = {
             name
             for node in tree.body
@@ -161,10 +162,14 @@ class _Imports:
         return bool(calls) and len(calls) == len(uses) and all(map(self._is_on_host, calls))
 
     def _is_on_host(self, call: ast.Call) -> bool:
-        if not call.args or not isinstance(call.args[0], ast.Name):
-            return False
         owner = self._innermost.get(call)
-        return owner is not None and call.args[0].id in _host_names(owner, call.lineno)
+        if owner is None or not call.args or not isinstance(call.args[0], ast.Name):
+            return False
+        if owner not in self._brought:
+            self._brought[owner] = _brought_to_host(owner)
+        lines = self._brought[owner].get(call.args[0].id, [])
+        before = bisect_left(lines, (call.lineno, False))
+        return before > 0 and lines[before - 1][1]
 
     def _was_tried(self, finding: Finding) -> bool:
         """Whether a function imports a library that the module does without elsewhere."""
@@ -258,23 +263,23 @@ class _Imports:
         }
 
 
-def _host_names(function: Function, line: int) -> set[str]:
-    """Names that stand for what `.cpu()` or `.numpy()` gave, or parts of that, before a line."""
+def _brought_to_host(function: Function) -> dict[str, list[tuple[int, bool]]]:
+    """The lines that assign to each name, and whether from there on it is on the CPU.
+
+    That is what `.cpu()` or `.numpy()` gave, and parts of it.
+    """
     assigned = [
-        (node.targets[0].id, node.value)
+        (node.lineno, node.targets[0].id, node.value)
         for node in ast.walk(function)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.lineno < line
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     ]
-    found: set[str] = set()
-    for name, value in sorted(assigned, key=lambda pair: pair[1].lineno):
+    found: dict[str, list[tuple[int, bool]]] = {}
+    for line, name, value in sorted(assigned, key=lambda each: each[0]):
         while isinstance(value, ast.Subscript):
             value = value.value
         callee = value.func if isinstance(value, ast.Call) else None
         is_brought = isinstance(callee, ast.Attribute) and callee.attr in _TO_HOST
-        if is_brought or (isinstance(value, ast.Name) and value.id in found):
-            found.add(name)
-        else:
-            found.discard(name)
+        if isinstance(value, ast.Name) and value.id in found:
+            is_brought = found[value.id][-1][1]
+        found.setdefault(name, []).append((line, is_brought))
     return found

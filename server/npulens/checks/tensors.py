@@ -257,7 +257,7 @@ def _name_is_on_host(
     places = {held.binding.place for held in found if held.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
-    assigned = assignments_of(scope, context)
+    assigned = _assignments(scope, context)
     values = [
         assigned[place].value
         for place in places
@@ -271,7 +271,7 @@ def _name_is_on_host(
     return known[use]
 
 
-def assignments_of(scope: FunctionScope, context: Context) -> dict[Place, ast.Assign]:
+def _assignments(scope: FunctionScope, context: Context) -> dict[Place, ast.Assign]:
     """The assignments of a function by where they end."""
     if scope.node not in context.assignments:
         context.assignments[scope.node] = {
