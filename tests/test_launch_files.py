@@ -248,6 +248,7 @@ NOT_OTHER = [
     ("a.json", '["device", "cuda"]'),
     ("a.json", '{"device_names": ["cuda", "npu"]}'),
     ("ds.json", '{"communication_data_type": "fp16", "zero_optimization": {"stage": 3}}'),
+    ("pyproject.toml", '[project.optional-dependencies]\nte = ["transformer-engine[pytorch]"]'),
     ("a.toml", '# device = "cuda"\nname = "cuda"'),
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
