@@ -292,6 +292,11 @@ def test_crlf_changes_nothing(snippet: str) -> None:
 
 
 FIXED = [
+    (
+        "run.sh",
+        "export CUDA_VISIBLE_DEVICES=0\nexport CUDA_VISIBLE_DEVICES=\n",
+        "export ASCEND_RT_VISIBLE_DEVICES=0\nexport ASCEND_RT_VISIBLE_DEVICES=\n",
+    ),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=0,1\n", "export ASCEND_RT_VISIBLE_DEVICES=0,1\n"),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=3,1\n", "export CUDA_VISIBLE_DEVICES=3,1\n"),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=-1\n", "export CUDA_VISIBLE_DEVICES=-1\n"),

@@ -60,8 +60,10 @@ class LaunchReport:
             if value is not None:
                 self.look_up(Place.VARIABLE, name, value, span, span)
             return False
-        if value is not None and (not may_be_wish(name, value) or hides_all(name, value)):
+        if value is not None and not may_be_wish(name, value):
             return True
+        if value is not None and hides_all(name, value):
+            value, is_told = None, False
         use = _Use.SHOWN if not is_told else _Use.READ if is_reference else _Use.SET
         places = self._places.setdefault(name, {})
         places[span] = max(places.get(span, use), use)
