@@ -16,6 +16,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
+from npulens.checks.function_names import FunctionNames
 from npulens.checks.guards import Guards
 from npulens.checks.interest import Interest
 from npulens.checks.optional_code import OptionalCode
@@ -93,6 +94,8 @@ class Context:
     """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
     spared_functions: dict[ast.AST, bool] = field(default_factory=dict)
     """Whether a function is for the host or another accelerator, as far as that was asked."""
+    function_names: dict[ast.AST, FunctionNames] = field(default_factory=dict)
+    """What functions do with their names, as far as that was asked."""
     assignments: dict[ast.AST, dict[tuple[int, int], ast.Assign]] = field(default_factory=dict)
     """The assignments of a function by where they end, as far as they were asked for."""
     class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
