@@ -38,6 +38,8 @@ class Evaluator(Invocations):
         super().__init__(Graph(), definitions)
         self.inlined: set[ast.AST] = set()
         self.nested: dict[int, FunctionHere] = {}
+        self.result_names: dict[tuple[Node, ...], set[str]] = {}
+        """The names that results of unknown functions are given, by function and arguments."""
         self._initialized: dict[ClassHere, dict[str, Node]] = {}
 
     def evaluate(
@@ -209,6 +211,8 @@ class Evaluator(Invocations):
         """Bind a target to a value."""
         if isinstance(target, ast.Name):
             frame.bind(target.id, value)
+            if value.operator == "apply":
+                self.result_names.setdefault(value.operands, set()).add(target.id)
         elif isinstance(target, ast.Tuple | ast.List):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
@@ -322,9 +326,13 @@ class Evaluator(Invocations):
         self._forget(changed, node, "after", frame)
 
     def _forget(self, names: Iterable[str], node: ast.AST, when: str, frame: Frame) -> None:
+        bound = _bound_names(node)
         for name in names:
-            label = (when, name, self.number_of(node))
-            frame.names[name] = self.graph.node(OPAQUE, (), label)
+            value = self.graph.node(OPAQUE, (), (when, name, self.number_of(node)))
+            before = frame.names.get(name)
+            if before is not None and name not in bound:
+                value = self.graph.node("stored", (before, value))  # only its elements change
+            frame.names[name] = value
 
     def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
         stops_gradient = False
@@ -417,6 +425,15 @@ def _stored_names(node: ast.AST) -> list[str]:
             if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
                 found[owner.id] = None
     return list(found)
+
+
+def _bound_names(node: ast.AST) -> set[str]:
+    """Names that a statement may bind anew."""
+    return {
+        child.id
+        for child in ast.walk(node)
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del)
+    }
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:

@@ -241,6 +241,8 @@ class Invocations(Expressions):
     def _einsum(self, positional: Sequence[Node]) -> Node:
         """`torch.einsum`, as a product of matrices where it is one."""
         recipe, *tensors = positional
+        if len(tensors) == 1 and tensors[0].operator == TUPLE:
+            tensors = list(tensors[0].operands)
         if len(tensors) == 2 and recipe.operator == CONSTANT and isinstance(recipe.value, str):
             product = einsum(self.graph, recipe.value, *tensors)
             if product is not None:
