@@ -38,13 +38,15 @@ def _without_factors(graph: Graph, node: Node, initial: Initial, factors: list[N
     while node.operator == "multiply":
         one, other = node.operands
         if is_scalar(one, initial) and _has_name(other):
-            factors.append(one)
-            node = other
+            factor, rest = one, other
         elif is_scalar(other, initial) and _has_name(one):
-            factors.append(other)
-            node = one
+            factor, rest = other, one
         else:
             break
+        factors.append(factor)
+        if node.rank is not None:
+            know_rank(rest, node.rank)
+        node = rest
     return node
 
 
