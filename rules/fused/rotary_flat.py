@@ -3,17 +3,7 @@
 import torch
 
 RULE = "NPU706"
-WORDS = (
-    "rotat",
-    "rotary",
-    "rope",
-    "rot(",
-    "rot_emb",
-    "freqs_c",
-    "* sin",
-    "chunk(2",
-    "// 2",
-)
+WORDS = ("rotat", "rotary", "rope(", "_rope", "rope_", "Rope", "RoPE", "rot(", "rot_emb", "freqs_c", "* sin", "chunk(2")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 ALMOST = {

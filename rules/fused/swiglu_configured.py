@@ -8,7 +8,7 @@ from torch.nn import functional
 
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
-WORDS = ("ACT2FN", "get_activation", "act(", "act_fn", "activation(", "activation_f", "act_layer")
+WORDS = ("act(", "act_f", "activation(", "activation_f")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"act": ("activation",), "gate, up": ("alike",), "dim": ("number",)}
 CHECK = {

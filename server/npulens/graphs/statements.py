@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from npulens.graphs.definitions import Definitions, FunctionHere, nested_function
 from npulens.graphs.frames import Frame, State
@@ -196,13 +196,13 @@ class Statements(Invocations):
         frame.merge_binders(before)
         self._forget(changed, node, "after", frame)
 
-    def _forget(self, names: Iterable[str], node: ast.AST, when: str, frame: Frame) -> None:
-        bound = _bound_names(node)
-        for name in names:
+    def _forget(self, names: Mapping[str, bool], node: ast.AST, when: str, frame: Frame) -> None:
+        """Names that are bound anew are unknown; of others only the elements change."""
+        for name, is_bound in names.items():
             value = self.graph.node(OPAQUE, (), (when, name, self.number_of(node)))
             before = frame.names.get(name)
-            if before is not None and name not in bound:
-                value = self.graph.node("stored", (before, value))  # only its elements change
+            if before is not None and not is_bound:
+                value = self.graph.node("stored", (before, value))
             frame.names[name] = value
 
     def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
@@ -251,7 +251,7 @@ class Statements(Invocations):
             frame.capture(node)
             self._forget(_stored_names(node), node, "after", frame)
         elif isinstance(node, ast.Global | ast.Nonlocal):
-            self._forget(node.names, node, "after", frame)
+            self._forget(dict.fromkeys(node.names, True), node, "after", frame)
         else:
             self._read_children(node, frame)
 
@@ -269,30 +269,22 @@ def _bind_given(node: ast.stmt, frame: Frame) -> None:
         frame.bind(name.id, frame.given[node])
 
 
-def _stored_names(node: ast.AST) -> list[str]:
-    """Names that a statement may bind anew or change in place, in order of their places."""
-    found: dict[str, None] = {}
+def _stored_names(node: ast.AST) -> dict[str, bool]:
+    """Names that a statement may bind anew or change in place, each with whether it binds it."""
+    found: dict[str, bool] = {}
     for child in ast.walk(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
-            found[child.id] = None
+        if isinstance(child, ast.Name):
+            if not isinstance(child.ctx, ast.Load):
+                found[child.id] = True
         elif isinstance(child, ast.Assign):
             for target in child.targets:
                 if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                    found[target.value.id] = None
+                    found.setdefault(target.value.id, False)
         elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
             owner = child.func.value
             if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
-                found[owner.id] = None
-    return list(found)
-
-
-def _bound_names(node: ast.AST) -> set[str]:
-    """Names that a statement may bind anew."""
-    return {
-        child.id
-        for child in ast.walk(node)
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del)
-    }
+                found.setdefault(owner.id, False)
+    return found
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
