@@ -8,7 +8,15 @@ from torch.nn import functional
 
 RULE = "NPU704"
 APPLICABILITY = "unsafe"
-WORDS = ("act(", "act_f", "activation(", "activation_f")
+WORDS = (
+    "act(",
+    "act_fn(",
+    "act_func(",
+    "activation(",
+    "activation_fn(",
+    "activation_func(",
+    "activation_function(",
+)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {
     "act, gate": ("gelu",),

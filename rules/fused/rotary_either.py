@@ -4,7 +4,19 @@ import torch
 import torch_npu
 
 RULE = "NPU706"
-WORDS = ("rotat", "rotary", "rope(", "_rope", "rope_", "Rope", "RoPE", "rot(", "rot_emb", "freqs_c", "* sin", "chunk(2")
+WORDS = (
+    "rotat",
+    "def apply_rot",
+    "def _apply_rot",
+    "rotary(",
+    "rope(",
+    "rope_apply",
+    "rot(",
+    "def rot",
+    "freqs_c",
+    "* sin",
+    "chunk(2",
+)
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",)}
