@@ -34,6 +34,8 @@ from npulens.fixes.imports import (
     leading_imports_end,
 )
 from npulens.fused.idioms import Idioms
+from npulens.shapes.findings import findings_of as shape_findings
+from npulens.shapes.hotspots import Hotspots
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -81,14 +83,22 @@ def analyze(
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
+    hotspots = Hotspots(pieces, names, catalogue)
     if cache is not None:
-        state = (target, facts, module_signature(pieces), idioms.helpers)
+        state = (
+            target,
+            facts,
+            module_signature(pieces),
+            idioms.helpers,
+            hotspots.helpers,
+        )
         if cache.module != state:
             for piece in pieces:
-                piece.findings = piece.idioms = None
+                piece.findings = piece.idioms = piece.hotspots = None
             cache.module = state
     insertions = _Insertions(pieces, document.text)
     idioms.find()
+    hotspots.find()
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
@@ -97,6 +107,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
+    findings += shape_findings(hotspots.ranked(), catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)

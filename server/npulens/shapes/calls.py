@@ -20,6 +20,18 @@ from npulens.shapes.factories import (
 from npulens.shapes.frames import MAX_CALLS, MAX_DEPTH
 from npulens.shapes.layers import layer_result
 from npulens.shapes.operators import Applied, apply_operator
+from npulens.shapes.pipelines import (
+    COLLATORS,
+    LOADER_COST,
+    LOADERS,
+    PADDING_COST,
+    RANDOM,
+    RANDOM_NUMBER,
+    SIZE_COST,
+    has_random_size,
+    keeps_last_batch,
+    pads_to_longest,
+)
 from npulens.shapes.sources import meets, result_of
 from npulens.shapes.values import (
     CONSTANT,
@@ -38,7 +50,7 @@ from npulens.shapes.values import (
     either,
     sources_of,
 )
-from npulens.shapes.wording import FIXED_SIZE
+from npulens.shapes.wording import DROP_LAST, FEW_SIZES, FIXED_LENGTH, FIXED_SIZE
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _NO_TENSOR = frozenset(
@@ -49,6 +61,7 @@ _NO_TENSOR = frozenset(
 )
 _MODULES = frozenset("torch.nn torch.cuda torch.npu torch.distributed torch.utils torch.jit".split())
 _SIZE_COST = 55
+_PAD = "torch.nn.utils.rnn.pad_sequence"
 _NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
 _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
 _LISTS = frozenset({"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"})
@@ -91,6 +104,9 @@ class Calls(Expressions):
         entry = self.session.operators.get(name)
         if entry is not None and meets(entry, call):
             return self._source(node, name, call)
+        self._pipeline(node, name, call)
+        if RANDOM.fullmatch(name):
+            return RANDOM_NUMBER
         if name.startswith("math."):
             return of_math(self, node, call)
         if name.startswith("torch.nn.") and short[:1].isupper():
@@ -101,7 +117,7 @@ class Calls(Expressions):
             return self._through(call)
         if name in ("copy.deepcopy", "copy.copy"):
             return call.first
-        if name == "torch.nn.utils.rnn.pad_sequence":
+        if name == _PAD:
             return self._operator(node, call)
         if name.startswith("einops."):
             return call.result(opened(call.sources))
@@ -110,6 +126,17 @@ class Calls(Expressions):
         if name.startswith(("numpy.", "np.")):
             return Foreign("numpy")
         return UNKNOWN
+
+    def _pipeline(self, node: ast.Call, name: str, call: Applied) -> None:
+        """What makes batches of other sizes."""
+        if name in LOADERS and keeps_last_batch(node, call):
+            self.report("loader-keeps-last-batch", node, DROP_LAST, LOADER_COST, waits=False)
+        elif name in COLLATORS and pads_to_longest(call):
+            self.report("padding-to-longest", node, FIXED_LENGTH, PADDING_COST, waits=False)
+        elif name == _PAD and "collate" in self.function.node.name:
+            self.report("padding-to-longest", node, FIXED_LENGTH, PADDING_COST, waits=False)
+        elif name == "torch.nn.functional.interpolate" and has_random_size(call):
+            self.report("random-size", node, FEW_SIZES, SIZE_COST, waits=False)
 
     def _torch(self, node: ast.Call, call: Applied) -> Value:
         if call.name in FACTORIES:

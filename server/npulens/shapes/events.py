@@ -24,6 +24,8 @@ class Event:
         waits: The host waits for the device here.
         is_shape: A shape depends on data from here on.
         advice: What is better.
+        loops: How many loops of the function are around it.
+        is_rare: It is reached every so many steps, or in evaluation only.
         used: Where what comes of it is worked on.
     """
 
@@ -34,6 +36,8 @@ class Event:
     waits: bool
     is_shape: bool
     advice: LocalizedText
+    loops: int = 0
+    is_rare: bool = False
     used: dict[ast.AST, FunctionHere] = field(default_factory=dict)
 
 

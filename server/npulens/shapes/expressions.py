@@ -289,6 +289,8 @@ class Expressions(Indexing):
 
 def _arithmetic(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:
     sources = first.sources | second.sources
+    if "random" in (first.text, second.text):
+        return Number("random", sources)
     if not sources:
         return Number(ast.unparse(node) if _is_short(node) else "?")
     is_rest = isinstance(node.op, ast.Sub) and not first.sources and not second.is_rest

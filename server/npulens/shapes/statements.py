@@ -10,6 +10,8 @@ from npulens.shapes.calls import Calls
 from npulens.shapes.evidence import parameters
 from npulens.shapes.extents import Dim, closed
 from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.pipelines import GROWTH_COST, grows
+from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
     FOREIGN,
     NOTHING,
@@ -23,7 +25,9 @@ from npulens.shapes.values import (
     Value,
     either,
 )
+from npulens.shapes.wording import PREALLOCATE
 
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
 Names = dict[str, Value]
@@ -70,7 +74,16 @@ class Statements(Calls):
         for target in node.targets:
             self.bind(target, value)
             self._name_dimensions(target, node.value)
+            if self.loops and grows(target, node.value, self._joins(node.value)):
+                self.report(
+                    "growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False
+                )
         return True
+
+    def _joins(self, node: ast.expr) -> tuple[str, ...]:
+        """The function that a call names, if it joins tensors."""
+        name = self.qualified(node.func) if isinstance(node, ast.Call) else ""
+        return (name,) if name in _JOINS else ()
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -114,7 +127,10 @@ class Statements(Calls):
         before, depth = dict(self.names), len(self.control)
         if sources:
             self.control.append(sources)
+        is_rare = is_rare_test(node.test)
+        self.rare += is_rare
         first = self.block(node.body)
+        self.rare -= is_rare
         after, self.names = self.names, before
         second = self.block(node.orelse)
         if first and second:
@@ -154,10 +170,12 @@ class Statements(Calls):
     def _turn(self, body: Sequence[ast.stmt], before: Names) -> None:
         """Evaluate one turn of a loop, which may also not happen or end early."""
         outer, self.leaving = self.leaving, []
+        self.loops += 1
         if self.block(body):
             before = _merged(before, self.names)
         for names in self.leaving:
             before = _merged(before, names)
+        self.loops -= 1
         self.names, self.leaving = before, outer
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
@@ -165,7 +183,11 @@ class Statements(Calls):
             value = self.read(item.context_expr)
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, UNKNOWN if value == FOREIGN else value)
-        return self.block(node.body)
+        is_rare = any(_is_without_gradient(item.context_expr) for item in node.items)
+        self.rare += is_rare
+        reached = self.block(node.body)
+        self.rare -= is_rare
+        return reached
 
     def _try(self, node: ast.Try) -> bool:
         before = dict(self.names)
@@ -331,6 +353,12 @@ def _merged(first: Names, second: Names) -> Names:
         before = merged.get(name)
         merged[name] = value if before is None or before is value else either(before, value)
     return merged
+
+
+def _is_without_gradient(node: ast.expr) -> bool:
+    """`torch.no_grad()` and its like, in which nothing is trained."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Attribute) and called.attr == "inference_mode"
 
 
 def _measured(node: ast.expr) -> str | None:

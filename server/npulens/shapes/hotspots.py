@@ -1,0 +1,346 @@
+"""The hotspots of a module, looked for piece by piece."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from npulens.catalog.tables import Catalogue, OperatorEntry
+from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.shapes.events import Event, Recorder
+from npulens.shapes.evidence import parameters
+from npulens.shapes.frames import Session
+from npulens.shapes.hints import hints_of
+from npulens.shapes.scoring import Described, Reach, calls_in, reaches, score
+from npulens.shapes.statements import evaluate
+from npulens.shapes.values import UNKNOWN
+from npulens.shapes.worth import functions_of, is_host_code, is_worth
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
+_PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-size"})
+_MODULE = "<module>"
+_Block = ast.For | ast.While | ast.If | ast.With | ast.Try
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A hotspot with its place in the module.
+
+    Attributes:
+        hotspot: What it is; spans are in the text of the module.
+        score: How much it hurts, from 0 to 100.
+        function: `function` or `Class.method`.
+        reach: From where that is reached.
+    """
+
+    hotspot: Hotspot
+    score: int
+    function: str
+    reach: Reach
+
+
+class Hotspots:
+    """Where shapes depend on data and where the host waits, in one module.
+
+    Args:
+        pieces: The module.
+        names: The names of the module.
+        catalogue: Has the operators and their rules.
+    """
+
+    def __init__(
+        self, pieces: Sequence[Piece], names: ModuleNames, catalogue: Catalogue
+    ) -> None:
+        self._pieces = pieces
+        self._names = names
+        self._catalogue = catalogue
+
+    def find(self) -> None:
+        """Look through the pieces of which that is not known, or that rest on what has changed."""
+        for piece in self._pieces:
+            if piece.hotspots is None or self._have_changed(piece):
+                piece.hotspots, piece.hints, piece.looked_up = (), (), {}
+                if self._has_torch:
+                    self._look_through(piece)
+
+    def ranked(self) -> list[Ranked]:
+        """All hotspots of the module, the worst first."""
+        found = [
+            Ranked(
+                hotspot,
+                score(hotspot.cost, hotspot.loops, reach, hotspot.is_rare),
+                hotspot.function,
+                reach,
+            )
+            for hotspot in self._placed()
+            for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
+        ]
+        return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
+
+    def hints(self) -> list[Hint]:
+        """What an editor can show besides the findings, in order of place."""
+        found: list[Hint] = []
+        for start, piece in self._starts:
+            found += (hint.shifted(start) for hint in piece.hints)
+        return sorted(found)
+
+    def _placed(self) -> list[Hotspot]:
+        """The hotspots in offsets of the module, each once."""
+        placed: dict[tuple[Span, str], Hotspot] = {}
+        starts = {id(piece): start for start, piece in self._starts}
+        for piece in self._pieces:
+            for hotspot in piece.hotspots or ():
+                home = self._homes.get(hotspot.home, piece) if hotspot.home else piece
+                moved = self._moved(hotspot, starts[id(home)], piece, starts)
+                key = (moved.span, moved.rule)
+                before = placed.get(key)
+                if before is not None:
+                    used = dict.fromkeys((*before.used, *moved.used))
+                    moved = replace(before, used=tuple(used)[:8])
+                placed[key] = moved
+        return list(placed.values())
+
+    def _moved(
+        self, hotspot: Hotspot, start: int, piece: Piece, starts: Mapping[int, int]
+    ) -> Hotspot:
+        used = []
+        for home, span in hotspot.used:
+            owner = self._homes.get(home, piece) if home else piece
+            used.append(("", span.shifted(starts[id(owner)])))
+        return replace(
+            hotspot,
+            span=hotspot.span.shifted(start),
+            used=tuple(sorted(used)),
+        )
+
+    @property
+    def _starts(self) -> Iterator[tuple[int, Piece]]:
+        start = 0
+        for piece in self._pieces:
+            yield start, piece
+            start += len(piece.parsed.text)
+
+    def _have_changed(self, piece: Piece) -> bool:
+        return any(self._texts.get(name) != text for name, text in piece.looked_up.items())
+
+    def _look_through(self, piece: Piece) -> None:
+        functions = list(self._worth_reading(piece))
+        if not functions:
+            return
+        definitions = self._definitions
+        definitions.asked = set()
+        reporter = _Reporter(self, piece)
+        for function in functions:
+            recorder = Recorder()
+            methods = _methods(self._catalogue)
+            session = Session(definitions, self._catalogue.operators, methods, recorder)
+            names = dict(parameters(function.node, function.node.name == "forward"))
+            if function.receiver is not None:
+                names[function.receiver] = UNKNOWN
+            try:
+                evaluate(session, function, names)
+            except RecursionError:
+                continue
+            reporter.add(function, recorder)
+        piece.hotspots, piece.hints = tuple(reporter.hotspots), tuple(reporter.hints)
+        own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
+        piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+
+    def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
+        text = piece.parsed.text
+        if not is_worth(text) and not self._calls_helper(text):
+            return
+        lines = LineMap(text)
+        for function in functions_of(piece.parsed.body, self._definitions):
+            own = _text_of(function.node, lines)
+            if is_host_code(function):
+                if "pad_sequence" in own or "interpolate" in own:
+                    yield function
+            elif is_worth(own) or self._calls_helper(own):
+                yield function
+        scope = self._scopes[id(piece)]
+        for node in piece.parsed.body:
+            if isinstance(node, _Block | ast.Assign) and is_worth(_text_of(node, lines)):
+                yield _as_function(node, scope)
+
+    def _calls_helper(self, text: str) -> bool:
+        return self._helpers is not None and self._helpers.search(text) is not None
+
+    @cached_property
+    def _helpers(self) -> re.Pattern[str] | None:
+        """Calls of functions of the module that hold a source themselves."""
+        names = []
+        for piece in self._pieces:
+            if is_worth(piece.parsed.text):
+                lines = LineMap(piece.parsed.text)
+                names += [
+                    node.name
+                    for node in piece.parsed.body
+                    if isinstance(node, Function) and is_worth(_text_of(node, lines))
+                ]
+        return re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(names))})\(") if names else None
+
+    @property
+    def helpers(self) -> str:
+        """What the findings of all statements depend on, besides what they look up."""
+        return "" if self._helpers is None else self._helpers.pattern
+
+    @cached_property
+    def _has_torch(self) -> bool:
+        return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
+
+    @cached_property
+    def _scopes(self) -> dict[int, ModuleScope]:
+        return {id(p): ModuleScope(self._names, i) for i, p in enumerate(self._pieces)}
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        definitions = Definitions()
+        for piece in self._pieces:
+            definitions.add(piece.parsed.body, self._scopes[id(piece)])
+        return definitions
+
+    @cached_property
+    def homes(self) -> dict[ast.AST, tuple[str, Piece]]:
+        """For the nodes of functions and methods the top-level name and the piece they are in."""
+        found: dict[ast.AST, tuple[str, Piece]] = {}
+        for piece in self._pieces:
+            for function in functions_of(piece.parsed.body, self._definitions):
+                owner = function.owner
+                name = function.node.name if owner is None else owner.node.name
+                found[function.node] = (name, piece)
+        return found
+
+    @cached_property
+    def _homes(self) -> dict[str, Piece]:
+        return {name: piece for piece in self._pieces for name in piece.bindings.names}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {name: p.parsed.text for p in self._pieces for name in p.bindings.names}
+
+    @cached_property
+    def _reaches(self) -> Mapping[str, Reach]:
+        """The call graph is only read where there is something to score."""
+        described = []
+        for piece in self._pieces:
+            if piece.described is None:
+                piece.described = tuple(_described(piece, self._definitions))
+            described += piece.described
+        return reaches([Described(*each) for each in described])
+
+
+class _Reporter:
+    """Turns what evaluations of one piece have found into hotspots and hints."""
+
+    def __init__(self, module: Hotspots, piece: Piece) -> None:
+        self._module = module
+        self._piece = piece
+        self._lines: dict[int, LineMap] = {}
+        self.hotspots: list[Hotspot] = []
+        self.hints: list[Hint] = []
+
+    def add(self, function: FunctionHere, recorder: Recorder) -> None:
+        """What was found from one function on."""
+        on_host = is_host_code(function)
+        kept = []
+        for event in recorder.events.values():
+            if on_host and event.rule not in _PIPELINES:
+                continue
+            if event.rule not in _PIPELINES and is_host_code(event.function):
+                continue
+            kept.append(event)
+            self.hotspots.append(self._hotspot(event))
+        own = [event for event in kept if event.function.node is function.node]
+        if kept:
+            lines = self._lines_of(self._piece)
+            self.hints += hints_of(function, own, recorder, lines)
+
+    def _hotspot(self, event: Event) -> Hotspot:
+        home, piece = self._home(event.function)
+        span = self._span(event.node, piece)
+        used = []
+        for node, function in event.used.items():
+            name, other = self._home(function)
+            used.append((name if other is not self._piece else "", self._span(node, other)))
+        return Hotspot(
+            event.rule,
+            span,
+            " ".join(piece.parsed.text[slice(*span)].split()),
+            home if piece is not self._piece else "",
+            _name_of(event.function),
+            event.cost,
+            event.loops,
+            event.is_rare,
+            event.waits,
+            event.is_shape,
+            event.advice,
+            tuple(used),
+        )
+
+    def _home(self, function: FunctionHere) -> tuple[str, Piece]:
+        scope: Scope | None = function.scope
+        while scope is not None:
+            if isinstance(scope, FunctionScope) and scope.node in self._module.homes:
+                return self._module.homes[scope.node]
+            scope = scope.parent
+        return "", self._piece
+
+    def _lines_of(self, piece: Piece) -> LineMap:
+        if id(piece) not in self._lines:
+            self._lines[id(piece)] = LineMap(piece.parsed.text)
+        return self._lines[id(piece)]
+
+    def _span(self, node: ast.AST, piece: Piece) -> Span:
+        assert isinstance(node, ast.expr | ast.stmt)
+        lines = self._lines_of(piece)
+        start = lines.offset(node.lineno, node.col_offset)
+        return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
+    return {
+        name.rpartition(".")[2]: entry
+        for name, entry in catalogue.operators.items()
+        if entry.method
+    }
+
+
+def _name_of(function: FunctionHere) -> str:
+    owner = function.owner
+    return function.node.name if owner is None else f"{owner.node.name}.{function.node.name}"
+
+
+def _described(
+    piece: Piece, definitions: Definitions
+) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
+    lines = LineMap(piece.parsed.text)
+    for function in functions_of(piece.parsed.body, definitions):
+        owner = function.owner
+        trains = ".backward(" in _text_of(function.node, lines)
+        is_module = owner is not None and "forward" in owner.methods
+        yield _name_of(function), calls_in(function.node), trains, is_module
+    for node in piece.parsed.body:
+        if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
+            yield _MODULE, calls_in(node), True, False
+
+
+def _text_of(node: ast.stmt, lines: LineMap) -> str:
+    starts = lines.starts
+    last = node.end_lineno or node.lineno
+    return lines.text[starts[node.lineno - 1] : starts[last] if last < len(starts) else None]
+
+
+def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:
+    """A statement of the module, evaluated as if it were a function of its own."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    made = ast.FunctionDef(_MODULE, nothing, [node], [], None)
+    ast.copy_location(made, node)
+    return FunctionHere(made, FunctionScope(made, scope))
+
