@@ -133,6 +133,7 @@ class Piece:
         asked: The definitions of other pieces that its idioms rest on, by name, as text.
         hotspots: The dynamic shapes found from its functions on; `None` until that is known.
         hints: What an editor can show of shapes besides, in offsets from its start.
+        sources: Where words of sources of dynamic shapes stand; `None` until asked for.
         looked_up: The definitions of other pieces that its hotspots rest on, by name, as text.
         described: Its functions with what they call; `None` until asked for.
         findings: What was found in it, in offsets from its start, in one state of the module;
@@ -163,6 +164,7 @@ class Piece:
     asked: dict[str, str | None] = field(default_factory=dict)
     hotspots: tuple[Hotspot, ...] | None = None
     hints: tuple[Hint, ...] = ()
+    sources: object = None
     looked_up: dict[str, str | None] = field(default_factory=dict)
     described: tuple[tuple[str, frozenset[str], bool, bool], ...] | None = None
     findings: list[Finding] | None = None

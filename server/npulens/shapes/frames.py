@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from npulens.catalog.model import LocalizedText
@@ -21,6 +21,7 @@ from npulens.shapes.values import (
     Value,
 )
 from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name
 
 MAX_STEPS = 6000
@@ -56,7 +57,7 @@ class Session:
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Value] = field(default_factory=dict)
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
-    names: dict[tuple[ast.AST, Name], str] = field(default_factory=dict)
+    names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     calls: int = 0
 
@@ -126,7 +127,10 @@ class Frame:
         name = dotted_name(node)
         if name is None or name.root in self.names or name.root == self.function.receiver:
             return ""
-        key = (self.function.node, name)
+        # A name that the functions around do not bind means the same in the whole piece.
+        scopes = _function_scopes(self.function.scope)
+        inside = next((s for s in scopes if name.root in s.names), None)
+        key = (module_of(self.function.scope) if inside is None else self.function.node, name)
         if key not in self.session.names:
             found = qualified_names(node, self.function.scope)
             self.session.names[key] = found[0] if found else ""
@@ -205,6 +209,13 @@ class Frame:
     def controlled_since(self, depth: int) -> Sources:
         """What decided about the current statement, apart from the first so many."""
         return NO_SOURCES.union(*self.control[depth:])
+
+
+def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
+    while scope is not None:
+        if isinstance(scope, FunctionScope):
+            yield scope
+        scope = scope.parent
 
 
 def _is_member(target: ast.expr, receiver: str | None, attribute: str) -> bool:

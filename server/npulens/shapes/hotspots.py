@@ -16,7 +16,7 @@ from npulens.shapes.hints import hints_of
 from npulens.shapes.scoring import Described, Reach, calls_in, reaches, score
 from npulens.shapes.statements import evaluate
 from npulens.shapes.values import UNKNOWN
-from npulens.shapes.worth import functions_of, is_host_code, is_worth
+from npulens.shapes.worth import Sources, functions_of, is_host_code
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.text.lines import LineMap
@@ -136,10 +136,11 @@ class Hotspots:
         definitions = self._definitions
         definitions.asked = set()
         reporter = _Reporter(self, piece)
+        methods = _methods(self._catalogue)
+        known = Session(definitions, self._catalogue.operators, methods, Recorder())
         for function in functions:
             recorder = Recorder()
-            methods = _methods(self._catalogue)
-            session = Session(definitions, self._catalogue.operators, methods, recorder)
+            session = replace(known, recorder=recorder, active=[], results={}, calls=0)
             names = dict(parameters(function.node, function.node.name == "forward"))
             if function.receiver is not None:
                 names[function.receiver] = UNKNOWN
@@ -154,20 +155,29 @@ class Hotspots:
 
     def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
         text = piece.parsed.text
-        if not is_worth(text) and not self._calls_helper(text):
+        sources = self._sources(piece)
+        if sources.is_empty and not self._calls_helper(text):
             return
         lines = LineMap(text)
         for function in functions_of(piece.parsed.body, self._definitions):
-            own = _text_of(function.node, lines)
+            span = _lines_span(function.node, lines)
             if is_host_code(function):
+                own = text[slice(*span)]
                 if "pad_sequence" in own or "interpolate" in own:
                     yield function
-            elif is_worth(own) or self._calls_helper(own):
+            elif sources.has_some(*span) or self._calls_helper(text[slice(*span)]):
                 yield function
         scope = self._scopes[id(piece)]
         for node in piece.parsed.body:
-            if isinstance(node, _Block | ast.Assign) and is_worth(_text_of(node, lines)):
-                yield _as_function(node, scope)
+            if isinstance(node, _Block | ast.Assign):
+                if sources.has_some(*_lines_span(node, lines)):
+                    yield _as_function(node, scope)
+
+    def _sources(self, piece: Piece) -> Sources:
+        if piece.sources is None:
+            piece.sources = Sources(piece.parsed.text)
+        assert isinstance(piece.sources, Sources)
+        return piece.sources
 
     def _calls_helper(self, text: str) -> bool:
         return self._helpers is not None and self._helpers.search(text) is not None
@@ -177,12 +187,13 @@ class Hotspots:
         """Calls of functions of the module that hold a source themselves."""
         names = []
         for piece in self._pieces:
-            if is_worth(piece.parsed.text):
+            sources = self._sources(piece)
+            if not sources.is_empty:
                 lines = LineMap(piece.parsed.text)
                 names += [
                     node.name
                     for node in piece.parsed.body
-                    if isinstance(node, Function) and is_worth(_text_of(node, lines))
+                    if isinstance(node, Function) and sources.has_some(*_lines_span(node, lines))
                 ]
         return re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(names))})\(") if names else None
 
@@ -331,10 +342,14 @@ def _described(
             yield _MODULE, calls_in(node), True, False
 
 
-def _text_of(node: ast.stmt, lines: LineMap) -> str:
+def _lines_span(node: ast.stmt, lines: LineMap) -> Span:
     starts = lines.starts
     last = node.end_lineno or node.lineno
-    return lines.text[starts[node.lineno - 1] : starts[last] if last < len(starts) else None]
+    return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def _text_of(node: ast.stmt, lines: LineMap) -> str:
+    return lines.text[slice(*_lines_span(node, lines))]
 
 
 def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:

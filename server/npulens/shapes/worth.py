@@ -2,36 +2,95 @@
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
 _HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
+_LONGEST_LINE = 400
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
-_SOURCE = re.compile(
-    r"nonzero|argwhere|masked_select|unique|bincount|repeat_interleave|combinations|nms\b"
-    r"|one_hot|lstsq|pack_padded|to_sparse|\.item\(|\.tolist\(|\.cpu\(|\.numpy\(|allclose"
-    r"|\.equal\(|synchronize|error_if_nonfinite|assert_close"
-    r"|where\([^,()]*(?:\([^()]*\))?[^,()]*\)"
-    r"|^[ \t]*(?:el)?(?:if|while|assert)\b.*\.(?:any|all|sum|max|min|mean|norm)\("
-    r"|(?:int|float|bool)\([^()\n]*\.(?:any|all|sum|max|min|mean)\("
-    r"|arange\([^()\n]*\.max\(|DataLoader\(|DataCollator|\binterpolate\("
-    r"|(\w+) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b",
-    re.MULTILINE,
+_WORDS = (
+    *("nonzero", "argwhere", "masked_select", "unique", "bincount", "repeat_interleave", "nms("),
+    *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
+    *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
+    *("assert_close", "DataLoader(", "DataCollator"),
 )
-_MASK = re.compile(
-    r"(?:[=(,&|~\[]\s*[\w.\[\]()]+ (?:==|!=|<=?|>=?) )|isnan|isinf|isfinite|logical_|\.bool\(\)"
-    r"|torch\.bool|\.(?:eq|ne|gt|lt|ge|le)\("
+"""Of these one alone makes a function worth reading."""
+_WHERE = re.compile(r"where\([^,()]*(?:\([^()]*\))?[^,()]*\)")
+_GROWTH = re.compile(r"(\w+) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
+_RANDOM = re.compile(r"\brandom\.")
+_REDUCTIONS = (".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(")
+_READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
+_INLINE = re.compile(
+    r"\w\[(?:~|torch\.(?:is|logical))|\w\[[\w.()\[\]:, ]* (?:==|!=|<=?|>=?) [^\n\]]*\]|\.bool\(\)\]"
 )
-_INDEXED = re.compile(r"\w\[~?\(?[A-Za-z_][\w.]*(?:\[|\]|\(| [<>=!&|]|, )")
+_COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
+_PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
+_METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
+_ASSIGNED = re.compile(r"(\w+)(?:: [\w.]+)? [&|]?= ")
 
 
-def is_worth(text: str) -> bool:
-    """Whether the text of a function holds a word of some source."""
-    if _SOURCE.search(text) is not None:
-        return True
-    return _MASK.search(text) is not None and _INDEXED.search(text) is not None
+class Sources:
+    """Where in the text of a piece words of sources stand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        found = [place for word in _WORDS for place in _places(word, text)]
+        for word, pattern in (("where(", _WHERE), ("cat(", _GROWTH), ("interpolate(", _RANDOM)):
+            if word in text:
+                found += (match.start() for match in pattern.finditer(text))
+        for word in _REDUCTIONS:
+            found += (place for place in _places(word, text) if self._is_read(place))
+        self._masks: list[tuple[int, str]] = []
+        if "[" in text:
+            found += (match.start() for match in _INLINE.finditer(text))
+            self._masks = sorted(self._assigned_masks())
+        self._places = sorted(found)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._places and not self._masks
+
+    def has_some(self, start: int, end: int) -> bool:
+        """Whether there is one between two offsets, or a mask that something is indexed by."""
+        first = bisect_left(self._places, start)
+        if first < len(self._places) and self._places[first] < end:
+            return True
+        text = self._text
+        for place, name in self._masks[bisect_left(self._masks, (start, "")) :]:
+            if place >= end:
+                return False
+            if any(text.find(part, start, end) >= 0 for part in _indices(name)):
+                return True
+        return False
+
+    def _is_read(self, place: int) -> bool:
+        """Whether Python decides on a reduction, or converts it to a number."""
+        line = self._line(place)
+        return len(line) < _LONGEST_LINE and _READ.match(line) is not None
+
+    def _assigned_masks(self) -> Iterator[tuple[int, str]]:
+        for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
+            for place in _places(word, self._text):
+                found = _ASSIGNED.match(self._line(place + 2))
+                if found is not None:
+                    yield place, found[1]
+
+    def _line(self, place: int) -> str:
+        return self._text[self._text.rfind("\n", 0, place) + 1 : place].lstrip()
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def _indices(name: str) -> tuple[str, ...]:
+    return f"[{name}", f"[~{name}", f", {name}]", f"[({name}", f", {name},"
 
 
 def is_host_code(function: FunctionHere) -> bool:
