@@ -41,7 +41,9 @@ class _Marker(ast.NodeTransformer):
 
     def _records(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
         names = [n for target in targets for n in assigned_names(target)]
-        made = [ast.parse(f"__assigned__({node.lineno}, {name!r}, {name})").body[0] for name in names]
+        made = [
+            ast.parse(f"__assigned__({node.lineno}, {name!r}, {name})").body[0] for name in names
+        ]
         for statement in made:
             for inner in ast.walk(statement):
                 if hasattr(inner, "lineno"):
@@ -112,9 +114,7 @@ def _inside_functions(tree: ast.Module) -> ast.Module:
 
 def _differ(runs: Sequence[Shapes]) -> bool:
     """Whether two runs have another shape at the same turn of a loop."""
-    return any(
-        first != second for run in runs for first, second in zip(runs[0], run, strict=False)
-    )
+    return any(first != second for run in runs for first, second in zip(runs[0], run, strict=False))
 
 
 class _Operators(TorchDispatchMode):

@@ -36,6 +36,7 @@ from npulens.shapes.sources import meets, result_of
 from npulens.shapes.values import (
     CONSTANT,
     FOREIGN,
+    HOST_BATCH,
     UNKNOWN,
     Closure,
     Foreign,
@@ -57,14 +58,26 @@ _NO_TENSOR = frozenset(
     "no_grad enable_grad inference_mode set_grad_enabled device manual_seed load save compile "
     "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
     "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
+    "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
     "is_autocast_enabled set_num_threads get_num_threads dtype Generator stride".split()
 )
-_MODULES = frozenset("torch.nn torch.cuda torch.npu torch.distributed torch.utils torch.jit".split())
+_MODULES = frozenset(
+    "torch.nn torch.cuda torch.npu torch.distributed torch.utils torch.jit".split()
+)
 _SIZE_COST = 55
+_CONSTRUCTORS = {
+    "torch.Tensor": "float",
+    "torch.FloatTensor": "float",
+    "torch.LongTensor": "long",
+    "torch.IntTensor": "int",
+    "torch.BoolTensor": "bool",
+}
 _PAD = "torch.nn.utils.rnn.pad_sequence"
 _NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
 _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
-_LISTS = frozenset({"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"})
+_LISTS = frozenset(
+    {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
+)
 
 
 class Calls(Expressions):
@@ -72,6 +85,12 @@ class Calls(Expressions):
 
     def call(self, node: ast.Call) -> Value:
         """What a call returns."""
+        result = self._result(node)
+        if result is UNKNOWN and any(k.arg == "return_tensors" for k in node.keywords):
+            return HOST_BATCH
+        return result
+
+    def _result(self, node: ast.Call) -> Value:
         name = self.qualified(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
         if name:
             return self._library(node, name)
@@ -111,6 +130,8 @@ class Calls(Expressions):
             return of_math(self, node, call)
         if name.startswith("torch.nn.") and short[:1].isupper():
             return FOREIGN if name == "torch.nn.Module" else _layer(name, call)
+        if name in _CONSTRUCTORS:
+            return Tensor(kind=kind_of_type(Foreign(_CONSTRUCTORS[name])), on_host=True)
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
@@ -158,7 +179,7 @@ class Calls(Expressions):
         """An operator of the tables."""
         entry = self.session.operators[name]
         if entry.method and not call.tensors and not on_device(call.first):
-            return apply_operator(call)  # nothing is known of what it works on
+            return result_of(entry, call, frozenset())  # of what it works on nothing is known
         tensors = call.tensors
         if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
             hosts = all(tensor.on_host for tensor in tensors)
@@ -192,9 +213,7 @@ class Calls(Expressions):
                 "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
             )
             made_dynamic = Number("?", found)
-            call.arguments = [
-                self._sized(value, made_dynamic) for value in call.arguments
-            ]
+            call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
         if isinstance(value, Items) and value.elements is not None:
@@ -421,5 +440,3 @@ def _any_of(entries: dict[str, Value]) -> Value:
     for index, value in enumerate(entries.values()):
         result = value if index == 0 else either(result, value)
     return result
-
-

@@ -10,6 +10,7 @@ from npulens.shapes.operators import Applied, apply_operator
 from npulens.shapes.values import (
     CONSTANT,
     FOREIGN,
+    HOST_BATCH,
     NOTHING,
     UNKNOWN,
     Closure,
@@ -105,9 +106,8 @@ class Expressions(Indexing):
                 found = self.qualified(node)
                 if found:
                     return Foreign(found)
-            value = self.named(written)
-            if value is not UNKNOWN:
-                return value
+            value = self._part(self.read(node.value), node.attr)
+            return self.named(written) if value is UNKNOWN else value
         return self._part(self.read(node.value), node.attr)
 
     def _part(self, owner: Value, attribute: str) -> Value:
@@ -126,6 +126,8 @@ class Expressions(Indexing):
         if isinstance(owner, Items) and attribute in _IN_PAIRS:
             parts = owner.elements
             return parts[_IN_PAIRS[attribute]] if parts and len(parts) == 2 else UNKNOWN
+        if owner == HOST_BATCH:
+            return Tensor(on_host=True)
         if attribute == "shape":
             return Size(Tensor().shape)
         if isinstance(owner, Layer) and attribute in ("weight", "bias"):
@@ -151,7 +153,9 @@ class Expressions(Indexing):
         return UNKNOWN
 
     def _computed(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
-        if any(isinstance(value, Foreign | Layer) and value != FOREIGN for value in (first, second)):
+        if any(
+            isinstance(value, Foreign | Layer) and value != FOREIGN for value in (first, second)
+        ):
             return UNKNOWN  # a format string or the like
         operands = [value for value in (first, second) if isinstance(value, Tensor)]
         if isinstance(node.op, ast.MatMult):
@@ -180,7 +184,9 @@ class Expressions(Indexing):
         if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             return self._contained(node, values[-1])
         tensors = [value for value in values if isinstance(value, Tensor)]
-        if tensors and not any(isinstance(value, Foreign | Layer | Items | Size) for value in values):
+        if tensors and not any(
+            isinstance(value, Foreign | Layer | Items | Size) for value in values
+        ):
             result = Applied("", tensors).result(broadcast(t.shape for t in tensors), "bool")
             return result._replace(is_sure=any(tensor.is_sure for tensor in tensors))
         return Number("?", NO_SOURCES.union(*map(sources_of, values)))
@@ -269,8 +275,10 @@ class Expressions(Indexing):
     def element_of(self, value: Value) -> Value:
         """What a loop over a value gets."""
         if isinstance(value, Tensor):
-            return value._replace(shape=value.shape.without(0)) if value.shape.lead else Tensor(
-                value.shape, value.kind, value.on_host, value.is_fixed, value.is_sure
+            return (
+                value._replace(shape=value.shape.without(0))
+                if value.shape.lead
+                else Tensor(value.shape, value.kind, value.on_host, value.is_fixed, value.is_sure)
             )
         if isinstance(value, Items | Layers):
             return value.each
@@ -298,7 +306,9 @@ def _arithmetic(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) 
 
 
 def _is_short(node: ast.BinOp | ast.AugAssign) -> bool:
-    return isinstance(node, ast.BinOp) and all(isinstance(side, ast.Name | ast.Constant) for side in (node.left, node.right))
+    return isinstance(node, ast.BinOp) and all(
+        isinstance(side, ast.Name | ast.Constant) for side in (node.left, node.right)
+    )
 
 
 def _kind(op: ast.operator, operands: Sequence[Tensor], first: Value, second: Value) -> str:

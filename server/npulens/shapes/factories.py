@@ -4,12 +4,24 @@ from npulens.shapes.extents import Dim, Shape, closed, opened
 from npulens.shapes.operators import Applied, dim_of, shape_of, sizes
 from npulens.shapes.values import UNKNOWN, Foreign, Items, Number, Size, Tensor, Value, sources_of
 
-_FIXED = frozenset({"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"})
+_FIXED = frozenset(
+    {"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"}
+)
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "logspace"})
-_FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"})
+_FROM_DATA = frozenset(
+    {"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"}
+)
 FACTORIES = _FIXED | _RANDOM | _FROM_DATA
 LIKE = frozenset(
-    {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like"}
+    {
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty_like",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+    }
 )
 NEW = frozenset({"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"})
 _KINDS = {"arange": "int", "randint": "int", "randperm": "int", "rand": "float", "randn": "float"}
@@ -93,7 +105,9 @@ def _of_list(value: Value) -> Shape:
         return value.shape
     if isinstance(value, Items):
         number = "?" if value.elements is None else str(len(value.elements))
-        return closed(Dim(number, value.sources)) if isinstance(value.each, Number) else opened(
-            value.sources
+        return (
+            closed(Dim(number, value.sources))
+            if isinstance(value.each, Number)
+            else opened(value.sources)
         )
     return opened(sources_of(value))

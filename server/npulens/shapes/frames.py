@@ -79,7 +79,8 @@ class Frame:
         """How many of these there were when a list was made."""
         self.leaving: list[dict[str, Value]] = []
         """What names held where the current loop was left early."""
-        self.loops = 0
+        self.around: list[ast.stmt] = []
+        """The loops around the current statement."""
         self.rare = 0
         """How many conditions around are met every so many steps only."""
         self.steps = 0
@@ -99,7 +100,7 @@ class Frame:
     ) -> Sources:
         """Note an event; what depends on it has this source."""
         event = Event(rule, node, self.function, cost, waits, is_shape, advice)
-        event.loops, event.is_rare = self.loops, self.rare > 0
+        event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
         return frozenset((node,))
 

@@ -35,7 +35,9 @@ def hints_of(
             continue
         sources = [source for source in value.sources if source in inside]
         places = sorted(_span(source, lines) for source in sources)
-        yield Hint(_span(node, lines), value.shape.described(), depends(value), sources=tuple(places))
+        yield Hint(
+            _span(node, lines), value.shape.described(), depends(value), sources=tuple(places)
+        )
 
 
 def _inner_nodes(function: FunctionHere) -> set[ast.AST]:

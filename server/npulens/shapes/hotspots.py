@@ -13,7 +13,15 @@ from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
 from npulens.shapes.hints import hints_of
-from npulens.shapes.scoring import Described, Reach, calls_in, reaches, score
+from npulens.shapes.scoring import (
+    Described,
+    Reach,
+    calls_in,
+    is_cold_file,
+    is_host_file,
+    reaches,
+    score,
+)
 from npulens.shapes.statements import evaluate
 from npulens.shapes.values import UNKNOWN
 from npulens.shapes.worth import Sources, functions_of, is_host_code
@@ -54,9 +62,7 @@ class Hotspots:
         catalogue: Has the operators and their rules.
     """
 
-    def __init__(
-        self, pieces: Sequence[Piece], names: ModuleNames, catalogue: Catalogue
-    ) -> None:
+    def __init__(self, pieces: Sequence[Piece], names: ModuleNames, catalogue: Catalogue) -> None:
         self._pieces = pieces
         self._names = names
         self._catalogue = catalogue
@@ -69,16 +75,18 @@ class Hotspots:
                 if self._has_torch:
                     self._look_through(piece)
 
-    def ranked(self) -> list[Ranked]:
-        """All hotspots of the module, the worst first."""
+    def ranked(self, path: str) -> list[Ranked]:
+        """All hotspots of the module, the worst first; its path tells what it is for."""
+        is_cold, is_host = is_cold_file(path), is_host_file(path)
         found = [
             Ranked(
                 hotspot,
-                score(hotspot.cost, hotspot.loops, reach, hotspot.is_rare),
+                score(hotspot.cost, hotspot.loops, reach, hotspot.is_rare or is_cold),
                 hotspot.function,
                 reach,
             )
             for hotspot in self._placed()
+            if not is_host or hotspot.rule in _PIPELINES
             for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
@@ -358,4 +366,3 @@ def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:
     made = ast.FunctionDef(_MODULE, nothing, [node], [], None)
     ast.copy_location(made, node)
     return FunctionHere(made, FunctionScope(made, scope))
-

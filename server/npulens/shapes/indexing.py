@@ -18,6 +18,7 @@ from npulens.shapes.extents import (
 from npulens.shapes.frames import Frame
 from npulens.shapes.values import (
     CONSTANT,
+    HOST_BATCH,
     UNKNOWN,
     Foreign,
     Items,
@@ -48,6 +49,8 @@ class Indexing(Frame):
         if isinstance(owner, Tensor):
             return self._indexed(owner, node)
         index = UNKNOWN if isinstance(node.slice, ast.Slice) else self.read(node.slice)
+        if owner == HOST_BATCH:
+            return Tensor(on_host=True)
         if isinstance(owner, Table):
             entries = dict(owner.entries)
             return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
@@ -98,9 +101,7 @@ class Indexing(Frame):
         self.uses(owner.sources | cursor.used, node)
         return Tensor(shape, owner.kind, owner.on_host, fixed, owner.is_sure or cursor.is_advanced)
 
-    def _step(
-        self, cursor: "_Cursor", part: ast.expr, node: ast.Subscript, owner: Tensor
-    ) -> None:
+    def _step(self, cursor: "_Cursor", part: ast.expr, node: ast.Subscript, owner: Tensor) -> None:
         if isinstance(part, ast.Slice):
             cursor.keep(self._sliced(cursor.shape, cursor.place, part, node))
             return
@@ -286,4 +287,3 @@ def _is_number_of_device(value: Value) -> bool:
         and value.shape == SCALAR
         and not value.on_host
     )
-

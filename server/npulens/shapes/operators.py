@@ -403,7 +403,10 @@ def _loss(call: Applied) -> Value:
 
 def _product(call: Applied) -> Value:
     """Matrices: the last dimension of the first is summed over."""
-    first, second = shape_of(call.first), shape_of(call.get(1, "other", "mat2", "weight") or UNKNOWN)
+    first, second = (
+        shape_of(call.first),
+        shape_of(call.get(1, "other", "mat2", "weight") or UNKNOWN),
+    )
     if call.name == "linear":
         return call.result(first.with_dim(-1, second.at(0)))
     if first.rank is None or second.rank is None or second.rank < 2 or first.rank < 2:
@@ -481,8 +484,10 @@ TRANSFERS: dict[str, Transfer] = {
     **dict.fromkeys(("view", "reshape"), _reshaped),
     "expand": _expanded,
     **dict.fromkeys(("repeat", "tile"), _repeated),
-    **dict.fromkeys(("view_as", "expand_as", "reshape_as"), lambda c: c.result(
-        shape_of(c.get(1, "other") or UNKNOWN), getattr(c.first, "kind", ""))),
+    **dict.fromkeys(
+        ("view_as", "expand_as", "reshape_as"),
+        lambda c: c.result(shape_of(c.get(1, "other") or UNKNOWN), getattr(c.first, "kind", "")),
+    ),
     **dict.fromkeys(("flatten", "ravel"), _flattened),
     "unsqueeze": _unsqueezed,
     "squeeze": _squeezed,

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Sequence
 
 from npulens.shapes.operators import Applied
 from npulens.shapes.values import Foreign, Items, Number, Value, is_on
@@ -60,17 +59,23 @@ def _is_random(value: Value | None) -> bool:
     return value == RANDOM_NUMBER
 
 
-def grows(target: ast.expr, value: ast.expr, names: Sequence[str]) -> bool:
-    """Whether `x = torch.cat([x, y])` makes a name longer.
+def grows(node: ast.Assign, loop: ast.stmt) -> bool:
+    """Whether `x = torch.cat([x, y])` makes a name longer in each turn of a loop.
 
-    Args:
-        target: What is assigned.
-        value: The value.
-        names: The qualified names of functions that join, as they are called here.
+    A name that the turn itself makes first starts anew each time.
     """
-    if not (isinstance(target, ast.Name) and isinstance(value, ast.Call) and value.args and names):
+    target, value = node.targets[0], node.value
+    if not (isinstance(target, ast.Name) and isinstance(value, ast.Call) and value.args):
         return False
     parts = value.args[0]
     if not isinstance(parts, ast.Tuple | ast.List):
         return False
-    return any(isinstance(part, ast.Name) and part.id == target.id for part in parts.elts)
+    if not any(isinstance(part, ast.Name) and part.id == target.id for part in parts.elts):
+        return False
+    return not any(
+        isinstance(part, ast.Name)
+        and part.id == target.id
+        and isinstance(part.ctx, ast.Store)
+        and part is not target
+        for part in ast.walk(loop)
+    )

@@ -11,7 +11,15 @@ HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
     r"|__init__|init_|build|setup|load|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|prun|quant|summary|stat_|report"
+    r"|prepare|preprocess|prun|quant|summary|stat_|report"
+)
+_COLD_FILE = re.compile(
+    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger)\w*|val)"
+    r"(?:\.py$|[/\\])"
+)
+_HOST_FILE = re.compile(
+    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data)[/\\]"
+    r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD = 0.7, 0.3
@@ -129,6 +137,16 @@ def calls_in(node: ast.AST) -> frozenset[str]:
             elif isinstance(callee, ast.Name):
                 found.add(callee.id)
     return frozenset(found)
+
+
+def is_cold_file(path: str) -> bool:
+    """Whether a file is for evaluation, pictures or conversion."""
+    return _COLD_FILE.search(path) is not None
+
+
+def is_host_file(path: str) -> bool:
+    """Whether a file prepares data on the host."""
+    return _HOST_FILE.search(path) is not None
 
 
 def is_rare_test(node: ast.expr) -> bool:

@@ -99,4 +99,3 @@ def _unique(call: Applied, shape: Shape, kind: str, dim: Dim, host: bool) -> Val
     if is_on(call.get(3, "return_counts")):
         extra.append(Tensor(closed(dim), "int", host))
     return items_of((values, *extra)) if extra else values
-

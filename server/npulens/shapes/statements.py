@@ -74,16 +74,13 @@ class Statements(Calls):
         for target in node.targets:
             self.bind(target, value)
             self._name_dimensions(target, node.value)
-            if self.loops and grows(target, node.value, self._joins(node.value)):
-                self.report(
-                    "growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False
-                )
+            if self.around and self._joins(node.value) and grows(node, self.around[-1]):
+                self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
         return True
 
-    def _joins(self, node: ast.expr) -> tuple[str, ...]:
-        """The function that a call names, if it joins tensors."""
-        name = self.qualified(node.func) if isinstance(node, ast.Call) else ""
-        return (name,) if name in _JOINS else ()
+    def _joins(self, node: ast.expr) -> bool:
+        """Whether a value is a call of a function that joins tensors."""
+        return isinstance(node, ast.Call) and self.qualified(node.func) in _JOINS
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -151,7 +148,7 @@ class Statements(Calls):
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, self.element_of(values))
-            self._turn(node.body, before)
+            self._turn(node, before)
         del self.control[depth:]
         self.block(node.orelse)
         return True
@@ -162,20 +159,20 @@ class Statements(Calls):
             sources = self.decide(node.test)
             if sources:
                 self.control.append(sources)
-            self._turn(node.body, dict(self.names))
+            self._turn(node, dict(self.names))
             del self.control[depth:]
         self.block(node.orelse)
         return True
 
-    def _turn(self, body: Sequence[ast.stmt], before: Names) -> None:
+    def _turn(self, node: ast.For | ast.AsyncFor | ast.While, before: Names) -> None:
         """Evaluate one turn of a loop, which may also not happen or end early."""
         outer, self.leaving = self.leaving, []
-        self.loops += 1
-        if self.block(body):
+        self.around.append(node)
+        if self.block(node.body):
             before = _merged(before, self.names)
         for names in self.leaving:
             before = _merged(before, names)
-        self.loops -= 1
+        self.around.pop()
         self.names, self.leaving = before, outer
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
@@ -241,7 +238,9 @@ class Statements(Calls):
         if isinstance(owner, Tensor):
             self.names[name] = owner._replace(is_fixed=False)
         elif isinstance(owner, Table) and isinstance(target.slice, ast.Constant):
-            self.names[name] = Table(tuple({**dict(owner.entries), str(target.slice.value): value}.items()))
+            self.names[name] = Table(
+                tuple({**dict(owner.entries), str(target.slice.value): value}.items())
+            )
         elif isinstance(owner, Items):
             self.names[name] = Items(either(owner.each, value), None, owner.sources)
 

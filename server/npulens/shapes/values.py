@@ -110,6 +110,8 @@ Value = Tensor | Number | Items | Table | Size | Layer | Layers | Closure | Fore
 UNKNOWN = Other()
 FOREIGN = Foreign()
 NOTHING = Foreign("None")
+HOST_BATCH = Foreign("batch on the host")
+"""What a tokenizer returns, until it is moved."""
 LIKELY = Tensor(is_sure=False)
 """What is very likely a tensor, but may be a list of some."""
 CONSTANT = Number()

@@ -3,7 +3,8 @@
 from npulens.catalog.model import LocalizedText
 
 KEEP_SHAPE = LocalizedText(
-    "`torch.where` or a weighted sum over the full shape", "在完整形状上使用 `torch.where` 或加权求和"
+    "`torch.where` or a weighted sum over the full shape",
+    "在完整形状上使用 `torch.where` 或加权求和",
 )
 FILL = LocalizedText("`masked_fill_` or `torch.where`", "`masked_fill_` 或 `torch.where`")
 SCATTER = LocalizedText("`masked_scatter_` or `torch.where`", "`masked_scatter_` 或 `torch.where`")
@@ -18,7 +19,8 @@ DECIDE_ON_DEVICE = LocalizedText(
     "`torch.where` or a factor computed on the device", "`torch.where` 或在设备上计算的系数"
 )
 GATHER = LocalizedText(
-    "`index_select` or `gather` with a tensor of one element", "用单元素张量调用 `index_select` 或 `gather`"
+    "`index_select` or `gather` with a tensor of one element",
+    "用单元素张量调用 `index_select` 或 `gather`",
 )
 CONTAINED = LocalizedText("`(x == value).any()`", "`(x == value).any()`")
 DROP_LAST = LocalizedText("`drop_last=True`", "`drop_last=True`")
