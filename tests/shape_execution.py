@@ -70,7 +70,7 @@ class Execution:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.shapes: dict[Name, list[Shapes]] = {}
+        self.shapes: dict[Name, dict[str, list[Shapes]]] = {}
         self.waits: set[int] = set()
         self._run: dict[Name, Shapes] = {}
         self.checks_range = False  # `one_hot` does so on the CPU alone
@@ -79,17 +79,20 @@ class Execution:
         self.module: dict[str, Any] = {"__name__": "functions", "__assigned__": self._assigned}
         exec(self._code, self.module)
 
-    def run(self, function: Callable[..., Any], arguments: Sequence[object]) -> None:
-        """Call a function once."""
+    def run(self, root: str, function: Callable[..., Any], arguments: Sequence[object]) -> None:
+        """Call a function once; `root` tells its runs from those of others."""
         self._run = {}
         with _Functions(self), _Operators(self), torch.no_grad():
             function(*arguments)
         for name, shapes in self._run.items():
-            self.shapes.setdefault(name, []).append(shapes)
+            self.shapes.setdefault(name, {}).setdefault(root, []).append(shapes)
 
     def changing(self) -> Mapping[Name, bool]:
         """Of each assigned tensor whether its shape is another where the data are others."""
-        return {name: _differ(runs) for name, runs in self.shapes.items()}
+        return {
+            name: any(_differ(runs) for runs in by_root.values())
+            for name, by_root in self.shapes.items()
+        }
 
     def _assigned(self, line: int, name: str, value: object) -> None:
         if isinstance(value, Tensor):

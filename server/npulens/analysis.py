@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
@@ -21,7 +21,14 @@ from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
-from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
+from npulens.checks.pieces import (
+    Hint,
+    Piece,
+    module_facts,
+    module_signature,
+    piece_of,
+    worth_visiting,
+)
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
@@ -35,7 +42,7 @@ from npulens.fixes.imports import (
 )
 from npulens.fused.idioms import Idioms
 from npulens.shapes.findings import findings_of as shape_findings
-from npulens.shapes.hotspots import Hotspots
+from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -119,6 +126,40 @@ def analyze(
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeReport:
+    """What is known of the shapes of a module.
+
+    Attributes:
+        ranked: Where they depend on data and where the host waits, the worst first.
+        hints: The symbolic shapes of names, and what functions hold, in order of place.
+    """
+
+    ranked: Sequence[Ranked]
+    hints: Sequence[Hint]
+
+
+def analyze_shapes(
+    document: Document, catalogue: Catalogue, cache: StatementCache | None = None
+) -> ShapeReport:
+    """The shapes of a document, also places that `analyze` does not tell.
+
+    With the cache of an analysis of this very text nothing is computed again. Like `analyze` it
+    touches no file and never raises.
+    """
+    if document.kind is not Kind.PYTHON:
+        return ShapeReport((), ())
+    pieces = None
+    if cache is not None:
+        pieces = _reused_pieces(document.text, catalogue, cache.triggers, cache)
+    if pieces is None or any(piece.weighs_npu for piece in pieces):
+        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
+    names = ModuleNames([piece.bindings for piece in pieces])
+    hotspots = Hotspots(pieces, names, catalogue)
+    hotspots.find()
+    return ShapeReport(hotspots.ranked(document.path), hotspots.hints())
 
 
 def _launch_findings(

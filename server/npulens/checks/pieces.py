@@ -50,6 +50,7 @@ class Hint(NamedTuple):
 
     Attributes:
         span: A name that is assigned, or the name of a function.
+        home: The top-level name of another piece that it stands in; empty for the piece itself.
         shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
         is_dynamic: The shape depends on data.
         shapes: How many places of the function make shapes depend on data.
@@ -58,6 +59,7 @@ class Hint(NamedTuple):
     """
 
     span: Span
+    home: str = ""
     shape: str = ""
     is_dynamic: bool = False
     shapes: int = 0
@@ -67,7 +69,7 @@ class Hint(NamedTuple):
     def shifted(self, distance: int) -> "Hint":
         """The same hint in a text that has `distance` more code points before it."""
         sources = tuple(span.shifted(distance) for span in self.sources)
-        return self._replace(span=self.span.shifted(distance), sources=sources)
+        return self._replace(span=self.span.shifted(distance), home="", sources=sources)
 
 
 @dataclass(frozen=True, slots=True)

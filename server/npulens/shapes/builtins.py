@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from npulens.catalog.model import LocalizedText
+from npulens.shapes.applied import Applied
 from npulens.shapes.extents import Sources
-from npulens.shapes.operators import Applied, apply_operator
+from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import (
     CONSTANT,
     FOREIGN,

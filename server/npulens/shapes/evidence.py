@@ -7,13 +7,14 @@ from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Ten
 from npulens.syntax.bindings import Function
 from npulens.syntax.values import dotted_name
 
-TENSOR_METHODS = frozenset(
+_METHOD_NAMES = (
     "unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ scatter_ "
     "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
     "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
     "expand expand_as view_as cuda is_cuda requires_grad requires_grad_ bfloat16 half "
-    "register_hook grad_fn clamp clamp_ clamp_min type_as scatter_add_ logsumexp".split()
+    "register_hook grad_fn clamp clamp_ clamp_min type_as scatter_add_ logsumexp"
 )
+TENSOR_METHODS = frozenset(_METHOD_NAMES.split())
 """Attributes that tensors have and hardly anything else."""
 _NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scatter"})
 """Of these, what other classes have too; alone they prove nothing."""
@@ -41,10 +42,10 @@ def _proven(node: ast.AST) -> ast.expr | None:
     """What a node shows to be a tensor: the owner of `.unsqueeze`, of `.sum(dim=1)`."""
     if isinstance(node, ast.Attribute):
         return node.value if node.attr in _PROOFS else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords):
-            return node.func.value
-    return None
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    has_dim = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
+    return node.func.value if has_dim else None
 
 
 def annotated(annotation: ast.expr | None) -> Value:

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Callable, Sequence
 
+from npulens.shapes.applied import Applied
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, ExhaustedError
 from npulens.shapes.indexing import Indexing
-from npulens.shapes.operators import Applied, apply_operator
+from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import (
     CONSTANT,
     FOREIGN,
@@ -143,11 +144,9 @@ class Expressions(Indexing):
             return self._computed(node, first, second)
         if isinstance(first, Number) and isinstance(second, Number):
             return _arithmetic(node, first, second)
-        if isinstance(node.op, ast.Add):
-            if isinstance(first, Items) and isinstance(second, Items):
-                if first.elements is not None and second.elements is not None:
-                    return items_of((*first.elements, *second.elements))
-                return Items(either(first.each, second.each), None, first.sources | second.sources)
+        are_lists = isinstance(first, Items) and isinstance(second, Items)
+        if isinstance(node.op, ast.Add) and are_lists:
+            return _put_together(first, second)
         if isinstance(node.op, ast.Mult) and isinstance(first, Items):
             return Items(first.each, None, first.sources | sources_of(second))
         return UNKNOWN
@@ -293,6 +292,15 @@ class Expressions(Indexing):
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `statements.py`."""
         raise NotImplementedError
+
+
+def _put_together(first: Value, second: Value) -> Value:
+    """A list behind another."""
+    assert isinstance(first, Items)
+    assert isinstance(second, Items)
+    if first.elements is not None and second.elements is not None:
+        return items_of((*first.elements, *second.elements))
+    return Items(either(first.each, second.each), None, first.sources | second.sources)
 
 
 def _arithmetic(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:

@@ -1,7 +1,7 @@
 """Tensors made of numbers: where they are, and how long."""
 
+from npulens.shapes.applied import Applied, dim_of, shape_of, sizes
 from npulens.shapes.extents import Dim, Shape, closed, opened
-from npulens.shapes.operators import Applied, dim_of, shape_of, sizes
 from npulens.shapes.values import UNKNOWN, Foreign, Items, Number, Size, Tensor, Value, sources_of
 
 _FIXED = frozenset(

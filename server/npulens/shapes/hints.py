@@ -1,57 +1,45 @@
 """What an editor can show of shapes besides findings, as plain data."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from npulens.checks.pieces import Hint
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.events import Event, Recorder, depends
+from npulens.shapes.events import Assigned, Event, Recorder, depends
 from npulens.shapes.values import Tensor
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
+"""The piece that a node of a function stands in, by a name that it defines, and where there."""
 
-def hints_of(
-    function: FunctionHere, events: Sequence[Event], recorder: Recorder, lines: LineMap
-) -> Iterator[Hint]:
-    """The hints of a function that holds a hotspot.
 
-    Args:
-        function: The function.
-        events: What was found in its own statements.
-        recorder: What was assigned.
-        lines: The text that it stands in.
-    """
-    if events and function.node.name.isidentifier():
-        name = _name_span(function, lines)
-        shapes = sum(event.is_shape for event in events)
-        yield Hint(name, "", bool(shapes), shapes, sum(event.waits for event in events))
-    inside = _inner_nodes(function)
+def hint_of_function(name: Span, events: Sequence[Event]) -> Hint:
+    """How many dynamic shapes and waits the statements of a function hold."""
+    shapes = sum(event.is_shape for event in events)
+    return Hint(name, "", "", bool(shapes), shapes, sum(event.waits for event in events))
+
+
+def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:
+    """The shapes of the names that were assigned."""
     for node, assigned in recorder.assigned.items():
-        value = assigned.value
-        if assigned.function.node is not function.node or not isinstance(value, Tensor):
-            continue
-        if value.shape.is_unknown or value.on_host:
-            continue
-        sources = [source for source in value.sources if source in inside]
-        places = sorted(_span(source, lines) for source in sources)
-        yield Hint(
-            _span(node, lines), value.shape.described(), depends(value), sources=tuple(places)
-        )
+        if _is_told(assigned):
+            home, span = placed(node, assigned.function)
+            yield _hint(assigned, home, span, recorder, placed)
 
 
-def _inner_nodes(function: FunctionHere) -> set[ast.AST]:
-    return set(ast.walk(function.node))
+def _is_told(assigned: Assigned) -> bool:
+    value = assigned.value
+    return isinstance(value, Tensor) and not value.on_host and not value.shape.is_unknown
 
 
-def _span(node: ast.AST, lines: LineMap) -> Span:
-    assert isinstance(node, ast.expr | ast.stmt)
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
-
-
-def _name_span(function: FunctionHere, lines: LineMap) -> Span:
-    node = function.node
-    start = lines.offset(node.lineno, node.col_offset)
-    at = lines.text.index(node.name, start)
-    return Span(at, at + len(node.name))
+def _hint(assigned: Assigned, home: str, span: Span, recorder: Recorder, placed: Placed) -> Hint:
+    value = assigned.value
+    assert isinstance(value, Tensor)
+    places = []
+    for source in value.sources:
+        event = recorder.events.get(source)
+        if event is not None:
+            where, place = placed(source, event.function)
+            if where == home:
+                places.append(place)
+    return Hint(span, home, value.shape.described(), depends(value), sources=tuple(sorted(places)))

@@ -12,7 +12,7 @@ from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
-from npulens.shapes.hints import hints_of
+from npulens.shapes.hints import hint_of_function, hints_of_names
 from npulens.shapes.scoring import (
     Described,
     Reach,
@@ -93,10 +93,16 @@ class Hotspots:
 
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
-        found: list[Hint] = []
-        for start, piece in self._starts:
-            found += (hint.shifted(start) for hint in piece.hints)
-        return sorted(found)
+        found: dict[Span, Hint] = {}
+        starts = {id(piece): start for start, piece in self._starts}
+        for piece in self._pieces:
+            for hint in piece.hints:
+                home = self._homes.get(hint.home, piece) if hint.home else piece
+                moved = hint.shifted(starts[id(home)])
+                before = found.get(moved.span)
+                if before is None or not before.is_dynamic:
+                    found[moved.span] = moved
+        return sorted(found.values())
 
     def _placed(self) -> list[Hotspot]:
         """The hotspots in offsets of the module, each once."""
@@ -177,9 +183,9 @@ class Hotspots:
                 yield function
         scope = self._scopes[id(piece)]
         for node in piece.parsed.body:
-            if isinstance(node, _Block | ast.Assign):
-                if sources.has_some(*_lines_span(node, lines)):
-                    yield _as_function(node, scope)
+            is_run = isinstance(node, _Block | ast.Assign)
+            if is_run and sources.has_some(*_lines_span(node, lines)):
+                yield _as_function(node, scope)
 
     def _sources(self, piece: Piece) -> Sources:
         if piece.sources is None:
@@ -247,7 +253,7 @@ class Hotspots:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        described = []
+        described: list[tuple[str, frozenset[str], bool, bool]] = []
         for piece in self._pieces:
             if piece.described is None:
                 piece.described = tuple(_described(piece, self._definitions))
@@ -276,18 +282,26 @@ class _Reporter:
                 continue
             kept.append(event)
             self.hotspots.append(self._hotspot(event))
+        if not kept:
+            return
         own = [event for event in kept if event.function.node is function.node]
-        if kept:
-            lines = self._lines_of(self._piece)
-            self.hints += hints_of(function, own, recorder, lines)
+        if own and function.node.name.isidentifier():
+            self.hints.append(hint_of_function(self._name(function), own))
+        self.hints += hints_of_names(recorder, self._placed)
+
+    def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
+        home, piece = self._home(function)
+        return home if piece is not self._piece else "", self._span(node, piece)
+
+    def _name(self, function: FunctionHere) -> Span:
+        node, lines = function.node, self._lines_of(self._piece)
+        start = lines.text.index(node.name, lines.offset(node.lineno, node.col_offset))
+        return Span(start, start + len(node.name))
 
     def _hotspot(self, event: Event) -> Hotspot:
         home, piece = self._home(event.function)
         span = self._span(event.node, piece)
-        used = []
-        for node, function in event.used.items():
-            name, other = self._home(function)
-            used.append((name if other is not self._piece else "", self._span(node, other)))
+        used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
             span,
@@ -300,7 +314,7 @@ class _Reporter:
             event.waits,
             event.is_shape,
             event.advice,
-            tuple(used),
+            used,
         )
 
     def _home(self, function: FunctionHere) -> tuple[str, Piece]:

@@ -54,9 +54,9 @@ class Indexing(Frame):
         if isinstance(owner, Table):
             entries = dict(owner.entries)
             return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
-        if isinstance(owner, Items | Layers) and isinstance(index, Tensor):
-            if not index.on_host and index.kind != "bool":
-                self.report("host-read", node.slice, GATHER, _READ_COST)
+        is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
+        if is_read and isinstance(owner, Items | Layers):
+            self.report("host-read", node.slice, GATHER, _READ_COST)
         if isinstance(owner, Size):
             return self._length(owner.shape, node.slice, index)
         if isinstance(owner, Items):

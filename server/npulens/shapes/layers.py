@@ -1,7 +1,8 @@
 """What the layers of `torch.nn` make of shapes."""
 
+from npulens.shapes.applied import Applied, shape_of
 from npulens.shapes.extents import ANY_LENGTH, SCALAR, Shape, opened
-from npulens.shapes.operators import Applied, apply_operator, shape_of
+from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import UNKNOWN, Items, Layer, Tensor, Value, items_of
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})

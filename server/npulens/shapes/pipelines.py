@@ -3,7 +3,7 @@
 import ast
 import re
 
-from npulens.shapes.operators import Applied
+from npulens.shapes.applied import Applied
 from npulens.shapes.values import Foreign, Items, Number, Value, is_on
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})

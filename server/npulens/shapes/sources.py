@@ -1,8 +1,9 @@
 """What the operators of the tables return, and which of their calls are meant."""
 
 from npulens.catalog.tables import OperatorEntry, When
+from npulens.shapes.applied import Applied, shape_of
 from npulens.shapes.extents import SCALAR, Dim, Shape, Sources, closed, opened
-from npulens.shapes.operators import Applied, apply_operator, shape_of
+from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import (
     FOREIGN,
     Foreign,
