@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, LocalizedText, MigrationStyle, Shim, Target
+from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
@@ -89,6 +89,7 @@ class Hotspot:
         is_shape: A shape depends on data from here on.
         advice: What is better.
         used: Where what comes of it is worked on, each with its `home`.
+        fixes: Ways to repair it.
     """
 
     rule: str
@@ -103,6 +104,7 @@ class Hotspot:
     is_shape: bool
     advice: LocalizedText
     used: tuple[tuple[str, Span], ...]
+    fixes: tuple[Fix, ...]
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ class Event:
         waits: The host waits for the device here.
         is_shape: A shape depends on data from here on.
         advice: What is better.
+        is_whole: The mask has as many dimensions as what it selects from.
         loops: How many loops of the function are around it.
         is_rare: It is reached every so many steps, or in evaluation only.
         used: Where what comes of it is worked on.
@@ -36,6 +37,7 @@ class Event:
     waits: bool
     is_shape: bool
     advice: LocalizedText
+    is_whole: bool = False
     loops: int = 0
     is_rare: bool = False
     used: dict[ast.AST, FunctionHere] = field(default_factory=dict)

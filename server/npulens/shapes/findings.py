@@ -24,6 +24,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             hotspot.span,
             {"symbol": hotspot.symbol},
             note_of(hotspot.advice),
+            hotspot.fixes,
             severity=severity_of(each.score),
             related=tuple(Related(span, _USED) for _, span in hotspot.used),
         )

@@ -97,9 +97,10 @@ class Frame:
         *,
         waits: bool = True,
         is_shape: bool = False,
+        is_whole: bool = False,
     ) -> Sources:
         """Note an event; what depends on it has this source."""
-        event = Event(rule, node, self.function, cost, waits, is_shape, advice)
+        event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
         event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
         return frozenset((node,))

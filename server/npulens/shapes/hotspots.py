@@ -13,6 +13,7 @@ from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
 from npulens.shapes.hints import hint_of_function, hints_of_names
+from npulens.shapes.repairs import Repairs
 from npulens.shapes.scoring import (
     Described,
     Reach,
@@ -24,7 +25,7 @@ from npulens.shapes.scoring import (
 )
 from npulens.shapes.statements import evaluate
 from npulens.shapes.values import UNKNOWN
-from npulens.shapes.worth import Sources, functions_of, is_host_code
+from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.text.lines import LineMap
@@ -131,6 +132,7 @@ class Hotspots:
             hotspot,
             span=hotspot.span.shifted(start),
             used=tuple(sorted(used)),
+            fixes=tuple(fix.shifted(start) for fix in hotspot.fixes),
         )
 
     @property
@@ -198,18 +200,21 @@ class Hotspots:
 
     @cached_property
     def _helpers(self) -> re.Pattern[str] | None:
-        """Calls of functions of the module that hold a source themselves."""
-        names = []
+        """Calls of functions of the module that hold a source, or that a mask is handed to."""
+        holding, indexing = [], []
         for piece in self._pieces:
             sources = self._sources(piece)
-            if not sources.is_empty:
-                lines = LineMap(piece.parsed.text)
-                names += [
-                    node.name
-                    for node in piece.parsed.body
-                    if isinstance(node, Function) and sources.has_some(*_lines_span(node, lines))
-                ]
-        return re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(names))})\(") if names else None
+            lines = LineMap(piece.parsed.text)
+            for node in piece.parsed.body:
+                if isinstance(node, Function):
+                    if sources.has_some(*_lines_span(node, lines)):
+                        holding.append(node.name)
+                    elif indexing_parameter(node, _text_of(node, lines)):
+                        indexing.append(node.name)
+        parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
+        if indexing:
+            parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]* (?:==|!=|<=?|>=?) ")
+        return re.compile(rf"(?<![\w.])(?:{'|'.join(parts)})") if parts else None
 
     @property
     def helpers(self) -> str:
@@ -268,6 +273,7 @@ class _Reporter:
         self._module = module
         self._piece = piece
         self._lines: dict[int, LineMap] = {}
+        self._known_repairs: dict[ast.AST, Repairs] = {}
         self.hotspots: list[Hotspot] = []
         self.hints: list[Hint] = []
 
@@ -315,7 +321,13 @@ class _Reporter:
             event.is_shape,
             event.advice,
             used,
+            self._repairs(event.function, piece).fixes(event),
         )
+
+    def _repairs(self, function: FunctionHere, piece: Piece) -> Repairs:
+        if function.node not in self._known_repairs:
+            self._known_repairs[function.node] = Repairs(function, self._lines_of(piece))
+        return self._known_repairs[function.node]
 
     def _home(self, function: FunctionHere) -> tuple[str, Piece]:
         scope: Scope | None = function.scope

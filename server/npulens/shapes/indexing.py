@@ -33,7 +33,7 @@ from npulens.shapes.values import (
 )
 from npulens.shapes.wording import FILL, FIXED_SIZE, GATHER, KEEP_SHAPE, SCATTER
 
-_MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 20, 55, 40
+_MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
 
 class Indexing(Frame):
@@ -83,6 +83,7 @@ class Indexing(Frame):
                     SCATTER if is_many else FILL,
                     _STORE_COST,
                     waits=False,
+                    is_whole=_are_alike(owner, index),
                 )
             elif _is_number_of_device(index):
                 self.report("host-read", part, GATHER, _READ_COST)
@@ -129,7 +130,12 @@ class Indexing(Frame):
             sources: Sources = NO_SOURCES
             if not (index.on_host and owner.on_host):
                 sources = self.report(
-                    "boolean-mask-index", node, KEEP_SHAPE, _MASK_COST, is_shape=not index.is_fixed
+                    "boolean-mask-index",
+                    node,
+                    KEEP_SHAPE,
+                    _MASK_COST,
+                    is_shape=not index.is_fixed,
+                    is_whole=_are_alike(owner, index),
                 )
             sources = NO_SOURCES if index.is_fixed else sources
             cursor.mask(index.shape.rank, Dim("?", sources))
@@ -273,6 +279,14 @@ class _Cursor:
 
     def _advance(self) -> None:
         self.place += -1 if self._is_back else 1
+
+
+def _are_alike(owner: Tensor, mask: Tensor) -> bool:
+    """Whether a mask surely has as many dimensions of the same lengths."""
+    first, second = owner.shape, mask.shape
+    texts = [dim.text for dim in first.lead]
+    same = texts == [dim.text for dim in second.lead] and "?" not in texts
+    return first.rank is not None and first.rank == second.rank and same
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

@@ -10,7 +10,7 @@ from npulens.catalog.model import Severity
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
-    r"|__init__|init_|build|setup|load|save|dump|log|profile|bench|main_info|check|from_pretrained"
+    r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
     r"|prepare|preprocess|prun|quant|summary|stat_|report"
 )
 _COLD_FILE = re.compile(

@@ -3,19 +3,22 @@
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
 _HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
 _LONGEST_LINE = 400
+_SHORT = 12
+"""In lines."""
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
 _WORDS = (
     *("nonzero", "argwhere", "masked_select", "unique", "bincount", "repeat_interleave", "nms("),
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
-    *("assert_close", "DataLoader(", "DataCollator"),
+    *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
+    *("float(torch.", "int(torch."),
 )
 """Of these one alone makes a function worth reading."""
 _WHERE = re.compile(r"where\([^,()]*(?:\([^()]*\))?[^,()]*\)")
@@ -41,8 +44,17 @@ class Sources:
         for word, pattern in (("where(", _WHERE), ("cat(", _GROWTH), ("interpolate(", _RANDOM)):
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
+        self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
-            found += (place for place in _places(word, text) if self._is_read(place))
+            for place in _places(word, text):
+                line = self._line(place)
+                if len(line) < _LONGEST_LINE:
+                    assigned = _ASSIGNED.match(line)
+                    if _READ.match(line) is not None:
+                        found.append(place)
+                    elif assigned is not None:
+                        self._names.append((place, assigned[1]))
+        self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
             found += (match.start() for match in _INLINE.finditer(text))
@@ -51,25 +63,31 @@ class Sources:
 
     @property
     def is_empty(self) -> bool:
-        return not self._places and not self._masks
+        return not (self._places or self._masks or self._names)
 
     def has_some(self, start: int, end: int) -> bool:
         """Whether there is one between two offsets, or a mask that something is indexed by."""
         first = bisect_left(self._places, start)
         if first < len(self._places) and self._places[first] < end:
             return True
-        text = self._text
-        for place, name in self._masks[bisect_left(self._masks, (start, "")) :]:
+        return self._uses(self._masks, _indices, start, end) or self._uses(
+            self._names, _decisions, start, end
+        )
+
+    def _uses(
+        self,
+        names: Sequence[tuple[int, str]],
+        parts_of: Callable[[str], tuple[str, ...]],
+        start: int,
+        end: int,
+    ) -> bool:
+        """Whether a name that is assigned between two offsets is used there in some way."""
+        for place, name in names[bisect_left(names, (start, "")) :]:
             if place >= end:
                 return False
-            if any(text.find(part, start, end) >= 0 for part in _indices(name)):
+            if any(self._text.find(part, start, end) >= 0 for part in parts_of(name)):
                 return True
         return False
-
-    def _is_read(self, place: int) -> bool:
-        """Whether Python decides on a reduction, or converts it to a number."""
-        line = self._line(place)
-        return len(line) < _LONGEST_LINE and _READ.match(line) is not None
 
     def _assigned_masks(self) -> Iterator[tuple[int, str]]:
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
@@ -91,6 +109,20 @@ def _places(word: str, text: str) -> Iterator[int]:
 
 def _indices(name: str) -> tuple[str, ...]:
     return f"[{name}", f"[~{name}", f", {name}]", f"[({name}", f", {name},"
+
+
+def _decisions(name: str) -> tuple[str, ...]:
+    """How Python decides on a name, or takes it for a length."""
+    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    return (*words, f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+
+
+def indexing_parameter(node: Function, text: str) -> bool:
+    """Whether a short function indexes something by one of its parameters."""
+    if (node.end_lineno or node.lineno) - node.lineno > _SHORT:
+        return False
+    names = (argument.arg for argument in node.args.args)
+    return any(part in text for name in names for part in (f"[{name}]", f"[~{name}]"))
 
 
 def is_host_code(function: FunctionHere) -> bool:
