@@ -252,7 +252,13 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
                 continue
             told.add(detail)
         kept.append(finding)
-    return told_once(kept)
+    return _without_reads_told(told_once(kept))
+
+
+def _without_reads_told(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave out reads of values that the advice on training loops tells already."""
+    told = {f.span for f in findings if f.rule.name == "sync-in-training-loop"}
+    return [f for f in findings if not (f.rule.name == "host-read" and f.span in told)]
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

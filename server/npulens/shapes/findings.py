@@ -32,4 +32,4 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
 
 def note_of(advice: LocalizedText) -> LocalizedText:
     """What is better, as a sentence."""
-    return LocalizedText(f"Better: {advice.en}.", f"建议改用{advice.zh}。")
+    return LocalizedText(f"Better: {advice.en}.", f"建议：{advice.zh}。")

@@ -46,7 +46,8 @@ def apply_operator(call: Applied) -> Value:
 
 
 _SAME = (
-    "abs neg exp log log2 log10 log1p expm1 sqrt rsqrt sin cos tan atan tanh sigmoid relu relu6 gelu "
+    "abs neg exp log log2 log10 log1p expm1 sqrt rsqrt sin cos tan atan tanh sigmoid relu relu6 "
+    "gelu "
     "silu mish elu selu celu leaky_relu hardswish hardsigmoid softplus logsigmoid softmax "
     "log_softmax dropout clamp clip clamp_min clamp_max floor ceil round trunc sign cumsum cumprod "
     "flip roll contiguous detach clone requires_grad_ normalize layer_norm group_norm "

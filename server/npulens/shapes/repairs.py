@@ -16,6 +16,7 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
 
 
@@ -58,11 +59,10 @@ class Repairs:
         elif isinstance(node.func, ast.Attribute) and not name:
             if node.func.attr == "masked_select" and len(node.args) == 1:
                 yield from self._reduced(node, node.func.value, node.args[0], event)
-            elif node.func.attr == "nonzero" and not node.args and not node.keywords:
+            elif node.func.attr == "nonzero" and not node.args:
                 yield from self._counted(node, node.func.value)
         elif name in ("torch.nonzero", "torch.argwhere") and len(node.args) == 1:
-            if not node.keywords:
-                yield from self._counted(node, node.args[0])
+            yield from self._counted(node, node.args[0])
         elif name == "torch.where":
             selection = self._parents.get(node)
             if isinstance(selection, ast.Subscript) and selection.slice is node:
@@ -97,7 +97,7 @@ class Repairs:
 
     def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
         """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
-        if not self._has_torch(node):
+        if node.keywords or not self._has_torch(node):
             return
         count = f"int(torch.count_nonzero({self._source(condition)}))"
         parent = self._parents.get(node)
@@ -128,10 +128,11 @@ class Repairs:
             safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
             yield self._fix(statement, f"{x}.masked_fill_({chosen}, {self._source(value)})", safe)
         elif isinstance(value, ast.Subscript) and ast.dump(value.slice) == ast.dump(mask):
-            if self._has_torch(target):
-                other = self._source(value.value)
-                text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
-                yield self._fix(statement, text, Applicability.UNSAFE)
+            if not self._has_torch(target):
+                return
+            other = self._source(value.value)
+            text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
+            yield self._fix(statement, text, Applicability.UNSAFE)
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then."""
@@ -146,8 +147,8 @@ class Repairs:
 
     def _dropped(self, node: ast.Call) -> Iterator[Fix]:
         """`drop_last=True` behind the other arguments."""
-        last = max([*node.args, *node.keywords], key=lambda part: self._span(part).end)
-        end = self._span(last).end
+        parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        end = max(self._span(part).end for part in parts)
         title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
         yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
 
@@ -195,7 +196,7 @@ class Repairs:
         node: ast.expr | ast.stmt,
         text: str,
         applicability: Applicability,
-        more: LocalizedText = LocalizedText("", ""),
+        more: LocalizedText = _NOTHING_MORE,
     ) -> Fix:
         shown = " ".join(text.split())
         title = LocalizedText(f"Use `{shown}`{more.en}", f"改用 `{shown}`{more.zh}")
