@@ -28,6 +28,7 @@ from npulens.shapes.values import UNKNOWN
 from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.syntax.values import Imported
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -131,6 +132,7 @@ class Hotspots:
         return replace(
             hotspot,
             span=hotspot.span.shifted(start),
+            home="",
             used=tuple(sorted(used)),
             fixes=tuple(fix.shifted(start) for fix in hotspot.fixes),
         )
@@ -203,6 +205,7 @@ class Hotspots:
         """Calls of functions of the module that hold a source, or that a mask is handed to."""
         holding, indexing = [], []
         for piece in self._pieces:
+            holding += self._other_names(piece)
             sources = self._sources(piece)
             lines = LineMap(piece.parsed.text)
             for node in piece.parsed.body:
@@ -215,6 +218,15 @@ class Hotspots:
         if indexing:
             parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]* (?:==|!=|<=?|>=?) ")
         return re.compile(rf"(?<![\w.])(?:{'|'.join(parts)})") if parts else None
+
+    def _other_names(self, piece: Piece) -> Iterator[str]:
+        """Names under which operators of the tables are imported, if they are others."""
+        for name, bindings in piece.bindings.names.items():
+            for binding in bindings:
+                value = binding.value
+                if isinstance(value, Imported) and value.qualified in self._catalogue.operators:
+                    if not value.qualified.endswith(f".{name}"):
+                        yield name
 
     @property
     def helpers(self) -> str:

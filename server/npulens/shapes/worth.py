@@ -32,7 +32,7 @@ _INLINE = re.compile(
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
 _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
-_ASSIGNED = re.compile(r"(\w+)(?:: [\w.]+)? [&|]?= ")
+_ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:
