@@ -152,7 +152,10 @@ PLACES = {
         "def pick({}):\n    return {}\n\n\ndef forward({}):\n    return pick(x, scores)",
         Severity.WARNING,
     ),
-    "training": ("def run({}):\n    y = {}\n    y.sum().backward()", Severity.WARNING),
+    "training": (
+        "def run({}):\n    for _ in range(3):\n        y = {}\n        y.sum().backward()",
+        Severity.WARNING,
+    ),
     "anywhere": ("def pick({}):\n    return {}", Severity.HINT),
     "evaluation": ("def evaluate({}):\n    return {}", None),
     "start-up": ("def build_targets({}):\n    return {}", None),

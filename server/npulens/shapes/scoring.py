@@ -34,10 +34,12 @@ class Reach(NamedTuple):
     Attributes:
         is_hot: From the forward pass or a training loop.
         is_cold: Only at start-up, for evaluation or for logging.
+        in_loops: It is its loops that train, not what stands around them.
     """
 
     is_hot: bool
     is_cold: bool
+    in_loops: bool = False
 
 
 def score(cost: int, loops: int, reach: Reach, is_rare: bool) -> int:
@@ -52,7 +54,8 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool) -> int:
     base = cost + _PER_LOOP * min(loops, 2)
     if is_rare or reach.is_cold:
         return round(base * _COLD)
-    return min(100, base + _IF_HOT) if reach.is_hot else round(base * _NEUTRAL)
+    is_hot = reach.is_hot and (loops > 0 or not reach.in_loops)
+    return min(100, base + _IF_HOT) if is_hot else round(base * _NEUTRAL)
 
 
 def severity_of(points: int) -> Severity:
@@ -97,7 +100,8 @@ def reaches(functions: Iterable[Described]) -> Mapping[str, Reach]:
         name = function.name
         by = callers.get(name.rpartition(".")[2], set()) - {name}
         is_cold = name in cold or (bool(by) and by <= cold and name not in hot)
-        found[name] = Reach(name in hot, is_cold)
+        in_loops = function.trains and not _is_hot_name(function)
+        found[name] = Reach(name in hot, is_cold, in_loops)
     return found
 
 
