@@ -252,13 +252,13 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
                 continue
             told.add(detail)
         kept.append(finding)
-    return _without_reads_told(told_once(kept))
+    return _without_shapes_told(told_once(kept))
 
 
-def _without_reads_told(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out reads of values that the advice on training loops tells already."""
-    told = {f.span for f in findings if f.rule.name == "sync-in-training-loop"}
-    return [f for f in findings if not (f.rule.name == "host-read" and f.span in told)]
+def _without_shapes_told(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list."""
+    told = {finding.span.start for finding in findings if finding.rule.family != "dynamic"}
+    return [f for f in findings if f.rule.family != "dynamic" or f.span.start not in told]
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

@@ -83,7 +83,7 @@ class Hotspots:
         found = [
             Ranked(
                 hotspot,
-                score(hotspot.cost, hotspot.loops, reach, hotspot.is_rare or is_cold),
+                score(hotspot.cost, hotspot.loops, reach, _is_rare(hotspot) or is_cold),
                 hotspot.function,
                 reach,
             )
@@ -203,7 +203,8 @@ class Hotspots:
     @cached_property
     def _helpers(self) -> re.Pattern[str] | None:
         """Calls of functions of the module that hold a source, or that a mask is handed to."""
-        holding, indexing = [], []
+        holding: list[str] = []
+        indexing: list[str] = []
         for piece in self._pieces:
             holding += self._other_names(piece)
             sources = self._sources(piece)
@@ -224,9 +225,10 @@ class Hotspots:
         for name, bindings in piece.bindings.names.items():
             for binding in bindings:
                 value = binding.value
-                if isinstance(value, Imported) and value.qualified in self._catalogue.operators:
-                    if not value.qualified.endswith(f".{name}"):
-                        yield name
+                qualified = value.qualified if isinstance(value, Imported) else ""
+                is_other = not qualified.endswith(f".{name}")
+                if is_other and qualified in self._catalogue.operators:
+                    yield name
 
     @property
     def helpers(self) -> str:
@@ -359,6 +361,12 @@ class _Reporter:
         lines = self._lines_of(piece)
         start = lines.offset(node.lineno, node.col_offset)
         return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _is_rare(hotspot: Hotspot) -> bool:
+    """What a module does once when it is run is start-up."""
+    is_once = hotspot.function == _MODULE and not hotspot.loops
+    return hotspot.is_rare or (is_once and hotspot.rule not in _PIPELINES)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

@@ -149,7 +149,7 @@ class Libraries(Expressions):
     def source(self, node: ast.Call, name: str, call: Applied) -> Value:
         """An operator of the tables."""
         entry = self.session.operators[name]
-        if entry.method and not call.tensors and not on_device(call.first):
+        if entry.gives != "nothing" and not call.tensors:
             return result_of(entry, call, frozenset())  # of what it works on nothing is known
         tensors = call.tensors
         if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
