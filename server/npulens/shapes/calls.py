@@ -32,6 +32,7 @@ from npulens.shapes.values import (
     Table,
     Tensor,
     Value,
+    are_deep,
     either,
     sources_of,
 )
@@ -205,7 +206,7 @@ class Calls(Libraries):
             added = self.element_of(added)
         each = added if value.elements == () else either(value.each, added)
         if name:
-            self.names[name] = Items(each, None, sources)
+            self.names[name] = Items(UNKNOWN if are_deep([each]) else each, None, sources)
         return UNKNOWN
 
     def _of_table(self, node: ast.Call, callee: ast.Attribute, value: Table) -> Value:

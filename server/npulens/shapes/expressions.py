@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from npulens.shapes.applied import Applied
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
-from npulens.shapes.frames import MAX_STEPS, ExhaustedError
+from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.indexing import Indexing
 from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import (
@@ -24,6 +24,7 @@ from npulens.shapes.values import (
     Table,
     Tensor,
     Value,
+    are_deep,
     either,
     items_of,
     sources_of,
@@ -46,7 +47,8 @@ class Expressions(Indexing):
         if node is None:
             return NOTHING
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        self.session.steps += 1
+        if self.steps > MAX_STEPS or self.session.steps > MAX_TOTAL:
             raise ExhaustedError
         reader = _READERS.get(type(node))
         if reader is None or self.depth > _DEEPEST:
@@ -225,7 +227,7 @@ class Expressions(Indexing):
             found = self.read(value)
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 entries.append((key.value, found))
-        return Table(tuple(entries))
+        return Table(() if are_deep([value for _, value in entries]) else tuple(entries))
 
     def _joined_string(self, node: ast.JoinedStr) -> Value:
         for part in node.values:

@@ -26,7 +26,9 @@ from npulens.syntax.values import Name, dotted_name
 
 MAX_STEPS = 6000
 """How many expressions are evaluated for one function."""
-MAX_CALLS = 60
+MAX_TOTAL = 9000
+"""How many for it and the functions that it calls."""
+MAX_CALLS = 30
 """How many calls of functions of the file are looked into for one function."""
 MAX_DEPTH = 3
 """How deep such calls are looked into."""
@@ -60,6 +62,7 @@ class Session:
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     calls: int = 0
+    steps: int = 0
 
 
 class Frame:

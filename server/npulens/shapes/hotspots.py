@@ -158,7 +158,7 @@ class Hotspots:
         known = Session(definitions, self._catalogue.operators, methods, Recorder())
         for function in functions:
             recorder = Recorder()
-            session = replace(known, recorder=recorder, active=[], results={}, calls=0)
+            session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
             names = dict(parameters(function.node, function.node.name == "forward"))
             if function.receiver is not None:
                 names[function.receiver] = UNKNOWN
@@ -217,7 +217,7 @@ class Hotspots:
                         indexing.append(node.name)
         parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
         if indexing:
-            parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]* (?:==|!=|<=?|>=?) ")
+            parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
         return re.compile(rf"(?<![\w.])(?:{'|'.join(parts)})") if parts else None
 
     def _other_names(self, piece: Piece) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a name may stand for while a function is evaluated on shapes."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.graphs.definitions import ClassHere
@@ -112,6 +112,7 @@ FOREIGN = Foreign()
 NOTHING = Foreign("None")
 HOST_BATCH = Foreign("batch on the host")
 """What a tokenizer returns, until it is moved."""
+_DEEPEST = 3
 LIKELY = Tensor(is_sure=False)
 """What is very likely a tensor, but may be a list of some."""
 CONSTANT = Number()
@@ -170,8 +171,23 @@ def is_on(value: Value | None) -> bool:
     return value is not None and value != Number("False")
 
 
+def are_deep(values: "Sequence[Value]", left: int = _DEEPEST) -> bool:
+    """Whether lists in lists are so deep that comparing them could take long."""
+    for value in values:
+        inner: Sequence[Value] = ()
+        if isinstance(value, Items):
+            inner = (value.each,) if value.elements is None else value.elements
+        elif isinstance(value, Table):
+            inner = [entry for _, entry in value.entries]
+        if inner and (left == 0 or are_deep(inner, left - 1)):
+            return True
+    return False
+
+
 def items_of(elements: "tuple[Value, ...]") -> Items:
     """A list of known elements."""
+    if are_deep(elements):
+        return Items(UNKNOWN)
     each: Value = UNKNOWN
     for index, element in enumerate(elements):
         each = element if index == 0 else either(each, element)

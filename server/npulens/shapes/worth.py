@@ -10,6 +10,7 @@ from npulens.syntax.bindings import Function
 
 _HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
 _LONGEST_LINE = 400
+_MOST_NAMES = 200
 _SHORT = 12
 """In lines."""
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
@@ -21,13 +22,13 @@ _WORDS = (
     *("float(torch.", "int(torch."),
 )
 """Of these one alone makes a function worth reading."""
-_WHERE = re.compile(r"where\([^,()]*(?:\([^()]*\))?[^,()]*\)")
-_GROWTH = re.compile(r"(\w+) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
+_WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
+_GROWTH = re.compile(r"\b(\w{1,60}) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(")
 _READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
 _INLINE = re.compile(
-    r"\w\[(?:~|torch\.(?:is|logical))|\w\[[\w.()\[\]:, ]* (?:==|!=|<=?|>=?) [^\n\]]*\]|\.bool\(\)\]"
+    r"\w\[(?:~|torch\.(?:is|logical))|\w\[[\w.()\[\]:, ]{0,80} (?:==|!=|<=?|>=?) [^\n\]]{0,80}\]|\.bool\(\)\]"
 )
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
@@ -48,12 +49,11 @@ class Sources:
         for word in _REDUCTIONS:
             for place in _places(word, text):
                 line = self._line(place)
-                if len(line) < _LONGEST_LINE:
-                    assigned = _ASSIGNED.match(line)
-                    if _READ.match(line) is not None:
-                        found.append(place)
-                    elif assigned is not None:
-                        self._names.append((place, assigned[1]))
+                assigned = _ASSIGNED.match(line)
+                if _READ.match(line) is not None:
+                    found.append(place)
+                elif assigned is not None:
+                    self._names.append((place, assigned[1]))
         self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
@@ -82,12 +82,13 @@ class Sources:
         end: int,
     ) -> bool:
         """Whether a name that is assigned between two offsets is used there in some way."""
-        for place, name in names[bisect_left(names, (start, "")) :]:
-            if place >= end:
-                return False
-            if any(self._text.find(part, start, end) >= 0 for part in parts_of(name)):
-                return True
-        return False
+        first = bisect_left(names, (start, ""))
+        last = min(bisect_left(names, (end, "")), first + _MOST_NAMES)
+        return any(
+            self._text.find(part, start, end) >= 0
+            for name in {name for _, name in names[first:last]}
+            for part in parts_of(name)
+        )
 
     def _assigned_masks(self) -> Iterator[tuple[int, str]]:
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
@@ -97,7 +98,10 @@ class Sources:
                     yield place, found[1]
 
     def _line(self, place: int) -> str:
-        return self._text[self._text.rfind("\n", 0, place) + 1 : place].lstrip()
+        """What stands before a place in its line; nothing if that is very long."""
+        first = max(0, place - _LONGEST_LINE)
+        start = self._text.rfind("\n", first, place) + 1
+        return "" if start == 0 and first else self._text[start:place].lstrip()
 
 
 def _places(word: str, text: str) -> Iterator[int]:
