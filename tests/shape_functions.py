@@ -731,3 +731,81 @@ def inside_image(points: Tensor, size: int = 4) -> Tensor:
     index = torch.argwhere(good).squeeze(1)
     inside = points.index_select(0, index)
     return inside
+
+
+# Added when everything above agreed, as a check
+
+
+def early_exit(hidden: Tensor, confidence: Tensor, threshold: float = 0.5) -> Tensor:
+    running = confidence < threshold
+    active = hidden[running]
+    refined = torch.tanh(active)
+    out = hidden.clone()
+    out[running] = refined
+    return out
+
+
+def soft_nms_weights(overlap: Tensor, scores: Tensor) -> Tensor:
+    decay = torch.exp(-(overlap.triu(diagonal=1) ** 2) / 0.5)
+    least = decay.min(dim=0).values
+    kept = (scores * least).topk(3)
+    return kept.values
+
+
+def count_tokens(ids: Tensor, pad: int = 0) -> int:
+    lengths = (ids != pad).sum(-1)
+    longest = lengths.amax()
+    return int(longest)
+
+
+def pack_rows(x: Tensor, keep: Tensor) -> Tensor:
+    order = torch.argsort(keep.int(), descending=True, stable=True)
+    packed = torch.gather(x, 0, order[:, None].expand(-1, x.shape[1]))
+    number = keep.sum()
+    mask = torch.arange(x.shape[0], device=x.device) < number
+    packed = packed * mask[:, None]
+    return packed
+
+
+def boundaries(labels: Tensor) -> Tensor:
+    change = labels[1:] != labels[:-1]
+    starts = torch.nonzero(change)[:, 0] + 1
+    lengths = starts.diff()
+    return lengths
+
+
+def mixup(x: Tensor, weight: float = 0.3) -> Tensor:
+    order = torch.randperm(x.size(0), device=x.device)
+    mixed = weight * x + (1 - weight) * x[order]
+    return mixed
+
+
+def temperature_or_greedy(logits: Tensor, temperature: Tensor) -> Tensor:
+    if temperature.item() == 0:
+        token = logits.argmax(dim=-1, keepdim=True)
+    else:
+        token = torch.multinomial(torch.softmax(logits / temperature, -1), 1)
+    return token
+
+
+def moe_load(indices: Tensor, experts: int = 4) -> Tensor:
+    chosen = F.one_hot(indices, experts).float()
+    share = chosen.mean(dim=(0, 1))
+    balance = (share * share).sum() * experts
+    return balance
+
+
+def classwise_precision(guess: Tensor, labels: Tensor, classes: int = 3) -> list:
+    values = []
+    for index in range(classes):
+        of_class = guess == index
+        hits = labels[of_class] == index
+        values.append(hits.float().mean())
+    return values
+
+
+def outlier_free_mean(x: Tensor) -> Tensor:
+    low, high = torch.quantile(x, torch.tensor([0.25, 0.75], device=x.device))
+    inside = x[(x >= low) & (x <= high * x.std())]
+    mean = inside.mean()
+    return mean

@@ -126,6 +126,16 @@ INPUTS: dict[str, Arguments] = {
     "first_of_each": lambda d: (d.normal(3, 5), d.bits(3, 5)),
     "last_hidden": lambda d: (d.normal(3, 5, 2), d.integers(0, 3, 3, 5)),
     "merge_images": lambda d: (d.normal(2, 5, 3), d.integers(0, 3, 2, 5), d.normal(10, 3)),
+    "early_exit": lambda d: (d.normal(9, 3), d.uniform(9)),
+    "soft_nms_weights": lambda d: (d.uniform(6, 6), d.uniform(6)),
+    "count_tokens": lambda d: (d.integers(0, 3, 2, 7),),
+    "pack_rows": lambda d: (d.normal(8, 3), d.bits(8)),
+    "boundaries": lambda d: (d.integers(0, 3, 20),),
+    "mixup": lambda d: (d.normal(6, 3),),
+    "temperature_or_greedy": lambda d: (d.normal(2, 5), d.bits(1).float()),
+    "moe_load": lambda d: (d.integers(0, 4, 6, 2),),
+    "classwise_precision": lambda d: (d.integers(0, 3, 12), d.integers(0, 3, 12)),
+    "outlier_free_mean": lambda d: (d.normal(24),),
     "inside_image": lambda d: (d.integers(-2, 6, 12, 2),),
 }
 

@@ -25,10 +25,14 @@ _WORDS = (
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
 _GROWTH = re.compile(r"\b(\w{1,60}) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
 _RANDOM = re.compile(r"\brandom\.")
-_REDUCTIONS = (".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(")
+_REDUCTIONS = (
+    *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
+    *(".argmax(", ".argmin("),
+)
 _READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
 _INLINE = re.compile(
-    r"\w\[(?:~|torch\.(?:is|logical))|\w\[[\w.()\[\]:, ]{0,80} (?:==|!=|<=?|>=?) [^\n\]]{0,80}\]|\.bool\(\)\]"
+    r"\w\[(?:~|torch\.(?:is|logical))|\.bool\(\)\]"
+    r"|\w\[[\w.()\[\]:, ]{0,80} (?:==|!=|<=?|>=?) [^\n\]]{0,80}\]"
 )
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
