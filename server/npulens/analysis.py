@@ -125,7 +125,8 @@ def analyze(
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+    told = _without_shapes_told(_told_once(findings), document.text)
+    return tuple(without_suppressed(document.lines, told, catalogue))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,13 +253,27 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
                 continue
             told.add(detail)
         kept.append(finding)
-    return _without_shapes_told(told_once(kept))
+    return told_once(kept)
 
 
-def _without_shapes_told(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list."""
-    told = {finding.span.start for finding in findings if finding.rule.family != "dynamic"}
-    return [f for f in findings if f.rule.family != "dynamic" or f.span.start not in told]
+def _without_shapes_told(findings: Sequence[Finding], text: str) -> list[Finding]:
+    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
+
+    The place is told if a finding starts there too, or is on the name that is called.
+    """
+    others = [finding.span for finding in findings if finding.rule.family != "dynamic"]
+    starts, ends = {span.start for span in others}, {span.end for span in others}
+    return [
+        finding
+        for finding in findings
+        if finding.rule.family != "dynamic"
+        or not (finding.span.start in starts or _callee_end(finding.span, text) in ends)
+    ]
+
+
+def _callee_end(span: Span, text: str) -> int:
+    """Where in a call without inner calls among its arguments the name that is called ends."""
+    return text.rfind("(", span.start, span.end)
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
