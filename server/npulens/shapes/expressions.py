@@ -1,9 +1,10 @@
 """Evaluates expressions on shapes."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from npulens.shapes.applied import Applied
+from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.indexing import Indexing
@@ -145,10 +146,10 @@ class Expressions(Indexing):
         if isinstance(first, Tensor) or isinstance(second, Tensor):
             return self._computed(node, first, second)
         if isinstance(first, Number) and isinstance(second, Number):
-            return _arithmetic(node, first, second)
+            return of_numbers(node, first, second)
         are_lists = isinstance(first, Items) and isinstance(second, Items)
         if isinstance(node.op, ast.Add) and are_lists:
-            return _put_together(first, second)
+            return put_together(first, second)
         if isinstance(node.op, ast.Mult) and isinstance(first, Items):
             return Items(first.each, None, first.sources | sources_of(second))
         return UNKNOWN
@@ -164,7 +165,7 @@ class Expressions(Indexing):
             assert isinstance(result, Tensor)
         else:
             shape = broadcast(operand.shape for operand in operands)
-            result = Applied("", operands).result(shape, _kind(node.op, operands, first, second))
+            result = Applied("", operands).result(shape, kind_of(node.op, operands, first, second))
         self.uses(result.sources, node)
         return result._replace(is_sure=any(operand.is_sure for operand in operands))
 
@@ -294,53 +295,6 @@ class Expressions(Indexing):
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `statements.py`."""
         raise NotImplementedError
-
-
-def _put_together(first: Value, second: Value) -> Value:
-    """A list behind another."""
-    assert isinstance(first, Items)
-    assert isinstance(second, Items)
-    if first.elements is not None and second.elements is not None:
-        return items_of((*first.elements, *second.elements))
-    return Items(either(first.each, second.each), None, first.sources | second.sources)
-
-
-def _arithmetic(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:
-    sources = first.sources | second.sources
-    if "random" in (first.text, second.text):
-        return Number("random", sources)
-    if not sources:
-        return Number(ast.unparse(node) if _is_short(node) else "?")
-    is_rest = isinstance(node.op, ast.Sub) and not first.sources and not second.is_rest
-    return Number("?", sources, is_rest)
-
-
-def _is_short(node: ast.BinOp | ast.AugAssign) -> bool:
-    return isinstance(node, ast.BinOp) and all(
-        isinstance(side, ast.Name | ast.Constant) for side in (node.left, node.right)
-    )
-
-
-def _kind(op: ast.operator, operands: Sequence[Tensor], first: Value, second: Value) -> str:
-    kinds = {operand.kind for operand in operands}
-    if kinds == {"bool"} and len(operands) == 2 and not isinstance(op, ast.Sub | ast.Div):
-        return "bool"
-    if isinstance(op, ast.Div):
-        return "float"
-    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-        return "bool" if "bool" in kinds and "int" not in kinds else ""
-    if "float" in kinds:
-        return "float"
-    if kinds == {"bool"}:
-        return ""
-    return "int" if kinds == {"int"} and _are_whole(first, second) else ""
-
-
-def _are_whole(*values: Value) -> bool:
-    return all(
-        isinstance(value, Tensor) or (isinstance(value, Number) and value.value is not None)
-        for value in values
-    )
 
 
 def on_device(value: Value) -> bool:

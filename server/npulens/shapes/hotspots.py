@@ -9,11 +9,10 @@ from functools import cached_property
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
-from npulens.shapes.events import Event, Recorder
+from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
-from npulens.shapes.hints import hint_of_function, hints_of_names
-from npulens.shapes.repairs import Repairs
+from npulens.shapes.reporting import PIPELINES, Reporter, name_of
 from npulens.shapes.scoring import (
     Described,
     Reach,
@@ -33,7 +32,6 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
-_PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-size"})
 _MODULE = "<module>"
 _Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
@@ -88,7 +86,7 @@ class Hotspots:
                 reach,
             )
             for hotspot in self._placed()
-            if not is_host or hotspot.rule in _PIPELINES
+            if not is_host or hotspot.rule in PIPELINES
             for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
@@ -153,7 +151,7 @@ class Hotspots:
             return
         definitions = self._definitions
         definitions.asked = set()
-        reporter = _Reporter(self, piece)
+        reporter = Reporter(self.homes, piece)
         methods = _methods(self._catalogue)
         known = Session(definitions, self._catalogue.operators, methods, Recorder())
         for function in functions:
@@ -280,93 +278,10 @@ class Hotspots:
         return reaches([Described(*each) for each in described])
 
 
-class _Reporter:
-    """Turns what evaluations of one piece have found into hotspots and hints."""
-
-    def __init__(self, module: Hotspots, piece: Piece) -> None:
-        self._module = module
-        self._piece = piece
-        self._lines: dict[int, LineMap] = {}
-        self._known_repairs: dict[ast.AST, Repairs] = {}
-        self.hotspots: list[Hotspot] = []
-        self.hints: list[Hint] = []
-
-    def add(self, function: FunctionHere, recorder: Recorder) -> None:
-        """What was found from one function on."""
-        on_host = is_host_code(function)
-        kept = []
-        for event in recorder.events.values():
-            if on_host and event.rule not in _PIPELINES:
-                continue
-            if event.rule not in _PIPELINES and is_host_code(event.function):
-                continue
-            kept.append(event)
-            self.hotspots.append(self._hotspot(event))
-        if not kept:
-            return
-        own = [event for event in kept if event.function.node is function.node]
-        if own and function.node.name.isidentifier():
-            self.hints.append(hint_of_function(self._name(function), own))
-        self.hints += hints_of_names(recorder, self._placed)
-
-    def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
-        home, piece = self._home(function)
-        return home if piece is not self._piece else "", self._span(node, piece)
-
-    def _name(self, function: FunctionHere) -> Span:
-        node, lines = function.node, self._lines_of(self._piece)
-        start = lines.text.index(node.name, lines.offset(node.lineno, node.col_offset))
-        return Span(start, start + len(node.name))
-
-    def _hotspot(self, event: Event) -> Hotspot:
-        home, piece = self._home(event.function)
-        span = self._span(event.node, piece)
-        used = tuple(self._placed(node, function) for node, function in event.used.items())
-        return Hotspot(
-            event.rule,
-            span,
-            " ".join(piece.parsed.text[slice(*span)].split()),
-            home if piece is not self._piece else "",
-            _name_of(event.function),
-            event.cost,
-            event.loops,
-            event.is_rare,
-            event.waits,
-            event.is_shape,
-            event.advice,
-            used,
-            self._repairs(event.function, piece).fixes(event),
-        )
-
-    def _repairs(self, function: FunctionHere, piece: Piece) -> Repairs:
-        if function.node not in self._known_repairs:
-            self._known_repairs[function.node] = Repairs(function, self._lines_of(piece))
-        return self._known_repairs[function.node]
-
-    def _home(self, function: FunctionHere) -> tuple[str, Piece]:
-        scope: Scope | None = function.scope
-        while scope is not None:
-            if isinstance(scope, FunctionScope) and scope.node in self._module.homes:
-                return self._module.homes[scope.node]
-            scope = scope.parent
-        return "", self._piece
-
-    def _lines_of(self, piece: Piece) -> LineMap:
-        if id(piece) not in self._lines:
-            self._lines[id(piece)] = LineMap(piece.parsed.text)
-        return self._lines[id(piece)]
-
-    def _span(self, node: ast.AST, piece: Piece) -> Span:
-        assert isinstance(node, ast.expr | ast.stmt)
-        lines = self._lines_of(piece)
-        start = lines.offset(node.lineno, node.col_offset)
-        return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
-
-
 def _is_rare(hotspot: Hotspot) -> bool:
     """What a module does once when it is run is start-up."""
     is_once = hotspot.function == _MODULE and not hotspot.loops
-    return hotspot.is_rare or (is_once and hotspot.rule not in _PIPELINES)
+    return hotspot.is_rare or (is_once and hotspot.rule not in PIPELINES)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
@@ -377,11 +292,6 @@ def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
     }
 
 
-def _name_of(function: FunctionHere) -> str:
-    owner = function.owner
-    return function.node.name if owner is None else f"{owner.node.name}.{function.node.name}"
-
-
 def _described(
     piece: Piece, definitions: Definitions
 ) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
@@ -390,7 +300,7 @@ def _described(
         owner = function.owner
         trains = ".backward(" in _text_of(function.node, lines)
         is_module = owner is not None and "forward" in owner.methods
-        yield _name_of(function), calls_in(function.node), trains, is_module
+        yield name_of(function), calls_in(function.node), trains, is_module
     for node in piece.parsed.body:
         if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
             yield _MODULE, calls_in(node), True, False
