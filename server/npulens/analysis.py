@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
@@ -22,7 +22,13 @@ from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
-from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of
+from npulens.checks.pieces import (
+    Hint,
+    Piece,
+    module_facts,
+    module_signature,
+    piece_of,
+)
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
@@ -35,6 +41,8 @@ from npulens.fixes.imports import (
     leading_imports_end,
 )
 from npulens.fused.idioms import Idioms
+from npulens.shapes.findings import findings_of as shape_findings
+from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -82,14 +90,22 @@ def analyze(
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
+    hotspots = Hotspots(pieces, names, catalogue)
     if cache is not None:
-        state = (target, facts, module_signature(pieces), idioms.helpers)
+        state = (
+            target,
+            facts,
+            module_signature(pieces),
+            idioms.helpers,
+            hotspots.helpers,
+        )
         if cache.module != state:
             for piece in pieces:
-                piece.findings = piece.idioms = None
+                piece.findings = piece.idioms = piece.hotspots = None
             cache.module = state
     insertions = _Insertions(pieces, document.text)
     idioms.find()
+    hotspots.find()
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
@@ -98,6 +114,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
+    findings += shape_findings(hotspots.ranked(document.path), catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)
@@ -108,7 +125,42 @@ def analyze(
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+    told = _without_shapes_told(_told_once(findings), document.text)
+    return tuple(without_suppressed(document.lines, told, catalogue))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeReport:
+    """What is known of the shapes of a module.
+
+    Attributes:
+        ranked: Where they depend on data and where the host waits, the worst first.
+        hints: The symbolic shapes of names, and what functions hold, in order of place.
+    """
+
+    ranked: Sequence[Ranked]
+    hints: Sequence[Hint]
+
+
+def analyze_shapes(
+    document: Document, catalogue: Catalogue, cache: StatementCache | None = None
+) -> ShapeReport:
+    """The shapes of a document, also places that `analyze` does not tell.
+
+    With the cache of an analysis of this very text nothing is computed again. Like `analyze` it
+    touches no file and never raises.
+    """
+    if document.kind is not Kind.PYTHON:
+        return ShapeReport((), ())
+    pieces = None
+    if cache is not None:
+        pieces = _reused_pieces(document.text, catalogue, cache.triggers, cache)
+    if pieces is None or any(piece.weighs_npu for piece in pieces):
+        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
+    names = ModuleNames([piece.bindings for piece in pieces])
+    hotspots = Hotspots(pieces, names, catalogue)
+    hotspots.find()
+    return ShapeReport(hotspots.ranked(document.path), hotspots.hints())
 
 
 def _launch_findings(
@@ -204,6 +256,26 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
             told.add(detail)
         kept.append(finding)
     return told_once(kept)
+
+
+def _without_shapes_told(findings: Sequence[Finding], text: str) -> list[Finding]:
+    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
+
+    The place is told if a finding starts there too, or is on the name that is called.
+    """
+    others = [finding.span for finding in findings if finding.rule.family != "dynamic"]
+    starts, ends = {span.start for span in others}, {span.end for span in others}
+    return [
+        finding
+        for finding in findings
+        if finding.rule.family != "dynamic"
+        or not (finding.span.start in starts or _callee_end(finding.span, text) in ends)
+    ]
+
+
+def _callee_end(span: Span, text: str) -> int:
+    """Where in a call without inner calls among its arguments the name that is called ends."""
+    return text.rfind("(", span.start, span.end)
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
