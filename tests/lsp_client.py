@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import contextlib
 import subprocess
 import sys
 import threading
@@ -22,8 +23,10 @@ _TIMEOUT = 20.0
 class LspClient:
     """A session with a server process; a context manager that leaves no process behind.
 
-    `published` holds the parameters of each `publishDiagnostics` in order, `logged` those of each
-    `window/logMessage`.
+    `published` holds the parameters of each `publishDiagnostics` in order; `logged`, `shown`,
+    `traced` and `progress` those of other notifications. `asked` holds the requests of the server,
+    to which `answers` holds what to say: a function of the parameters by method. `refused` holds
+    the errors for messages that have no id.
     """
 
     def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
@@ -37,6 +40,12 @@ class LspClient:
         )
         self.published: list[Message] = []
         self.logged: list[Message] = []
+        self.shown: list[Message] = []
+        self.traced: list[Message] = []
+        self.progress: list[Message] = []
+        self.asked: list[Message] = []
+        self.refused: list[Message] = []
+        self.answers: dict[str, Callable[[Any], Any]] = {}
         self.capabilities: Message = {}
         self._responses: dict[int, Message] = {}
         self._arrived: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
@@ -104,12 +113,26 @@ class LspClient:
 
     def _take(self, message: Message) -> None:
         if "method" not in message:
+            if message["id"] is None:
+                self.refused.append(message["error"])
+                return
             assert message["id"] not in self._responses, "answered twice"
             self._responses[message["id"]] = message
         elif message["method"] == "textDocument/publishDiagnostics":
             self.published.append(message["params"])
         elif message["method"] == "window/logMessage":
             self.logged.append(message["params"])
+        elif message["method"] == "window/showMessage":
+            self.shown.append(message["params"])
+        elif message["method"] == "$/logTrace":
+            self.traced.append(message["params"])
+        elif message["method"] == "$/progress":
+            self.progress.append(message["params"])
+        elif "id" in message:
+            self.asked.append(message)
+            answer = self.answers.get(message["method"])
+            result = answer(message["params"]) if answer is not None else None
+            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
         else:
             raise AssertionError(f"unexpected: {message}")
 
