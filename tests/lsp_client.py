@@ -3,7 +3,6 @@
 import json
 import os
 import queue
-import contextlib
 import subprocess
 import sys
 import threading

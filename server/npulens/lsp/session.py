@@ -143,6 +143,8 @@ class Session:
             return None
         view = opened.view
         await self._looks.latest(opened.uri)
+        if opened.view is not view:
+            return None
         analysis = await self._analyses.latest(opened.uri)
         return analysis if analysis is not None and analysis.view is view else None
 
