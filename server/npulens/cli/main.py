@@ -191,7 +191,7 @@ def check(
 @click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the page.")
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""
-    from npulens.report.rule_page import rule_page
+    from npulens.catalog.rule_page import rule_page
     from npulens.workspace.configuration import nearest
 
     with _refusals():

@@ -101,7 +101,7 @@ def _reports(
             found: list[types.Diagnostic] = []
             if state.document is not None:
                 view = View.of_file(uri, state.document)
-                terms = folder.terms.in_project(state.language)
+                terms = folder.terms.in_project(state.surroundings.configuration.language)
                 found = [to_diagnostic(finding, view, terms) for finding in state.findings]
             identity = result_id(found)
             if known.get(uri) == identity:

@@ -1,11 +1,11 @@
 """The findings of all files of a folder, kept as long as the files stay the same."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from npulens.catalog.model import Finding, Language
+from npulens.catalog.model import Finding, Shim
 from npulens.text.document import Document
 from npulens.workspace.background import check_in_background
 from npulens.workspace.configuration import Settings, absolute
@@ -25,14 +25,14 @@ class FileState:
         path: The file.
         findings: In the order of their places.
         document: The text they are in, `None` where there are none.
-        language: The language that the project asks for, or `None`.
+        surroundings: What counted for it.
         problem: Why it could not be checked, or `None`.
     """
 
     path: Path
     findings: tuple[Finding, ...]
     document: Document | None
-    language: Language | None
+    surroundings: Surroundings
     problem: str | None = None
 
 
@@ -68,9 +68,9 @@ class Overview:
             changed, catalogue, configuration, project, shims, is_cancelled
         )
         for file, report in zip(changed, reports, strict=False):
-            state = FileState(
-                file, report.findings, report.document, configuration.language, report.problem
-            )
+            shim = shims.get(str(absolute(file)), Shim.ABSENT)
+            around = replace(surroundings, shim=shim)
+            state = FileState(file, report.findings, report.document, around, report.problem)
             known[file] = (stamps[file], state)
             yield state
 
