@@ -19,6 +19,12 @@ Position = tuple[int, int]
 _TIMEOUT = 20.0
 
 
+def server_environment() -> dict[str, str]:
+    """The environment of a server process: the package that is tested comes first."""
+    paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 class LspClient:
     """A session with a server process; a context manager that leaves no process behind.
 
@@ -29,13 +35,12 @@ class LspClient:
     """
 
     def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
-        paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "npulens", "server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            env=server_environment(),
         )
         self.published: list[Message] = []
         self.logged: list[Message] = []

@@ -228,7 +228,7 @@ def _write(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def _as_function(command: _Command) -> _Command:
-    """pygls notes the name of a command on the function, which a method does not allow."""
+    """Pygls notes the name of a command on the function, which a method does not allow."""
 
     async def run(params: types.ExecuteCommandParams) -> Any:
         return await command(params)

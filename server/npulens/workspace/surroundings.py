@@ -81,8 +81,8 @@ class Lookout:
             require_known_words(configuration, catalogue)
         except (ConfigurationError, CatalogueError) as error:
             problem = str(error)
-            configuration = self._last_good(place, Configuration(**settings))
-            catalogue = self._catalogue_at_least(configuration)
+            configuration = self._last_good(place, settings)
+            catalogue = self._without_broken_files(configuration)
         else:
             self._good[place] = configuration
         return Surroundings(
@@ -101,11 +101,20 @@ class Lookout:
         """Read projects again; a file has come, gone or changed."""
         self._projects.clear()
 
-    def _last_good(self, place: Path | None, default: Configuration) -> Configuration:
+    def _last_good(self, place: Path | None, settings: Settings) -> Configuration:
+        """What counted in a folder, or in the nearest one above it; else the settings alone."""
         around = [place] if place is None else [place, *place.parents]
-        return next((self._good[each] for each in around if each in self._good), default)
+        for each in around:
+            if each in self._good:
+                return self._good[each]
+        configuration = Configuration(**settings)
+        try:
+            require_known_words(configuration, self._catalogues.of(configuration))
+        except (ConfigurationError, CatalogueError):
+            return Configuration(folder=configuration.folder)
+        return configuration
 
-    def _catalogue_at_least(self, configuration: Configuration) -> Catalogue:
+    def _without_broken_files(self, configuration: Configuration) -> Catalogue:
         """The catalogue of a configuration, without rule files that cannot be used any more."""
         try:
             return self._catalogues.of(configuration)
