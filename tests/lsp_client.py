@@ -225,3 +225,25 @@ def range_of(start: Position, end: Position) -> Message:
 def replacing(start: Position, end: Position, text: str) -> Message:
     """An incremental change."""
     return {"range": range_of(start, end), "text": text}
+
+
+def applied_edit(text: str, edit: Message) -> str:
+    """A text after the only document change of a workspace edit, in UTF-16."""
+    if "documentChanges" in edit:
+        (change,) = edit["documentChanges"]
+        edits = change["edits"]
+    else:
+        (edits,) = edit["changes"].values()
+    data = text.encode("utf-16-le", "surrogatepass")
+    lines = text.replace("\r\n", " \n").replace("\r", "\n").split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + 2 + len(line.encode("utf-16-le", "surrogatepass")))
+
+    def offset(place: Message) -> int:
+        return starts[place["line"]] + 2 * place["character"]
+
+    for each in sorted(edits, key=lambda e: offset(e["range"]["start"]), reverse=True):
+        start, end = offset(each["range"]["start"]), offset(each["range"]["end"])
+        data = data[:start] + each["newText"].encode("utf-16-le") + data[end:]
+    return data.decode("utf-16-le", "surrogatepass")

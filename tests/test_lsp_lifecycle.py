@@ -64,7 +64,7 @@ def test_a_socket_that_is_closed_ends_the_server(client_over_tcp: "SocketClient"
 
 def test_a_websocket() -> None:
     sync = pytest.importorskip("websockets.sync.client")
-    with server_at("--websocket") as (process, port):
+    with server_at("--websocket") as (process, port):  # noqa: SIM117
         with sync.connect(f"ws://127.0.0.1:{port}") as connection:
             request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
             connection.send(json.dumps(request))
@@ -349,7 +349,6 @@ OWN_RULES = json.dumps(
             {
                 "symbol": "acme.run",
                 "rule": "acme-run",
-                "becomes": None,
                 "source": "us",
             }
         ],
