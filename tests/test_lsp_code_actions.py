@@ -170,15 +170,15 @@ def test_a_fused_operator_is_a_rewrite(client: LspClient, uri: str) -> None:
 
 
 def test_unsafe_edits_ask_to_be_confirmed(client: LspClient, uri: str) -> None:
-    text = 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\n'
+    text = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
     client.open(uri, text)
-    chosen = action(client, uri, 1, "Use `ASCEND_RT_VISIBLE_DEVICES`", column=15)
+    chosen = action(client, uri, 1, "Use `PYTORCH_NPU_ALLOC_CONF`", column=15)
     assert not chosen.get("isPreferred")
     edit = resolved(client, chosen)["edit"]
     ((name, annotation),) = edit["changeAnnotations"].items()
     assert annotation["needsConfirmation"]
     assert {e["annotationId"] for e in edit["documentChanges"][0]["edits"]} == {name}
-    assert "ASCEND_RT_VISIBLE_DEVICES" in applied_edit(text, edit)
+    assert "PYTORCH_NPU_ALLOC_CONF" in applied_edit(text, edit)
 
 
 def test_what_cannot_be_fixed_says_why(client: LspClient, plain: LspClient, uri: str) -> None:
@@ -234,13 +234,8 @@ def test_suppressing(
     client: LspClient, uri: str, text: str, line: int, where: str, expected: str
 ) -> None:
     client.open(uri, text)
-    changed = after(
-        client,
-        uri,
-        text,
-        line,
-        f"Suppress NPU101 {'on this line' if where == 'line' else 'in this file'}",
-    )
+    place = {"line": "on this line", "file": "in this file"}[where]
+    changed = after(client, uri, text, line, f"Suppress NPU101 {place}")
     assert changed == expected
     client.change(uri, 2, {"text": changed})
     kept = [d for d in client.diagnostics(uri, 2) if d["code"] == "NPU101"]

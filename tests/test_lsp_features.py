@@ -71,7 +71,7 @@ HOVERS = [
         ["`CUDA_VISIBLE_DEVICES`", "`ASCEND_RT_VISIBLE_DEVICES`", "NPU901"],
     ),
     ('import os\nx = os.environ["ASCEND_LAUNCH_¦BLOCKING"]\n', ["`CUDA_LAUNCH_BLOCKING`"]),
-    ("import apex.am¦p\n", ["apex", "NPU304"]),
+    ("from apex import amp\nm, o = amp.init¦ialize(m, o)\n", ["apex.amp.initialize", "NPU304"]),
     ("x.cu¦da()\n", ["NPU105"]),
 ]
 
@@ -117,8 +117,8 @@ def test_hover_in_chinese() -> None:
 
 COMPLETIONS = [
     ("import torch\ntorch.npu.synch¦\n", "synchronize", "torch.cuda.synchronize"),
-    ("import torch\ntorch.npu.¦\n", "amp", None),
-    ("import torch_npu\ntorch_npu.profiler.¦\n", "schedule", None),
+    ("import torch\ntorch.npu.¦\n", "amp", "torch.cuda.amp"),
+    ("import torch_npu\ntorch_npu.profiler.¦\n", "schedule", "torch.profiler.schedule"),
     ("x.cuda()  # npulens: ignore[¦]\n", "NPU105", "cuda-method"),
     ("x.cuda()  # npulens: ignore[NPU101, NPU¦]\n", "NPU105", "cuda-method"),
     ("x.cuda()  # npu¦\n", "npulens: ignore[]", None),
@@ -252,7 +252,7 @@ def test_a_document_that_is_not_open(
         ("?model\n", "0#odel\n"),
         ("%%time\nx = 1\n", "0#time\nx = 1\n"),
         ("%%bash\nls 'a\n", "      \n     \n"),
-        ("!a \\\n  b\nx = 1\n", "0#   \n   \nx = 1\n"),
+        ("!a \\\n  b\nx = 1\n", "0#  \n   \nx = 1\n"),
         ("x = (3\n     % 2)\n", "x = (3\n     % 2)\n"),
         ('x = """\n!no\n"""\n', 'x = """\n!no\n"""\n'),
         ("x = a % b\ny = c != d\n", "x = a % b\ny = c != d\n"),

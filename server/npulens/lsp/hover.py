@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lsprotocol import types
 
@@ -48,9 +49,9 @@ def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameF
         found = [] if word is None else [NameAt(document.text[slice(*word)], word, is_text=True)]
     for name, span, is_text in found:
         facts = variable_facts(name, catalogue) if is_text else name_facts(name, catalogue)
-        if facts is None and name.startswith("torch_npu.") and not is_text:
+        if name.startswith("torch_npu.") and (facts is None or facts.rule is None):
             rules = rules_of_operator(name, catalogue)
-            facts = NameFacts(name, rules[0]) if rules else None
+            facts = replace(facts or NameFacts(name), rule=rules[0]) if rules else facts
         if facts is not None:
             return facts, span
     return None
