@@ -120,7 +120,8 @@ class LspClient:
             if message["id"] is None:
                 self.refused.append(message["error"])
                 return
-            assert message["id"] not in self._responses, "answered twice"
+            is_ours = message["id"] in range(1, self._requests + 1)
+            assert not is_ours or message["id"] not in self._responses, "answered twice"
             self._responses[message["id"]] = message
         elif message["method"] == "textDocument/publishDiagnostics":
             self.published.append(message["params"])
@@ -148,6 +149,13 @@ class LspClient:
             body = self.process.stdout.read(int(header.split(b":")[1]))
             self._arrived.put(json.loads(body))
         self._arrived.put(None if not header else {"method": f"not protocol: {header!r}"})
+
+    def forget(self) -> None:
+        """Drop what was heard and nobody asked for."""
+        kept = (self.published, self.logged, self.shown, self.traced, self.progress, self.refused)
+        for messages in kept:
+            messages.clear()
+        self._responses.clear()
 
     # The life of a session
 

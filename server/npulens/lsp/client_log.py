@@ -22,7 +22,8 @@ class ClientLog(logging.Handler):
         self._sending = False
         for name in _LOGGERS:
             logging.getLogger(name).addHandler(self)
-        logging.getLogger("pygls").setLevel(logging.ERROR)  # its warnings are routine
+        # What it has to say of wrong messages is a traceback of itself; ours is one line.
+        logging.getLogger("pygls").setLevel(logging.CRITICAL)
 
     def set_level(self, level: int) -> None:
         """From now on send what is at least so important."""

@@ -67,6 +67,8 @@ class Protocol(LanguageServerProtocol):
         except JsonRpcException as error:
             if not isinstance(data, dict) or "method" not in data or "id" in data:
                 self._refuse(request, error)
+            else:
+                logger.warning("A notification was dropped: %s", str(data["method"])[:100])
         except BrokenPipeError:
             raise
         except Exception:  # of pygls, over what nobody has thought of

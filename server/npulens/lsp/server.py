@@ -4,7 +4,7 @@ import contextlib
 import logging
 
 from lsprotocol import types
-from pygls.exceptions import FeatureNotificationError
+from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 from npulens import __version__
@@ -48,8 +48,8 @@ class NpulensServer(LanguageServer):
             self._log.set_level(level)
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Log what pygls itself does not; never a pop-up, which the user can do nothing about."""
-        if source is FeatureNotificationError:
+        """Log mistakes of ours; never a pop-up, which the user can do nothing about."""
+        if source is FeatureNotificationError or isinstance(error, JsonRpcInternalError):
             details = getattr(error, "data", None) or {}
             logger.error("%s\n%s", error, "".join(details.get("traceback", ())))
 
