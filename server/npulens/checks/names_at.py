@@ -43,7 +43,7 @@ def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[
         known: Pieces that need not be parsed again.
         native: Says what returns a tensor, so that methods of tensors are known.
     """
-    parsed = parse_statements(text, {piece: found[0] for piece, found in known.items()})
+    parsed = _pieces(text, known)
     bindings = []
     current = start = at = 0
     for index, piece in enumerate(parsed):
@@ -58,6 +58,20 @@ def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[
     piece = parsed[current]
     scope = ModuleScope(ModuleNames(bindings), current, walrus_lines(piece.text))
     return _Finder(LineMap(piece.text), start, offset - start, native).names(piece.body, scope)
+
+
+def _pieces(text: str, known: Known) -> list[ParsedText]:
+    """The pieces of a text; where those known make it up, it is not cut again."""
+    found = []
+    end = 0
+    for piece, (parsed, _) in known.items():
+        if not text.startswith(piece, end):
+            break
+        found.append(parsed)
+        end += len(piece)
+    if found and end == len(text):
+        return found
+    return parse_statements(text, {piece: parsed for piece, (parsed, _) in known.items()})
 
 
 class _Finder:
