@@ -157,22 +157,22 @@ def test_run_time_migration_is_added_and_removed(editor: Editor) -> None:
     assert applied_edit(added, editor.edits[1]) == TEXT
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        ("migrateFile", []),
-        ("migrateFile", [7]),
-        ("migrateFile", ["file:///nowhere/closed.py"]),
-        ("writeReport", ["http://example.org/report"]),
-        ("writeReport", ["file:///nowhere/at/all/report.json"]),
-        ("explainRule", ["NPU999"]),
-        ("applyAction", [{}]),
-        ("applyAction", ["x"]),
-        ("nothing", []),
-    ],
-)
-def test_wrong_use(editor: Editor, command: str, arguments: list[object]) -> None:
-    params = {"command": f"npulens.{command}", "arguments": arguments}
-    request = editor.client.start_request("workspace/executeCommand", params)
-    assert editor.client.response(request)["error"]["code"] == -32602
+WRONG = [
+    ("migrateFile", []),
+    ("migrateFile", [7]),
+    ("migrateFile", ["file:///nowhere/closed.py"]),
+    ("writeReport", ["http://example.org/report"]),
+    ("writeReport", ["file:///nowhere/at/all/report.json"]),
+    ("explainRule", ["NPU999"]),
+    ("applyAction", [{}]),
+    ("applyAction", ["x"]),
+    ("nothing", []),
+]
+
+
+def test_wrong_use(editor: Editor) -> None:
+    for command, arguments in WRONG:
+        params = {"command": f"npulens.{command}", "arguments": arguments}
+        request = editor.client.start_request("workspace/executeCommand", params)
+        assert editor.client.response(request)["error"]["code"] == -32602, command
     assert editor.client.shut_down() == 0

@@ -239,28 +239,28 @@ def test_the_configuration_of_the_project_comes_first(client: LspClient, tmp_pat
     assert codes(client.diagnostics(uri, 1)) == ["NPU101"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"ignore": "NPU1"}, ["ignore", "list"]),
-        ({"ingore": []}, ["ingore", "ignore"]),
-        ({"logLevel": "loud"}, ["logLevel", "warning"]),
-        ({"codeLens": 1}, ["codeLens", "true"]),
-        ([], ["object"]),
-        ({"torchVersion": 2.8}, ["torch-version", "quotes"]),
-    ],
-)
-def test_wrong_settings_are_told_once(
-    client: LspClient, settings: object, words: list[str]
-) -> None:
+WRONG = [
+    ({"ignore": "NPU1"}, ["ignore", "list"]),
+    ({"ingore": []}, ["ingore", "ignore"]),
+    ({"logLevel": "loud"}, ["logLevel", "warning"]),
+    ({"codeLens": 1}, ["codeLens", "true"]),
+    ([], ["object"]),
+    ({"torchVersion": 2.8}, ["torch-version", "quotes"]),
+]
+
+
+def test_wrong_settings_are_told_once(client: LspClient) -> None:
     client.initialize(initializationOptions={"ignore": ["NPU101"]})
-    client.notify("workspace/didChangeConfiguration", {"settings": {"npulens": settings}})
-    for number in range(3):
-        client.open(f"untitled:{number}", TEXT + "x.cuda()\n")
-        # The last good settings stay.
-        assert codes(client.diagnostics(f"untitled:{number}", 1)) == ["NPU105"]
-    (shown,) = client.shown
-    assert all(word in shown["message"] for word in words), shown
+    for number, (wrong, words) in enumerate(WRONG):
+        client.shown.clear()
+        client.notify("workspace/didChangeConfiguration", {"settings": {"npulens": wrong}})
+        for place in "abc":
+            uri = f"untitled:{number}{place}"
+            client.open(uri, TEXT + "x.cuda()\n")
+            # The last good settings stay.
+            assert codes(client.diagnostics(uri, 1)) == ["NPU105"]
+        (shown,) = client.shown
+        assert all(word in shown["message"] for word in words), shown
 
 
 def test_settings_with_a_rule_that_there_is_not(client: LspClient) -> None:
@@ -326,6 +326,18 @@ def test_watched_files(client: LspClient, tmp_path: Path) -> None:
     client.notify("workspace/didChangeWatchedFiles", changed(rules))
     (found,) = client.diagnostics(uri, 2)
     assert "second" in found["message"]
+
+
+def test_rule_files_are_watched_once_they_are_named(client: LspClient, tmp_path: Path) -> None:
+    (tmp_path / "npulens.toml").write_text('extend-rules = ["ours.json"]\n')
+    (tmp_path / "ours.json").write_text(OWN_RULES)
+    client.initialize(capabilities=WATCHES, rootUri=tmp_path.as_uri())
+    for name in ("a.py", "b.py"):
+        client.open((tmp_path / name).as_uri(), TEXT)
+        client.diagnostics((tmp_path / name).as_uri(), 1)
+    client.wait(lambda: any("ours.json" in str(asked) for asked in client.asked))
+    assert client.shut_down() == 0
+    assert sum("ours.json" in str(asked) for asked in client.asked) == 1
 
 
 def changed(path: Path, kind: int = 2) -> Message:

@@ -188,6 +188,7 @@ def _watchers(identity: str, patterns: Sequence[str]) -> types.Registration:
 def register(server: NpulensServer) -> None:
     """Begin and end sessions, and keep up with what changes around the documents."""
     lifecycle = _Lifecycle(server)
+    server.watch_rules = lifecycle.watch_rules
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
@@ -212,4 +213,3 @@ def register(server: NpulensServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         await lifecycle.files_changed(params.changes)
-        await lifecycle.watch_rules()

@@ -1,7 +1,9 @@
 """The server: a connection to one client, the session on it, and which feature is where."""
 
+import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 
 from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError
@@ -29,6 +31,8 @@ class NpulensServer(LanguageServer):
         self.overview = Overview()
         self._log: ClientLog | None = None
         self._refreshable: tuple[str, ...] = ()
+        self.watch_rules: Callable[[], Awaitable[None]] | None = None
+        self._watching: asyncio.Future[None] | None = None
 
     def start(self, log_level: int, refreshable: tuple[str, ...]) -> None:
         """The client is there: from now on, send it log records and requests.
@@ -73,6 +77,11 @@ class NpulensServer(LanguageServer):
         """Ask to be asked again for what has been answered before."""
         for method in self._refreshable:
             self.protocol.send_request(method, None)
+
+    def rule_files_named(self) -> None:
+        """Have the client watch rule files that a configuration names."""
+        if self.watch_rules is not None:
+            self._watching = asyncio.ensure_future(self.watch_rules())
 
     def trace(self, message: str) -> None:
         """Tell what was done, if the client follows that."""

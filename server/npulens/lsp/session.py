@@ -37,6 +37,9 @@ class Client(Protocol):
     def trace(self, message: str) -> None:
         """Tell what was done, if somebody wants to follow that."""
 
+    def rule_files_named(self) -> None:
+        """A configuration names rule files that none has named before."""
+
 
 _Look = tuple[Path | None, Path | None, Settings]
 
@@ -202,7 +205,9 @@ class Session:
         if opened is None:
             return
         self._tell(uri, found.problem)
-        self.rule_files |= frozenset(found.configuration.extend_rules)
+        if not self.rule_files.issuperset(found.configuration.extend_rules):
+            self.rule_files |= frozenset(found.configuration.extend_rules)
+            self._client.rule_files_named()
         opened.surroundings = found
         self._analyse(opened)
 
