@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -207,3 +207,37 @@ def test_a_large_workspace_is_checked_by_other_processes(client: LspClient, tmp_
     client.initialize(capabilities=PULLS, rootUri=tmp_path.as_uri())
     assert len(workspace(client, {})) == 80
     assert client.shut_down() == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks processes up in /proc")
+def test_no_process_is_left_by_a_server_that_was_killed(client: LspClient, tmp_path: Path) -> None:
+    for number in range(400):
+        (tmp_path / f"module_{number}.py").write_text(TEXT * 40)
+    client.initialize(capabilities=PULLS, rootUri=tmp_path.as_uri())
+    client.start_request("workspace/diagnostic", {"previousResultIds": []})
+    # The tracker of shared memory comes first, then the processes that check.
+    until(lambda: len(children(client.process.pid)) > 1)
+    left = children(client.process.pid)
+    client.process.kill()
+    client.process.wait()
+    until(lambda: not any(is_running(process) for process in left))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -57,7 +57,8 @@ def check_in_background(
                 return
             yield from waiting.pop(0).result()
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        # Who cancels may be a loop that must not wait; else the processes are seen off.
+        executor.shutdown(wait=not is_cancelled(), cancel_futures=True)
 
 
 _checker: Checker

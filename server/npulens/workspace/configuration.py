@@ -133,10 +133,10 @@ def read_configuration(path: Path) -> Configuration:
     Raises:
         ConfigurationError: It is not there or cannot be used.
     """
-    path = absolute(path)
-    found = _read_if_there(path)
+    source = absolute(path)
+    found = _read_if_there(source)
     if found is not None:
-        return _with_project_version(Configuration(**found, source=path), path)
+        return _with_project_version(Configuration(**found, source=source), path)
     missing = "no [tool.npulens] in it" if path.exists() else "no such file"
     raise ConfigurationError(f"{path}: {missing}")
 
