@@ -18,6 +18,7 @@ from typing import NamedTuple
 from npulens.analysis import analyze
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Finding, Target
+from npulens.catalog.tables import Catalogue
 from npulens.text.document import Document
 
 _TABLE = Path(__file__).parents[1] / "tests" / "data" / "fused_recognition.tsv"
@@ -70,30 +71,36 @@ def _rows() -> Iterator[Row]:
 
 def _compared(folder: Path) -> Iterator[tuple[Row, list[Finding]]]:
     catalogue = load_catalogue()
-    known: dict[Path, tuple[Document, list[Finding], dict[int, int]]] = {}
+    known: dict[Path, dict[int, list[Finding]]] = {}
     for row in _rows():
         path = _file(folder, row)
         if path not in known:
-            document = Document(path.name, path.read_text(encoding="utf-8"))
-            findings = analyze(document, catalogue, Target())
-            ends = {
-                node.lineno: node.end_lineno or node.lineno
-                for node in ast.walk(ast.parse(document.text))
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            }
-            known[path] = document, [f for f in findings if f.rule.family == "fused"], ends
-        document, findings, ends = known[path]
-        lines = range(row.line, ends.get(row.line, row.line) + 1)
-        codes = _CODES[row.operator]
-        yield (
-            row,
-            [
-                finding
-                for finding in findings
-                if finding.rule.code in codes
-                and document.position_at(finding.span.start).line + 1 in lines
-            ],
-        )
+            known[path] = _by_function(path, catalogue)
+        yield row, [f for f in known[path].get(row.line, ()) if _offers(f, row.operator)]
+
+
+def _offers(finding: Finding, operator: str) -> bool:
+    """Whether a finding is about an operator; one of SwiGLU may offer GEGLU for another setting."""
+    if finding.rule.code in _CODES[operator]:
+        return True
+    return operator == "geglu" and any("npu_geglu" in fix.title.en for fix in finding.fixes)
+
+
+def _by_function(path: Path, catalogue: Catalogue) -> dict[int, list[Finding]]:
+    """The findings of a file by the line of the innermost function that they are in."""
+    document = Document(path.name, path.read_text(encoding="utf-8"))
+    functions = [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in ast.walk(ast.parse(document.text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    found: dict[int, list[Finding]] = {}
+    for finding in analyze(document, catalogue, Target()):
+        line = document.position_at(finding.span.start).line + 1
+        around = [lines for lines in functions if line in lines]
+        if finding.rule.family == "fused" and around:
+            found.setdefault(max(lines.start for lines in around), []).append(finding)
+    return found
 
 
 def _file(folder: Path, row: Row) -> Path:

@@ -187,7 +187,10 @@ def test_tokens_have_their_places() -> None:
 # Calls from Python, with what is known of the project.
 
 FACTS = ProjectFacts(
-    bound_operators=frozenset({("_ext", "nms"), ("boxes_cuda", "iou"), ("", "fused")}),
+    bound_operators=frozenset(
+        {("_ext", "nms"), ("boxes_cuda", "iou"), ("", "fused")}
+        | {("_ext", "get_compiler_version"), ("_ext", "has_cuda")}
+    ),
     registered_operators=frozenset({"boxes.nms"}),
 )
 
@@ -214,6 +217,8 @@ FACTS = ProjectFacts(
         "import torch.distributed as dist\ndist.iou(b)\n",
         "from project.boxes import iou\niou(b)\n",
         "_ext = object()\n_ext.nms(b)\n",
+        # how it was built
+        "from . import _ext\nk = _ext.get_compiler_version()\nj = _ext.has_cuda()\n",
     ],
 )
 def test_calls_of_bound_operators(snippet: str) -> None:

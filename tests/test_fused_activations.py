@@ -219,7 +219,150 @@ UNITS = (
     ),
 )
 
+UNITS_OF_TWO = (
+    Spelling(
+        "GELU of two projections",
+        unit("return self.w2(F.gelu(self.w1(x)) * self.w3(x))"),
+        "704",
+        "approximate=0",
+    ),
+    Spelling(
+        "GELU with tanh of two projections",
+        unit(
+            "return self.w2(self.w3(x) * self.act(self.w1(x)))",
+            more='self.act = nn.GELU(approximate="tanh")',
+        ),
+        "704",
+        "approximate=1",
+    ),
+    Spelling(
+        "GELU with tanh, written out, of two projections",
+        unit(
+            """
+            gate = self.w1(x)
+            inner = math.sqrt(2 / math.pi) * (gate + 0.044715 * torch.pow(gate, 3))
+            return self.w2(0.5 * gate * (1 + torch.tanh(inner)) * self.w3(x))
+            """
+        ),
+        "704",
+        "torch.cat((self.w3(x), gate), dim=-1)",
+    ),
+    Spelling(
+        "exact GELU, written out, of two projections",
+        unit(
+            """
+            gate, up = self.w1(x), self.w3(x)
+            return self.w2(gate * 0.5 * (1.0 + torch.erf(gate / math.sqrt(2.0))) * up)
+            """
+        ),
+        "704",
+        "torch_npu.npu_geglu(torch.cat((up, gate), dim=-1), dim=-1, approximate=0)[0]",
+    ),
+    Spelling(
+        "GELU named in a table",
+        unit(
+            "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+            more='self.act = ACT2FN["gelu"]',
+        ),
+        "704",
+        "approximate=0",
+    ),
+    Spelling(
+        "GELU by default",
+        unit(
+            "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+            parameters=", act_layer=nn.GELU",
+            more="self.act = act_layer()",
+        ),
+        "704",
+        "approximate=0",
+    ),
+    Spelling(
+        "GELU by default, halves",
+        unit(
+            "gate, up = self.both(x).chunk(2, dim=-1)\nreturn self.w2(self.act(gate) * up)",
+            MERGED,
+            parameters=', hidden_act="gelu"',
+            more="self.act = ACT2FN[hidden_act]",
+        ),
+        "704",
+        "activate_left=True",
+    ),
+    Spelling(
+        "GELU unless another is given",
+        unit(
+            "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+            parameters=", act_layer=None",
+            more="self.act = act_layer() if act_layer is not None else nn.GELU()",
+        ),
+        "704",
+        "approximate=0",
+    ),
+    Spelling(
+        "GELU by the name of the result",
+        unit(
+            "hidden_gelu = self.act(self.w1(x))\nreturn self.w2(hidden_gelu * self.w3(x))",
+            parameters=", name='gelu'",
+            more="self.act = ACT2FN[str(name)]",
+        ),
+        "704",
+        "approximate=0",
+    ),
+    Spelling(
+        "different inputs", unit("return F.silu(self.w1(x)) * self.w3(x + 1)"), "703", "torch.cat("
+    ),
+    Spelling(
+        "clamped",
+        unit(
+            "gate, up = self.both(x).chunk(2, dim=-1)\n"
+            "return F.silu(gate.clamp(max=7.0)) * up.clamp(-7.0, 7.0)",
+            MERGED,
+        ),
+        "703",
+        "torch_npu.npu_swiglu(",
+    ),
+    Spelling(
+        "gate of a state space model",
+        unit(
+            """
+            hidden, gate = self.both(x).chunk(2, dim=-1)
+            steps = []
+            state = torch.zeros_like(hidden[0])
+            for i in range(hidden.shape[0]):
+                state = 0.5 * state + hidden[i]
+                steps.append(state)
+            return self.w2(torch.stack(steps) * F.silu(gate))
+            """,
+            MERGED,
+        ),
+        "703",
+        "torch_npu.npu_swiglu(torch.cat((gate, torch.stack(steps)), dim=-1), dim=-1)",
+    ),
+    Spelling(
+        "SiLU or nothing",
+        unit(
+            "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+            parameters=', hidden_act="silu"',
+            more='self.act = nn.SiLU() if hidden_act == "silu" else None',
+        ),
+        "703",
+        JOINED,
+    ),
+)
+
 FUNCTIONS = (
+    Spelling(
+        "gate of a norm",
+        function(
+            """
+            def run(x, gate):
+                x = x.to(torch.float32)
+                return x * F.silu(gate.to(torch.float32))
+            """
+        ),
+        "703",
+        "torch_npu.npu_swiglu(torch.cat((gate.to(torch.float32), x), dim=-1), dim=-1)",
+    ),
     Spelling(
         "bias first",
         function(
@@ -361,7 +504,7 @@ def assert_replaced(spelling: Spelling) -> str:
     return rewritten
 
 
-@pytest.mark.parametrize("spelling", UNITS, ids=named)
+@pytest.mark.parametrize("spelling", UNITS + UNITS_OF_TWO, ids=named)
 def test_a_gated_unit_is_replaced(spelling: Spelling) -> None:
     rewritten = assert_replaced(spelling)
     assert_same_behaviour(spelling.source, rewritten, "Unit", inputs=[(5, 8)])
@@ -399,23 +542,13 @@ TRAPS = {
         parameters=', hidden_act="relu"',
         more="self.act = ACT2FN[hidden_act]",
     ),
-    "called by another name": unit(
-        "hidden_gelu = self.act(self.w1(x))\nreturn self.w2(hidden_gelu * self.w3(x))",
-        more="self.act = ACT2FN[self.name]",
-    ),
     "sizes differ": unit(
         "return F.silu(self.one(x)) * self.w3(x)", more="self.one = nn.Linear(width, 1)"
     ),
     "excitation": unit("return x * F.silu(self.w1(x)).mean()"),
-    "different inputs": unit("return F.silu(self.w1(x)) * self.w3(x + 1)"),
     "scaled": function("def run(x, scale):\n    return x * F.silu(scale)\n"),
     "constant": function("def run(x):\n    return F.silu(x) * 2.0\n"),
     "same tensor": function("def run(x):\n    return F.silu(x) * x\n"),
-    "clamped": unit(
-        "gate, up = self.both(x).chunk(2, dim=-1)\n"
-        "return F.silu(gate.clamp(max=7.0)) * up.clamp(-7.0, 7.0)",
-        MERGED,
-    ),
     "native GELU": unit("return self.act(self.w1(x))", more="self.act = nn.GELU()"),
     "another factor": function("def run(x):\n    return x * torch.sigmoid(1.7 * x)\n"),
     "another root": function("def run(x):\n    return 0.5 * x * (1 + torch.erf(x / 2))\n"),
@@ -431,10 +564,49 @@ TRAPS = {
     "NPU already": unit(
         "if self.npu_available:\n    return x\nreturn self.w2(F.silu(self.w1(x)) * self.w3(x))"
     ),
-    "gate of a norm": function(
-        "def run(x, gate):\n    x = x.float()\n    return x * F.silu(gate.float())\n"
+    "gate is a number": function("def run(x, probability):\n    return x * F.silu(probability)\n"),
+    "gate has one more dimension": function(
+        "def run(x, gate):\n    return x * F.silu(gate.unsqueeze(-1))\n"
     ),
-    "results of methods": function("def run(x, y):\n    return F.silu(x.part(0)) * y.part(0)\n"),
+    "gate is indexed with None": function(
+        "def run(x, gate):\n    return x * F.silu(gate[:, None])\n"
+    ),
+    "pooled gate": unit(
+        "gate = self.w1(x.mean(1, keepdim=True))\nreturn F.silu(gate) * self.w3(x)"
+    ),
+    "pooled by a module": unit(
+        "return self.w3(x) * F.gelu(self.w1(self.pool(x)))",
+        more="self.pool = nn.AdaptiveAvgPool1d(1)",
+    ),
+    "gate is a parameter": unit(
+        "return F.silu(self.gate) * self.w3(x)", more="self.gate = nn.Parameter(torch.ones(inner))"
+    ),
+    "gate of a parameter": unit(
+        "return F.gelu(self.w1.weight) * self.w3.weight", more="self.gate = None"
+    ),
+    "types differ": function(
+        "def run(x, y):\n    return F.silu(x.to(torch.float32)) * y.to(torch.float16)\n"
+    ),
+    "derivative": function(
+        "def run(x):\n    return F.silu(x) * (1 - torch.tanh(F.softplus(x)).square())\n"
+    ),
+    "divided by its own root": function(
+        "def run(x):\n    return F.silu(x) / x.square().mean(-1).sqrt()\n"
+    ),
+    "quick GELU by default": unit(
+        "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+        parameters=', hidden_act="quick_gelu"',
+        more="self.act = ACT2FN[hidden_act]",
+    ),
+    "hard swish by default": unit(
+        "return self.w2(self.act(self.w1(x)) * self.w3(x))",
+        parameters=", act_layer=nn.Hardswish",
+        more="self.act = act_layer()",
+    ),
+    "named after ReLU": unit(
+        "hidden_relu = self.act(self.w1(x))\nreturn self.w2(hidden_relu * self.w3(x))",
+        more="self.act = ACT2FN[self.name]",
+    ),
     "dropout": function(
         "def run(x, kept):\n    drawn = torch.floor(kept + torch.rand(x.shape))\n"
         "    return x.div(kept) * drawn\n"
@@ -574,4 +746,14 @@ def test_the_reason_for_a_configured_activation_is_told() -> None:
     )
     (found,) = (f for f in findings(source) if f.rule.code == "NPU703")
     assert found.note is not None
-    assert "activation must be SiLU" in found.note.en
+    assert "with SiLU this is SwiGLU, with GELU it is GEGLU" in found.note.en
+    assert [fix.title.en for fix in found.fixes] == [
+        "Use torch_npu.npu_swiglu, if the configured activation is SiLU",
+        "Use torch_npu.npu_geglu, if the configured activation is the exact GELU",
+        "Use torch_npu.npu_geglu, if the configured activation is GELU with tanh",
+    ]
+
+
+def test_a_gate_of_quick_gelu_is_no_geglu() -> None:
+    source = function("def run(gate, up):\n    return gate * torch.sigmoid(1.702 * gate) * up\n")
+    assert codes(source) == ["NPU705"]

@@ -232,6 +232,89 @@ FUSED = [
         ('q.shape[2], "BSND"',),
     ),
     Case(
+        "einsum over lists",
+        function("""
+            scores = torch.einsum("bhlk,bhtk->bhlt", [q, k]) * 0.3
+            return torch.einsum("bhlt,bhtv->bhlv", [scores.softmax(dim=-1), v])
+        """),
+        HEADS,
+        ('q.shape[1], "BNSD"', "scale=0.3"),
+    ),
+    Case(
+        "a root of the scale on both sides",
+        function("""
+            scale = 1 / math.sqrt(math.sqrt(q.shape[-1]))
+            scores = torch.matmul(q * scale, k.transpose(-1, -2) * scale)
+            return torch.matmul(torch.softmax(scores, dim=-1), v)
+        """),
+        HEADS,
+        ("scale=q.shape[-1] ** -0.5",),
+    ),
+    Case(
+        "the same number on both sides",
+        module(
+            """
+            weights = (q * self.scale) @ (k * self.scale).transpose(-2, -1)
+            return torch.softmax(weights.float(), dim=-1).type(weights.dtype) @ v
+            """,
+            "self.scale = 0.6",
+        ),
+        HEADS,
+        ("scale=self.scale ** 2",),
+    ),
+    Case(
+        "one head over channels, keys and values with channels first",
+        module(
+            """
+            batch, channels, height, width = x.shape
+            q = self.q(x).reshape(batch, channels, height * width).permute(0, 2, 1)
+            k = self.k(x).reshape(batch, channels, height * width)
+            weights = torch.bmm(q, k) * (int(channels) ** (-0.5))
+            weights = F.softmax(weights, dim=2)
+            v = self.v(x).reshape(batch, channels, height * width)
+            weights = weights.permute(0, 2, 1)
+            return torch.bmm(v, weights).reshape(batch, channels, height, width)
+            """,
+            "self.q, self.k, self.v = nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 1)",
+            "x",
+        ),
+        [(2, 8, 3, 4)],
+        ('1, "BSH"', "k.transpose(1, 2)", "v.transpose(1, 2)", "[0].transpose(1, 2).reshape("),
+    ),
+    Case(
+        "one head over channels, keys alone with channels first",
+        function("""
+            weights = F.softmax(torch.bmm(q, k) * 0.3, dim=2)
+            return torch.bmm(weights, v)
+        """),
+        [(2, 6, 8), (2, 8, 5), (2, 5, 8)],
+        ('1, "BSH"', "k.transpose(1, 2)"),
+    ),
+    Case(
+        "heads in the batch, channels first, by einsum",
+        function("""
+            scale = 1 / math.sqrt(math.sqrt(q.shape[1]))
+            weights = torch.einsum("bct,bcs->bts", q * scale, k * scale)
+            weights = torch.softmax(weights.float(), dim=-1).type(weights.dtype)
+            return torch.einsum("bts,bcs->bct", weights, v)
+        """),
+        [(2, 8, 6), (2, 8, 5), (2, 8, 5)],
+        ('1, "BSH"', "q.transpose(-2, -1)", "[0].transpose(1, 2)"),
+    ),
+    Case(
+        "one key and value for all heads",
+        module(
+            """
+            scores = torch.einsum("bnhk,bmk->bnhm", q, k) * 0.3
+            weights = self.drop(scores.softmax(dim=-1))
+            return torch.einsum("bnhm,bmv->bnhv", weights, v)
+            """,
+            "self.drop = nn.Dropout(0.0)",
+        ),
+        [(2, 6, 3, 8), (2, 5, 8), (2, 5, 8)],
+        ('q.flatten(1, 2), k, v, 1, "BSH"', "[0].unflatten(1, q.shape[1:3])"),
+    ),
+    Case(
         "baddbmm whose addend counts nothing",
         function("""
             empty = torch.empty(q.shape[0], q.shape[1], k.shape[1])
@@ -323,6 +406,23 @@ LEFT_ALONE = {
     "scores not transposed": "return torch.softmax(q @ k * 0.3, -1) @ v",
     "value first": SCORES + "return v @ scores.softmax(-1)",
     "five dimensions": "q = q.view(2, 3, 2, 3, 8)\n" + SCORES + "return scores.softmax(-1) @ v",
+    "one key, softmax over heads": (
+        "s = torch.einsum('bnhk,bmk->bnhm', q, k).softmax(-2)\n"
+        "return torch.einsum('bnhm,bmv->bnhv', s, v)"
+    ),
+    "one key, heads mixed": (
+        "s = torch.einsum('bnhk,bmk->bnhm', q, k).softmax(-1)\n"
+        "return torch.einsum('bnhm,bmv->bhnv', s, v)"
+    ),
+    "channels first, weights not turned back": (
+        "w = torch.softmax(torch.bmm(q, k) * 0.3, dim=2)\nreturn torch.bmm(v, w)"
+    ),
+    "channels first, softmax over queries": (
+        "w = torch.softmax(torch.bmm(q, k) * 0.3, dim=1)\nreturn torch.bmm(w, v)"
+    ),
+    "attention over channels": (
+        "w = torch.bmm(q, k.transpose(1, 2)).softmax(-1)\nreturn torch.bmm(v, w)"
+    ),
     "sigmoid": SCORES + "return torch.sigmoid(scores) @ v",
 }
 
@@ -381,6 +481,39 @@ def test_float_masks_of_sdpa_are_told(mask: str) -> None:
     )
     (finding,) = found(code, "NPU709")
     assert not finding.fixes
+
+
+FILLED = {
+    "part of zeros": """
+        mask = torch.zeros((6, 6), dtype=q.dtype)
+        mask[:n, :n] = float("-inf")
+        mask[:n, :n].fill_diagonal_(0)
+        mask = mask.unsqueeze(0).unsqueeze(0)
+    """,
+    "zeros in a loop": """
+        mask = torch.full((6, 6), float("-inf"), dtype=q.dtype)
+        for i in range(6):
+            mask[i, : (i // n + 1) * n] = 0
+        if n > 3:
+            mask = mask.unsqueeze(0).expand(n, -1, -1)
+    """,
+}
+
+
+@pytest.mark.parametrize("made", FILLED.values(), ids=FILLED)
+def test_float_masks_that_are_filled_are_told(made: str) -> None:
+    call = "return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
+    (finding,) = found(function(f"{dedent(made)}\n{call}", "q, k, v, n"), "NPU709")
+    assert not finding.fixes
+
+
+@pytest.mark.parametrize("made", ["mask[:n] = True", "for i in range(n):\n    mask[i, :i] = True"])
+def test_boolean_masks_that_are_filled_are_not(made: str) -> None:
+    body = (
+        f"mask = torch.zeros(6, 6, dtype=torch.bool)\n{made}\n"
+        "return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"
+    )
+    assert found(function(body, "q, k, v, n"), "NPU709") == []
 
 
 @pytest.mark.parametrize("mask", ["hidden", "None", "hidden.bool()", "~hidden", "hidden == 0"])

@@ -59,12 +59,14 @@ class Pair(NamedTuple):
         pattern: The pattern.
         replacement: Takes some of its parameters.
         used: The parameters it takes.
+        examples: The name of the list of its examples.
     """
 
     name: str
     pattern: Callable[..., object]
     replacement: Callable[..., object]
     used: frozenset[str]
+    examples: str = "EXAMPLES"
 
 
 def pairs(path: Path, module: ModuleType) -> Iterator[Pair]:
@@ -91,13 +93,17 @@ def _pairs_in_forms(path: Path, module: ModuleType) -> Iterator[Pair]:
         used = {str(node.label) for node in reachable(pattern.root) if node.operator == INPUT}
         if pattern.replacement is None:
             continue
-        defaults = pattern.replacement.defaults
-        text = without_unbound(pattern.replacement.text, defaults, defaults.keys() - used)
-        written = eval(f"lambda {', '.join(sorted(used))}: {text}", vars(module))
         for form, chosen in pattern.choice.items():
             setattr(module, form, functions[chosen])
-        shown = " ".join([name, *pattern.choice.values()])
-        yield Pair(shown, functions[name], written, frozenset(used))
+        kinds = ["replacement", *list(functions.get("PROVIDED", {}))[1:]]
+        replacements = (pattern.replacement, *pattern.alternatives)
+        for kind, replacement in zip(kinds, replacements, strict=True):
+            defaults = replacement.defaults
+            text = without_unbound(replacement.text, defaults, defaults.keys() - used)
+            written = eval(f"lambda {', '.join(sorted(used))}: {text}", vars(module))
+            shown = " ".join([name, kind, *pattern.choice.values()])
+            examples = "EXAMPLES" if kind == "replacement" else f"EXAMPLES_{kind.upper()}"
+            yield Pair(shown, functions[name], written, frozenset(used), examples)
 
 
 def problems(path: Path) -> list[str]:
@@ -109,12 +115,10 @@ def problems(path: Path) -> list[str]:
         first = next(known, None)
         if first is None and not hasattr(module, "ALMOST") and not hasattr(module, "OPERATOR"):
             found.append("no pattern with a replacement, and no ALMOST or OPERATOR")
-        for name, pattern, replacement, used in chain([first] if first else [], known):
+        for name, pattern, replacement, used, listed in chain([first] if first else [], known):
             parameters = inspect.signature(pattern).parameters.keys()
             foreign = inspect.signature(replacement).parameters.keys() - parameters
-            examples = [
-                each for each in getattr(module, "EXAMPLES", []) if each.keys() == parameters
-            ]
+            examples = [each for each in getattr(module, listed, []) if each.keys() == parameters]
             if foreign:
                 found.append(f"{name}: the replacement wants {sorted(foreign)}")
             elif not examples:

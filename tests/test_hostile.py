@@ -57,6 +57,24 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         lambda n: "x0 = torch.cuda\n" + numbered("x# = x@ if c else x@\n")(n) + "x9.a()\n",
         300,
     ),
+    "variables in a function": (
+        lambda n: (
+            "import os\ndef f():\n"
+            + ' x = os.environ.get("CUDA_VISIBLE_DEVICES")\n if x: raise E\n' * n
+        ),
+        300,
+    ),
+    "memory formats in a function": (
+        lambda n: (
+            "def f(x):\n"
+            + " a = x.is_contiguous(memory_format=torch.channels_last)\n y = 1 if a else 2\n" * n
+        ),
+        300,
+    ),
+    "operators in a function": (
+        lambda n: "from mmcv.ops import nms\ndef f(b):\n a = b.cpu()\n" + " nms(a)\n" * n,
+        1000,
+    ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (
         lambda n: 'x0 = "cuda"\n' + numbered('x# = f"{x@}{x@}"\n')(n) + f"y.to(x{n} + 'a')\n",

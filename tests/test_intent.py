@@ -63,11 +63,51 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ("a.py", T + "e = ⟦NPU503:torch.export.export⟧(m, x)\n"),
         ("trtllm/convert.py", "from tensorrt_llm import Builder\n"),
         ("a.py", "from ⟦NPU602:tensorrt_llm⟧ import Builder\n"),
+        ("a.py", "def convert(m):\n    import ⟦NPU602:tensorrt⟧\n    return tensorrt\n"),
         ("trtllm/convert.py", "import ⟦NPU602:cupy⟧\n"),
         ("model_exporter.py", NMS.format("run", "nms")),
         ("a.py", NMS.format("export_model", "nms")),
         ("a.py", NMS.format("run", "⟦NPU604:nms⟧")),
         ("exporter.py", "import ⟦NPU602:cupy⟧\n"),
+        # operators on what was brought to the CPU
+        (
+            "a.py",
+            "from mmcv.ops import nms\nclass Metric:\n    def f(self, boxes, s):\n        boxes = boxes.cpu()\n"
+            "        for k in s:\n            part = boxes[k]\n            nms(part, s, 0.5)\n",
+        ),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import nms\ndef f(boxes, s):\n    a = boxes.cpu()\n    return nms(boxes, s, 0.5)\n",
+        ),
+        (
+            "a.py",
+            "from ⟦NPU604:mmcv.ops⟧ import nms\ndef f(boxes, s):\n    a = boxes.cpu()\n    a = a.to(s)\n    return nms(a, s, 0.5)\n",
+        ),
+        # tests that do not run without a library
+        (
+            "test_a.py",
+            "import pytest\nif not HAVE_TE:\n    pytest.skip('no library', allow_module_level=True)\n"
+            "import transformer_engine as te\ndef test():\n    from transformer_engine.pytorch import Linear\n",
+        ),
+        (
+            "test_a.py",
+            "import pytest\nif not ready:\n    pytest.skip('not ready', allow_module_level=True)\n"
+            "import ⟦NPU602:transformer_engine as te⟧\n",
+        ),
+        # kernels for CUDA, other frameworks
+        ("kernels/cute/forward.py", "import cutlass\nfrom cutlass import cute\n"),
+        ("kernels/forward.py", "import ⟦NPU602:cutlass⟧\n"),
+        ("TensorFlow2/Detection/input.py", "from nvidia.dali import fn\n"),
+        ("PyTorch/Detection/input.py", "from ⟦NPU602:nvidia.dali⟧ import fn\n"),
+        # functions of an extension that may be missing
+        (
+            "a.py",
+            "def is_cuda_extension_usable():\n    x = torch.ones(2, device='cuda')\n    return run(x)\n",
+        ),
+        (
+            "a.py",
+            "def load_cuda_extension():\n    from torch.utils.cpp_extension import ⟦NPU601:load⟧\n    return load('x', s)\n",
+        ),
         # names that are only asked for
         ("a.py", "from mmcv.ops import RoIPool\nk = isinstance(m, RoIPool)\n"),
         (

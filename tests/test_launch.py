@@ -15,6 +15,9 @@ FOUND = [
     'os.environ.setdefault("⟦⟧NCCL_DEBUG", "INFO")',
     'os.environ.update({"⟦⟧NCCL_DEBUG": "INFO"})',
     'os.environ.pop("⟦⟧CUDA_VISIBLE_DEVICES", None)',
+    'def choose(): os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "-1"',
+    'def count(): return os.environ.get("⟦⟧CUDA_VISIBLE_DEVICES") or ask("nvidia-smi -L")',
+    'os.environ.pop("⟦⟧TORCH_NCCL_ASYNC_ERROR_HANDLING", None)',
     'del os.environ["⟦⟧CUDA_VISIBLE_DEVICES"]',
     'x = os.getenv("⟦⟧NCCL_SOCKET_IFNAME")',
     'os.putenv("⟦⟧CUDA_LAUNCH_BLOCKING", "1")',
@@ -65,6 +68,17 @@ NOT_FOUND = [
     "CUDA_VISIBLE_DEVICES = 0",
     'cluster = LocalCluster(CUDA_VISIBLE_DEVICES="0,1")',
     'os.environ["NCCL_ALGO"] = "^NVLS"',
+    'os.environ["CUDA_VISIBLE_DEVICES"] = ""',
+    'os.environ["CUDA_VISIBLE_DEVICES"] = "-1"',
+    """def clean(env):
+    for name in ("TORCHELASTIC_RUN_ID", "TORCH_NCCL_ASYNC_ERROR_HANDLING"):
+        env.pop(name, None)
+""",
+    """def make_pool():
+    setting = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    if "expandable_segments" in setting:
+        raise RuntimeError("not with this setting")
+""",
     """def index_of_card():
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return pynvml.nvmlDeviceGetHandleByIndex(int(visible.split(",")[0]))
@@ -101,6 +115,14 @@ def test_names_of_variables_are_found(snippet: str) -> None:
 )
 def test_the_path_says_whose_variable_it_is(path: str, variable: str, is_told: bool) -> None:
     text = f'import os\n\nos.environ["{variable}"] = "1"\n'
+    assert bool(analyze(Document(path, text), CATALOGUE, Target())) is is_told
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told"), [("bench.py", True), ("kernels/cute/bench.py", False), ("a.py", True)]
+)
+def test_precision_beside_cuda_kernels_is_theirs(path: str, is_told: bool) -> None:
+    text = "import torch\n\nk = torch.get_autocast_gpu_dtype()\n"
     assert bool(analyze(Document(path, text), CATALOGUE, Target())) is is_told
 
 

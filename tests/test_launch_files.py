@@ -103,6 +103,8 @@ SHELL = [
 ]
 
 NOT_SHELL = [
+    "export CUDA_VISIBLE_DEVICES=\npython train.py",
+    "CUDA_VISIBLE_DEVICES='-1' python train.py",
     "# export CUDA_VISIBLE_DEVICES=0",
     "echo 'export CUDA_VISIBLE_DEVICES=0'",
     "echo run with --device cuda",
@@ -224,6 +226,8 @@ NOT_OTHER = [
     ("Dockerfile", "FROM python:3.10\nRUN echo CUDA_HOME=/usr/local/cuda"),
     ("Dockerfile", "FROM ascendai/cann:8.1.rc1-910b\nENV CUDA_HOME=x"),
     ("docker/docker-cuda/Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
+    ("Dockerfile", "FROM nvidia/cuda:12.1.1-devel\nCOPY kernels/cute/ /work/"),
+    ("docker/Dockerfile.linting", "FROM nvidia/cuda:12.1.1-devel"),
     ("Dockerfile.rocm", "FROM rocm/pytorch\nRUN pip install flash-attn"),
     ("Dockerfile", "FROM pytorch/pytorch:2.1.0-cpu"),
     ("compose.yaml", "services:\n  a:\n    image: me/app:1.0\n    runtime: runc"),
@@ -244,6 +248,7 @@ NOT_OTHER = [
     ("a.json", '["device", "cuda"]'),
     ("a.json", '{"device_names": ["cuda", "npu"]}'),
     ("ds.json", '{"communication_data_type": "fp16", "zero_optimization": {"stage": 3}}'),
+    ("pyproject.toml", '[project.optional-dependencies]\nte = ["transformer-engine[pytorch]"]'),
     ("a.toml", '# device = "cuda"\nname = "cuda"'),
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
@@ -287,6 +292,11 @@ def test_crlf_changes_nothing(snippet: str) -> None:
 
 
 FIXED = [
+    (
+        "run.sh",
+        "export CUDA_VISIBLE_DEVICES=0\nexport CUDA_VISIBLE_DEVICES=\n",
+        "export ASCEND_RT_VISIBLE_DEVICES=0\nexport ASCEND_RT_VISIBLE_DEVICES=\n",
+    ),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=0,1\n", "export ASCEND_RT_VISIBLE_DEVICES=0,1\n"),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=3,1\n", "export CUDA_VISIBLE_DEVICES=3,1\n"),
     ("run.sh", "export CUDA_VISIBLE_DEVICES=-1\n", "export CUDA_VISIBLE_DEVICES=-1\n"),

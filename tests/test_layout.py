@@ -38,6 +38,8 @@ FOUND = [
     "with torch.no_grad(): y = m(x.to(memory_format=⟦NPU401:torch.channels_last⟧))",
     "import torch as th\nx = x.to(memory_format=⟦NPU401:th.channels_last⟧)",
     "class M:\n    def f(self): return self.x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
+    "def f(x, name):\n    fits = name == 'conv'\n    return x.to("
+    "memory_format=⟦NPU401:torch.channels_last⟧ if fits else torch.contiguous_format)",
     # chosen elsewhere
     "fmt = ⟦NPU401:torch.channels_last⟧\nx = x.to(memory_format=fmt)",
     "from torch import ⟦NPU401:channels_last⟧\nx = x.to(memory_format=channels_last)",
@@ -46,6 +48,8 @@ FOUND = [
     # asked for
     "ok = x.is_contiguous(memory_format=⟦NPU403:torch.channels_last⟧)",
     "if x.is_contiguous(memory_format=⟦NPU403:torch.channels_last_3d⟧): pass",
+    "def f(x):\n    last = x.is_contiguous(memory_format=⟦NPU403:torch.channels_last⟧)\n"
+    "    assert last\n    return x if last else x.clone()",
     # cuDNN
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = config.benchmark",
@@ -98,6 +102,18 @@ NOT_FOUND = [
     # asked for in the way that counts on the NPU too
     "def seed(n):\n    torch.use_deterministic_algorithms(True)\n"
     "    torch.backends.cudnn.deterministic = True",
+    # a block of switches for CUDA alone
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n"
+    "    ⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = True\n"
+    "    torch.backends.cudnn.benchmark = True",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n"
+    "    model.to(device)\n    ⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
+    # a question of which both answers are provided for
+    "def f(x):\n    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)\n"
+    "    return x.permute(0, 2, 3, 1) if last else x",
+    # a flag made from the device type
+    "def f(x, device_type):\n    fits = device_type == ⟦NPU111:'cuda'⟧ or old\n"
+    "    return x.to(memory_format=torch.channels_last if fits else torch.contiguous_format)",
     # where only GPUs with TF32 come
     "if wanted and is_tf32_available():\n    torch.backends.cuda.matmul.allow_tf32 = True\n"
     "    torch.backends.cudnn.allow_tf32 = True",

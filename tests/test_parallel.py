@@ -78,6 +78,8 @@ NO_BACKENDS = [
     "    else:\n        dist.barrier()",
     "def wait():\n    if dist.get_backend() == dist.Backend.NCCL:\n"
     "        dist.barrier(device_ids=[0])\n    else:\n        dist.barrier()",
+    # what arguments to hand on repeat
+    "class GroupKwargs(Handler):\n    backend: Optional[str] = 'nccl'\n    timeout: int = 600",
     # a number that NCCL has of its own, settings of mmcv, choices that are no backends
     "seconds = 1800 if self.backend != 'nccl' else 600",
     "dist_params = dict(backend='nccl')",
@@ -91,6 +93,7 @@ NO_BACKENDS = [
     "class TestNCCLMemory:\n    def test(self):\n        dist.new_group([0], backend='nccl')",
     "def setup():\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
     "        return torch.cuda.nccl.version()",
+    "ok = ⟦NPU112:torch.version.cuda⟧ and dist.is_nccl_available()",
     "dist.init_process_group('hccl')",
     "dist.init_process_group(backend='gloo')",
     "dist.init_process_group()",
@@ -223,6 +226,7 @@ WRAPPERS = [
     "from torch.nn.parallel import ⟦NPU202:data_parallel⟧\ny = data_parallel(m, x)",
     "from torch.nn import ⟦NPU202:DataParallel⟧\nif isinstance(m, DataParallel): m = m.module",
     "from torch.nn import ⟦NPU202:DataParallel⟧\nm = DataParallel(m)\nisinstance(m, DataParallel)",
+    "from torch.nn import ⟦NPU202:DataParallel⟧\nclass MyDataParallel(DataParallel): ...",
     "ok = isinstance(m, ⟦NPU202:nn.DataParallel⟧)",
     "ok = type(m) is ⟦NPU202:nn.DataParallel⟧",
     "y = ⟦NPU204:nn.parallel.replicate⟧(m, [0, 1])",
@@ -268,6 +272,8 @@ NO_WRAPPERS = [
     "kinds = [nn.DataParallel, DDP]",
     "from torch.nn.parallel import DataParallel\nok = isinstance(m, (DataParallel, DDP))",
     "from torch.nn import DataParallel as D\nok = isinstance(m, D) or isinstance(m, DDP)",
+    "from torch.nn import DataParallel\nclass DataParallelStrategy:\n"
+    "    def setup(self, m) -> DataParallel:\n        return DataParallel(m)",
     "class DataParallel: ...\nm = DataParallel(m)",
     "from mine import DataParallel\nm = DataParallel(m)",
     "from mine.parallel import scatter, gather\nscatter(x, [0, 1])",

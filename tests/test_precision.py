@@ -88,6 +88,8 @@ FOUND = [
     "def main():\n    model.npu()\n    for e in range(3):\n        for x in loader:\n"
     "            loss = model(x)\n            ⟦NPU308:loss.backward()⟧\n            opt.step()\n"
     "if __name__ == '__main__':\n    main()",
+    "model.npu()\nfor x in a:\n    loss = model(torch.nn.utils.rnn.pad_sequence(x))\n"
+    "    ⟦NPU308:loss.backward()⟧\n    opt.step()",
     "m.npu()\nfor x in a:\n    ⟦NPU308:loss.backward()⟧\n    opt.step()\n"
     "for x in b:\n    loss.backward()\n    opt.step()",
 ]
@@ -100,6 +102,11 @@ NOT_FOUND = [
     # what is optimised is no model
     "code = torch.zeros(8).npu()\nopt = torch.optim.Adam([code])\nfor x in a:\n"
     "    loss = far(code)\n    loss.backward()\n    opt.step()",
+    # a scaler that never scales
+    "s = torch.cuda.amp.GradScaler(enabled=False)",
+    # recurrent layers
+    "class Tagger:\n    lstm = torch.nn.LSTM(1, 1)\nmodel.npu()\nfor x in a:\n"
+    "    loss = model(x)\n    loss.backward()\n    opt.step()",
     # types, an import that calls with a device of the caller tell nothing of
     "def save(scaler: torch.amp.GradScaler | None = None): ...",
     "def save(scaler: torch.cuda.amp.GradScaler): ...",

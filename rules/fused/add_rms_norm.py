@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU702"
 APPLICABILITY = "manual"
 WITHOUT_GRADIENT = True
-WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+WORDS = ("rsqrt", "mean(", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {
     "residual": ("tensor", "not_negative"),

@@ -20,75 +20,17 @@ CHECK = {
 }
 FORMS = {
     "scaled": ("scaled", "unscaled"),
-    "masked": ("masked", "unmasked"),
+    "masked": ("masked", "masked_if_given", "masked_if_wanted", "unmasked"),
     "dropped": ("dropped", "kept"),
 }
 YIELDS = True
+TENSORS = {"q": (2, 6, 3, 8), "k": (2, 6, 3, 8), "v": (2, 6, 3, 8)}
+NUMBERS = {"scale": 0.3, "fill": -1e9, "p": 0.0, "training": True}
 EXAMPLES = [
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "mask": ("bool", 2, 1, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "mask": ("bool", 6, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "given": (1,),
-        "mask": ("bool", 2, 1, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "given": None,
-        "mask": ("bool", 2, 1, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "wanted": True,
-        "mask": ("bool", 6, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (2, 6, 3, 8),
-        "k": (2, 6, 3, 8),
-        "v": (2, 6, 3, 8),
-        "scale": 0.3,
-        "wanted": False,
-        "mask": ("bool", 2, 1, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
+    {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": (1,), "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 6, 6), "given": (1,), "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": None, "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": (1,), "wanted": False},
 ]
 
 
@@ -100,11 +42,23 @@ def unscaled(scores, scale):
     return scores
 
 
-def masked(scores, mask, fill):
+def masked(scores, mask, fill, given, wanted):
     return scores.masked_fill(mask, fill)
 
 
-def unmasked(scores, mask, fill):
+def masked_if_given(scores, mask, fill, given, wanted):
+    if given is not None:
+        scores = scores.masked_fill(mask, fill)
+    return scores
+
+
+def masked_if_wanted(scores, mask, fill, given, wanted):
+    if wanted:
+        scores = scores.masked_fill(mask, fill)
+    return scores
+
+
+def unmasked(scores, mask, fill, given, wanted):
     return scores
 
 
@@ -116,35 +70,14 @@ def kept(weights, p, training):
     return weights
 
 
-def pattern(q, k, v, scale, mask, fill, p, training):
+def pattern(q, k, v, scale, given, wanted, mask, fill, p, training):
     scores = scaled(q.transpose(1, 2) @ k.transpose(1, 2).transpose(-2, -1), scale)
-    scores = masked(scores, mask, fill)
+    scores = masked(scores, mask, fill, given, wanted)
     weights = dropped(functional.softmax(scores, dim=-1), p, training)
     return (weights @ v.transpose(1, 2)).transpose(1, 2)
 
 
-def replacement(q, k, v, scale=1.0, mask=None, p=0.0, training=False):
-    return torch_npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        q.shape[2],
-        "BSND",
-        atten_mask=torch.broadcast_to(mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])),
-        scale=scale,
-        keep_prob=1.0 - p if training else 1.0,
-    )[0]
-
-
-def pattern_if_given(q, k, v, scale, given, mask, fill, p, training):
-    scores = scaled(q.transpose(1, 2) @ k.transpose(1, 2).transpose(-2, -1), scale)
-    if given is not None:
-        scores = masked(scores, mask, fill)
-    weights = dropped(functional.softmax(scores, dim=-1), p, training)
-    return (weights @ v.transpose(1, 2)).transpose(1, 2)
-
-
-def replacement_if_given(q, k, v, scale=1.0, given=None, mask=None, p=0.0, training=False):
+def replacement(q, k, v, scale=1.0, given=None, wanted=False, mask=None, p=0.0, training=False):
     return torch_npu.npu_fusion_attention(
         q,
         k,
@@ -153,28 +86,7 @@ def replacement_if_given(q, k, v, scale=1.0, given=None, mask=None, p=0.0, train
         "BSND",
         atten_mask=None
         if given is None
-        else torch.broadcast_to(mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])),
-        scale=scale,
-        keep_prob=1.0 - p if training else 1.0,
-    )[0]
-
-
-def pattern_if_wanted(q, k, v, scale, wanted, mask, fill, p, training):
-    scores = scaled(q.transpose(1, 2) @ k.transpose(1, 2).transpose(-2, -1), scale)
-    if wanted:
-        scores = masked(scores, mask, fill)
-    weights = dropped(functional.softmax(scores, dim=-1), p, training)
-    return (weights @ v.transpose(1, 2)).transpose(1, 2)
-
-
-def replacement_if_wanted(q, k, v, scale=1.0, wanted=False, mask=None, p=0.0, training=False):
-    return torch_npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        q.shape[2],
-        "BSND",
-        atten_mask=torch.broadcast_to(mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1]))
+        else torch.broadcast_to(mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1]))
         if wanted
         else None,
         scale=scale,

@@ -20,74 +20,16 @@ CHECK = {
 }
 FORMS = {
     "scaled": ("scaled", "unscaled"),
-    "masked": ("masked", "unmasked"),
+    "masked": ("masked", "masked_if_given", "masked_if_wanted", "unmasked"),
     "dropped": ("dropped", "kept"),
 }
+TENSORS = {"q": (6, 6, 8), "k": (6, 6, 8), "v": (6, 6, 8)}
+NUMBERS = {"scale": 0.3, "fill": -1e9, "p": 0.0, "training": True}
 EXAMPLES = [
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "mask": ("bool", 6, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "mask": ("bool", 6, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "given": (1,),
-        "mask": ("bool", 6, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "given": None,
-        "mask": ("bool", 6, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "wanted": True,
-        "mask": ("bool", 6, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
-    {
-        "q": (6, 6, 8),
-        "k": (6, 6, 8),
-        "v": (6, 6, 8),
-        "scale": 0.3,
-        "wanted": False,
-        "mask": ("bool", 6, 1, 6),
-        "fill": -1e9,
-        "p": 0.0,
-        "training": True,
-    },
+    {**TENSORS, **NUMBERS, "mask": ("bool", 6, 1, 6), "given": (1,), "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 6, 6), "given": (1,), "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 6, 1, 6), "given": None, "wanted": True},
+    {**TENSORS, **NUMBERS, "mask": ("bool", 6, 1, 6), "given": (1,), "wanted": False},
 ]
 
 
@@ -99,11 +41,23 @@ def unscaled(scores, scale):
     return scores
 
 
-def masked(scores, mask, fill):
+def masked(scores, mask, fill, given, wanted):
     return scores.masked_fill(mask, fill)
 
 
-def unmasked(scores, mask, fill):
+def masked_if_given(scores, mask, fill, given, wanted):
+    if given is not None:
+        scores = scores.masked_fill(mask, fill)
+    return scores
+
+
+def masked_if_wanted(scores, mask, fill, given, wanted):
+    if wanted:
+        scores = scores.masked_fill(mask, fill)
+    return scores
+
+
+def unmasked(scores, mask, fill, given, wanted):
     return scores
 
 
@@ -115,35 +69,14 @@ def kept(weights, p, training):
     return weights
 
 
-def pattern(q, k, v, scale, mask, fill, p, training):
+def pattern(q, k, v, scale, given, wanted, mask, fill, p, training):
     scores = scaled(q @ k.transpose(-2, -1), scale)
-    scores = masked(scores, mask, fill)
+    scores = masked(scores, mask, fill, given, wanted)
     weights = dropped(functional.softmax(scores, dim=-1), p, training)
     return weights @ v
 
 
-def replacement(q, k, v, scale=1.0, mask=None, p=0.0, training=False):
-    return torch_npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        1,
-        "BSH",
-        atten_mask=torch.broadcast_to(mask, (q.shape[0], q.shape[1], k.shape[1])).unsqueeze(1),
-        scale=scale,
-        keep_prob=1.0 - p if training else 1.0,
-    )[0]
-
-
-def pattern_if_given(q, k, v, scale, given, mask, fill, p, training):
-    scores = scaled(q @ k.transpose(-2, -1), scale)
-    if given is not None:
-        scores = masked(scores, mask, fill)
-    weights = dropped(functional.softmax(scores, dim=-1), p, training)
-    return weights @ v
-
-
-def replacement_if_given(q, k, v, scale=1.0, given=None, mask=None, p=0.0, training=False):
+def replacement(q, k, v, scale=1.0, given=None, wanted=False, mask=None, p=0.0, training=False):
     return torch_npu.npu_fusion_attention(
         q,
         k,
@@ -152,28 +85,7 @@ def replacement_if_given(q, k, v, scale=1.0, given=None, mask=None, p=0.0, train
         "BSH",
         atten_mask=None
         if given is None
-        else torch.broadcast_to(mask, (q.shape[0], q.shape[1], k.shape[1])).unsqueeze(1),
-        scale=scale,
-        keep_prob=1.0 - p if training else 1.0,
-    )[0]
-
-
-def pattern_if_wanted(q, k, v, scale, wanted, mask, fill, p, training):
-    scores = scaled(q @ k.transpose(-2, -1), scale)
-    if wanted:
-        scores = masked(scores, mask, fill)
-    weights = dropped(functional.softmax(scores, dim=-1), p, training)
-    return weights @ v
-
-
-def replacement_if_wanted(q, k, v, scale=1.0, wanted=False, mask=None, p=0.0, training=False):
-    return torch_npu.npu_fusion_attention(
-        q,
-        k,
-        v,
-        1,
-        "BSH",
-        atten_mask=torch.broadcast_to(mask, (q.shape[0], q.shape[1], k.shape[1])).unsqueeze(1)
+        else torch.broadcast_to(mask, (q.shape[0], q.shape[1], k.shape[1])).unsqueeze(1)
         if wanted
         else None,
         scale=scale,

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 RULE = "NPU704"
 APPLICABILITY = "unsafe"
-WORDS = ("gelu", "GELU", "erf", "tanh")
+WORDS = ("gelu", "GELU(", "erf(", "tanh(")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"dim": ("number",), "x": ("tensor",)}
 CHECK = {

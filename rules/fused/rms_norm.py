@@ -5,7 +5,7 @@ import torch_npu
 
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
-WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal")
+WORDS = ("rsqrt", "mean(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter", "row"), "eps": ("number",)}
 CHECK = {

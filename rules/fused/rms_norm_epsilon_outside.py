@@ -5,16 +5,15 @@ import torch
 RULE = "NPU701"
 WORDS = (
     "rsqrt",
-    "sqrt",
-    "0.5",
-    "reciprocal",
+    "mean(",
     "torch.norm(",
     "linalg.norm(",
     "vector_norm(",
     ".norm(2",
     ".norm(p=2",
     ".norm(dim",
-    "normalize(",
+    "F.normalize(",
+    "functional.normalize(",
 )
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",), "width": ("number",)}

@@ -6,16 +6,15 @@ from torch.nn import functional
 RULE = "NPU701"
 WORDS = (
     "rsqrt",
-    "sqrt",
-    "0.5",
-    "reciprocal",
+    "mean(",
     "torch.norm(",
     "linalg.norm(",
     "vector_norm(",
     ".norm(2",
     ".norm(p=2",
     ".norm(dim",
-    "normalize(",
+    "F.normalize(",
+    "functional.normalize(",
 )
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {

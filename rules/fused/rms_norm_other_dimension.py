@@ -3,7 +3,7 @@
 import torch
 
 RULE = "NPU701"
-WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal")
+WORDS = ("rsqrt", "mean(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",), "dim": ("not_last",)}
 ALMOST = {

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional
 
 RULE = "NPU701"
-WORDS = ("rsqrt", "sqrt", "0.5", "reciprocal", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+WORDS = ("rsqrt", "mean(", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",)}
 ALMOST = {

@@ -6,14 +6,16 @@ import torch_npu
 RULE = "NPU706"
 WORDS = (
     "rotat",
-    "rotary",
-    "rope",
+    "def apply_rot",
+    "def _apply_rot",
+    "rotary(",
+    "rope(",
+    "rope_apply",
     "rot(",
-    "rot_emb",
+    "def rot",
     "freqs_c",
     "* sin",
     "chunk(2",
-    "// 2",
 )
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True

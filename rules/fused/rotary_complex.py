@@ -13,13 +13,13 @@ CHECK = {
         "The operator wants the tensor, cos and sin in one data type and with equally many "
         "dimensions (four, or three for packed tokens); in this mode cos and sin have size "
         "one wherever it is not the sequence or the head, so they cannot differ between "
-        "samples. Together they cover just the sequence and the head, whose size is even and "
+        "samples or heads. Together they cover just the sequence and the head, whose size is even and "
         "below 896."
     ),
     "zh": (
         "该算子要求输入、cos 和 sin 的数据类型和维数相同（四维，token "
         "打包时为三维）；在此模式下，cos、sin 除序列和 head 维度外大小均"
-        "须为 1，因此不同样本不能使用不同的 cos、sin。head 维度须为偶数"
+        "须为 1，因此不同样本或 head 不能使用不同的 cos、sin。head 维度须为偶数"
         "且小于 896。"
     ),
 }

@@ -4,7 +4,7 @@ import torch
 import torch_npu
 
 RULE = "NPU706"
-WORDS = ("rotat", "rotary", "rope", "// 2", "half")
+WORDS = ("rotat", "def apply_rot", "def _apply_rot", "rotary(", "rope(", "rope_apply", "half")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",), "middle": ("half",)}

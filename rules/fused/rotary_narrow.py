@@ -6,14 +6,18 @@ import torch_npu
 RULE = "NPU706"
 WORDS = (
     "rotat",
-    "rotary",
-    "rope",
+    "def apply_rot",
+    "def _apply_rot",
+    "rotary(",
+    "apply_rotary_emb(",
+    "rotary_emb_func(",
+    "rope(",
+    "rope_apply",
     "rot(",
-    "rot_emb",
+    "def rot",
     "freqs_c",
     "* sin",
     "chunk(2",
-    "// 2",
 )
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True

@@ -5,7 +5,7 @@ from torch.nn import functional
 
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
-WORDS = ("silu", "SiLU", "swish", "sigmoid", "Swish", "exp(-")
+WORDS = ("silu", "SiLU(", "swish(", "sigmoid(", "Swish(", "exp(-")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"dim": ("number",)}
 CHECK = {

@@ -3,7 +3,7 @@
 import torch
 
 RULE = "NPU703"
-WORDS = ("sigmoid",)
+WORDS = ("sigmoid(",)
 TRANSPARENT = ("contiguous", "cast")
 CONDITIONS = {}
 ALMOST = {

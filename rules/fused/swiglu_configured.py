@@ -1,4 +1,6 @@
-"""A gated unit whose activation is configured: SwiGLU if that is SiLU."""
+"""A gated unit whose activation is configured: SwiGLU if that is SiLU, GEGLU if it is GELU."""
+
+from functools import partial
 
 import torch
 import torch_npu
@@ -6,20 +8,63 @@ from torch.nn import functional
 
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
-WORDS = ("ACT2FN", "get_activation", "act(", "act_fn", "activation(", "activation_f", "act_layer")
+WORDS = (
+    "act(",
+    "act_fn(",
+    "act_func(",
+    "activation(",
+    "activation_fn(",
+    "activation_func(",
+    "activation_function(",
+)
 TRANSPARENT = ("contiguous",)
-CONDITIONS = {"act": ("activation",), "gate, up": ("projections",), "dim": ("number",)}
+CONDITIONS = {"act": ("activation",), "gate, up": ("alike",), "dim": ("number",)}
 CHECK = {
-    "en": "The configured activation must be SiLU: with any other this is no SwiGLU. Two tensors are joined by a copy, which merging the two projections saves.",
-    "zh": "配置的激活函数必须是 SiLU，否则这里不是 SwiGLU。两个张量需先拼接；合并两个投影可省去这次拷贝。",
+    "en": "The configured activation must be the one that the fix names: with SiLU this is SwiGLU, with GELU it is GEGLU, with any other neither. Two tensors of the same shape and type are joined by a copy, which costs memory and time: merge the two projections where you can, and measure.",
+    "zh": "配置的激活函数必须与修改标题所述一致：SiLU 对应 SwiGLU，GELU 对应 GEGLU，其他激活函数则两者都不是。两个形状、数据类型相同的张量需先拼接，有显存与时间开销：请尽可能合并两个投影，并实测。",
 }
+PROVIDED = {
+    "replacement": {
+        "en": "if the configured activation is SiLU",
+        "zh": "仅当配置的激活函数为 SiLU 时",
+    },
+    "geglu": {
+        "en": "if the configured activation is the exact GELU",
+        "zh": "仅当配置的激活函数为精确 GELU 时",
+    },
+    "geglu_tanh": {
+        "en": "if the configured activation is GELU with tanh",
+        "zh": "仅当配置的激活函数为 tanh 近似的 GELU 时",
+    },
+}
+FORMS = {"chunked": ("chunked", "divided", "sliced")}
 EXAMPLES = [
     {"act": functional.silu, "gate": (2, 5, 32), "up": (2, 5, 32)},
-    {"act": functional.silu, "x": (2, 5, 32), "dim": -1},
-    {"act": functional.silu, "x": (2, 32, 3), "dim": 1},
     {"act": functional.silu, "x": (2, 5, 32), "n": 16, "dim": -1},
-    {"act": functional.silu, "x": (2, 5, 32), "n": 16},
+    {"act": functional.silu, "x": (2, 32, 32), "n": 16, "dim": 1},
 ]
+EXAMPLES_GEGLU = [
+    {"act": functional.gelu, "gate": (2, 5, 32), "up": (2, 5, 32)},
+    {"act": functional.gelu, "x": (2, 5, 32), "n": 16, "dim": -1},
+    {"act": functional.gelu, "x": (2, 32, 32), "n": 16, "dim": 1},
+]
+EXAMPLES_GEGLU_TANH = [
+    {"act": partial(functional.gelu, approximate="tanh"), "gate": (2, 5, 32), "up": (2, 5, 32)},
+    {"act": partial(functional.gelu, approximate="tanh"), "x": (2, 5, 32), "n": 16, "dim": -1},
+    {"act": partial(functional.gelu, approximate="tanh"), "x": (2, 32, 32), "n": 16, "dim": 1},
+]
+
+
+def chunked(x, n, dim):
+    return x.chunk(2, dim=dim)
+
+
+def divided(x, n, dim):
+    return x.split(n, dim=dim)
+
+
+def sliced(x, n, dim):
+    return x[..., :n], x[..., n:]
 
 
 def pattern(act, gate, up):
@@ -30,36 +75,43 @@ def replacement(gate, up):
     return torch_npu.npu_swiglu(torch.cat((gate, up), dim=-1), dim=-1)
 
 
-def pattern_of_halves(act, x, dim):
-    gate, up = x.chunk(2, dim=dim)
+def geglu(gate, up):
+    return torch_npu.npu_geglu(torch.cat((up, gate), dim=-1), dim=-1, approximate=0)[0]
+
+
+def geglu_tanh(gate, up):
+    return torch_npu.npu_geglu(torch.cat((up, gate), dim=-1), dim=-1, approximate=1)[0]
+
+
+def pattern_of_halves(act, x, n, dim):
+    gate, up = chunked(x, n, dim)
     return act(gate) * up
 
 
-def replacement_of_halves(x, dim):
+def replacement_of_halves(x, dim=-1):
     return torch_npu.npu_swiglu(x, dim=dim)
 
 
-def pattern_of_split(act, x, n, dim):
-    gate, up = x.split(n, dim=dim)
+def geglu_of_halves(x, dim=-1):
+    return torch_npu.npu_geglu(x, dim=dim, approximate=0, activate_left=True)[0]
+
+
+def geglu_tanh_of_halves(x, dim=-1):
+    return torch_npu.npu_geglu(x, dim=dim, approximate=1, activate_left=True)[0]
+
+
+def pattern_of_swapped_halves(act, x, n, dim):
+    up, gate = chunked(x, n, dim)
     return act(gate) * up
 
 
-def replacement_of_split(x, dim):
-    return torch_npu.npu_swiglu(x, dim=dim)
-
-
-def pattern_of_slices(act, x, n):
-    return act(x[..., :n]) * x[..., n:]
-
-
-def replacement_of_slices(x):
-    return torch_npu.npu_swiglu(x, dim=-1)
-
-
-def pattern_of_swapped_halves(act, x, dim):
-    value, gate = x.chunk(2, dim=dim)
-    return value * act(gate)
-
-
-def replacement_of_swapped_halves(x, dim):
+def replacement_of_swapped_halves(x, dim=-1):
     return torch_npu.npu_swiglu(torch.cat(x.chunk(2, dim=dim)[::-1], dim=dim), dim=dim)
+
+
+def geglu_of_swapped_halves(x, dim=-1):
+    return torch_npu.npu_geglu(x, dim=dim, approximate=0)[0]
+
+
+def geglu_tanh_of_swapped_halves(x, dim=-1):
+    return torch_npu.npu_geglu(x, dim=dim, approximate=1)[0]

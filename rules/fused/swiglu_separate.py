@@ -1,4 +1,4 @@
-"""SwiGLU of two tensors, as two projections give them."""
+"""SwiGLU of two tensors, as two projections give them, or a gate beside a state space model."""
 
 import torch
 import torch_npu
@@ -6,12 +6,12 @@ from torch.nn import functional
 
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
-WORDS = ("silu", "SiLU", "swish", "sigmoid", "Swish", "exp(-")
+WORDS = ("silu", "SiLU(", "swish(", "sigmoid(", "Swish(", "exp(-")
 TRANSPARENT = ("contiguous",)
-CONDITIONS = {"gate, up": ("projections",)}
+CONDITIONS = {"gate, up": ("alike",)}
 CHECK = {
-    "en": "The operator wants both tensors in one: the copy costs memory, unless the two projections are merged. They must have one shape and type.",
-    "zh": "该算子要求把两个张量拼成一个：除非合并两个投影，否则拼接会占用额外显存。两者的形状和数据类型须一致。",
+    "en": "The operator wants both tensors in one, and joining them costs memory and time, unless one projection gives both: merge the two projections where you can, and measure. Both must have the same shape, nothing broadcast, and the same type.",
+    "zh": "该算子要求两个张量合为一个，拼接有显存与时间开销，除非由一个投影同时给出：请尽可能合并两个投影，并实测。两者形状须相同（不能依赖广播），数据类型须一致。",
 }
 EXAMPLES = [
     {"gate": (2, 5, 32), "up": (2, 5, 32)},

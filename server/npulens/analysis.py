@@ -15,13 +15,14 @@ from npulens.checks.cuda_places import (
 )
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
+from npulens.checks.interest import Interest
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
 from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
-from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of, worth_visiting
+from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
@@ -152,9 +153,11 @@ def _findings(
     target: Target,
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
-    context = Context(piece.parsed.text, piece.npu_words, catalogue, target, facts, module)
+    lines = piece.parsed.lines
+    interest = Interest(lines, piece.triggers, facts.aliases, catalogue.parts, bool(module.stars()))
+    context = Context(piece.npu_words, catalogue, target, facts, module, lines, interest)
     reached = context.guards.statements(piece.parsed.body)
-    body = list(worth_visiting(reached, piece, facts.aliases, context.lines))
+    body = list(context.interest.among(reached))
     try:
         visit(body, module, checks(bool(module.stars())), context)
     except RecursionError:
@@ -275,7 +278,7 @@ class _Insertions:
         """Behind the docstring and the imports that a module starts with."""
         place = start = 0
         for piece in self._pieces:
-            end, is_all = leading_imports_end(piece.parsed.body, LineMap(piece.parsed.text))
+            end, is_all = leading_imports_end(piece.parsed.body, piece.parsed.lines)
             place = start + end if end else place
             start += len(piece.parsed.text)
             if not is_all:

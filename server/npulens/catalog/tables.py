@@ -220,6 +220,8 @@ class Catalogue:
     """Computations that NPU operators replace."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
+    parts: frozenset[str] = field(init=False)
+    """Those triggers that matter only as part of a qualified name: behind a dot, or imported."""
 
     called_names: frozenset[str] = field(init=False)
     """The last parts of the names in `calls`."""
@@ -232,13 +234,16 @@ class Catalogue:
         object.__setattr__(self, "called_names", names)
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
-        words.update(_trigger(symbol) for symbol in self.symbols)
-        words |= self.native.triggers
-        words.update(_library_trigger(entry, self.libraries) for entry in self.libraries.values())
         words |= self.called_names
         words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
         words.update(_OTHER_WORDS)
-        object.__setattr__(self, "triggers", frozenset(words))
+        of_names = {name: _trigger(name) for name in self.symbols}
+        of_names |= {n: _library_trigger(e, self.libraries) for n, e in self.libraries.items()}
+        words.update(word for name, word in of_names.items() if name.partition(".")[0] == word)
+        parts = {word for word in self.native.triggers if not word.startswith(".")}
+        parts = (parts | {*of_names.values()}) - words
+        object.__setattr__(self, "parts", frozenset(parts))
+        object.__setattr__(self, "triggers", frozenset(words | parts | self.native.triggers))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
 

@@ -54,12 +54,21 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if len(names) != 1:
         return
     name = names[0]
+    if name in _CUDA_SCALERS and _is_switched_off(node):
+        context.reported.add(context.span(node.func))
+        return
     if name in _CUDA_SCALERS:
         _positional_enabled(node, context)
     if name in _NEUTRAL_CALLS and isinstance(node.func, ast.Attribute):
         _cuda_call(node, name, scope, context)
     elif name in _NEUTRAL_SCALERS:
         _neutral_scaler(node, name, scope, context)
+
+
+def _is_switched_off(node: ast.Call) -> bool:
+    """`GradScaler(enabled=False)`, which passes on what it gets on every device."""
+    enabled = keyword_of(node, "enabled")
+    return enabled is not None and getattr(enabled.value, "value", None) is False
 
 
 def type_named(node: ast.AST, scope: Scope, context: Context) -> None:

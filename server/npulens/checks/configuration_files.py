@@ -34,7 +34,7 @@ _TEXT_KEYS = frozenset(
 )
 _REQUIREMENT_KEYS = frozenset(
     {"dependencies", "requires", "requirements", "pip", "install_requires", "conda", "packages"}
-    | {"dev", "test", "train", "gpu", "cuda", "all", "optional-dependencies", "channels"}
+    | {"dev", "test", "train", "gpu", "cuda", "all", "channels"}
 )
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 _WORD = re.compile(r"\S+")
@@ -86,6 +86,8 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
         image(report, atom)
         return
     parents = {parent.lower() for parent in setting.parents} | {owner}
+    if "optional-dependencies" in parents:
+        return  # an extra is installed by who asks for it, and the NPU gets one of its own
     if not key and parents & _REQUIREMENT_KEYS:
         first = _WORD.match(value)
         if first is not None and value.startswith("-"):

@@ -16,7 +16,9 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
+from npulens.checks.function_names import FunctionNames
 from npulens.checks.guards import Guards
+from npulens.checks.interest import Interest
 from npulens.checks.optional_code import OptionalCode
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
@@ -73,13 +75,14 @@ class ModuleFacts:
 class Context:
     """One piece of a module under analysis; spans are in the text of the piece."""
 
-    text: str
     npu_words: Sequence[tuple[int, int]]
     catalogue: Catalogue
     target: Target
     facts: ModuleFacts
     module: ModuleScope
-    lines: LineMap = field(init=False)
+    lines: LineMap
+    interest: Interest
+    text: str = field(init=False)
     guards: Guards = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     reported: set[Span] = field(default_factory=set)
@@ -91,6 +94,8 @@ class Context:
     """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
     spared_functions: dict[ast.AST, bool] = field(default_factory=dict)
     """Whether a function is for the host or another accelerator, as far as that was asked."""
+    function_names: dict[ast.AST, FunctionNames] = field(default_factory=dict)
+    """What functions do with their names, as far as that was asked."""
     assignments: dict[ast.AST, dict[tuple[int, int], ast.Assign]] = field(default_factory=dict)
     """The assignments of a function by where they end, as far as they were asked for."""
     class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
@@ -104,7 +109,7 @@ class Context:
     """What is made of kernels or libraries for CUDA, so that its autocast and layouts are."""
 
     def __post_init__(self) -> None:
-        self.lines = LineMap(self.text)
+        self.text = self.lines.text
         self.guards = Guards(self.text, self.npu_words, self.span)
 
     def holds(self, word: str) -> bool:

@@ -16,7 +16,7 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_CUDA = re.compile(
-    r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers"
+    r"cuda\w*(?:capab|compat|_backend|_kernels?_forward)|cuda_core|(?:is|has|call)_cuda_ext|require\w*_(?:cuda|torch_gpu|multi_gpu)|check_(?!is_)\w+_cuda|xformers"
     r"|nccl\w*_version|nccl_is_available",
     re.IGNORECASE,
 )

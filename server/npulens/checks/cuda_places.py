@@ -32,9 +32,13 @@ _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 
 def branch(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`if x.device.type == "cuda": ...`, `a if torch.version.cuda else b`."""
-    assert isinstance(node, ast.If | ast.IfExp)
+    """`if x.device.type == "cuda": ...`, `a if torch.version.cuda else b`, or `and` behind it."""
+    assert isinstance(node, ast.If | ast.IfExp | ast.BoolOp)
     if not context.holds("cuda") and not context.holds("n_gpu"):
+        return
+    if isinstance(node, ast.BoolOp):
+        if isinstance(node.op, ast.And) and _is_cuda_version(node.values[0], scope):
+            context.cuda_branches.add(_stretch(node.values[1:], context))
         return
     if _holds_on_cuda_only(node.test, scope, context):
         body = node.body if isinstance(node.body, list) else [node.body]

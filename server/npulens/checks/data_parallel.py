@@ -5,6 +5,7 @@ and only for modules that have such a finding.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.text.lines import LineMap
 
 _RULE = "data-parallel"
+_OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
+"""Classes with which a library offers this way of training beside others."""
 
 
 def with_whole_module(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
@@ -53,7 +56,7 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
     """Where `DataParallel` is imported only to ask whether a model is wrapped.
 
     With it comes how much that matters: not at all where `DistributedDataParallel` is asked for
-    beside it or a wrapped model is refused, else a hint.
+    beside it, a wrapped model is refused or a library offers both, else a hint.
     """
     imported = [
         (alias, alias.asname or alias.name)
@@ -77,6 +80,8 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         beside = list(alternatives(node))
         if any(is_distributed_wrapper(part, module) for part in beside):
             together.update(beside)
+        if isinstance(node, ast.ClassDef) and _OFFERED.search(node.name):
+            together.update(part for statement in node.body for part in ast.walk(statement))
     for alias, name in imported:
         uses = [
             node

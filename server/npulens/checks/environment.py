@@ -6,7 +6,13 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
-from npulens.checks.launch_report import LaunchReport, may_be_wish, value_applicability
+from npulens.checks.function_names import names_of
+from npulens.checks.launch_report import (
+    LaunchReport,
+    hides_all,
+    may_be_wish,
+    value_applicability,
+)
 from npulens.checks.shell import Atom, command_words, shell_findings
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
@@ -24,6 +30,7 @@ _RUNNERS = frozenset(
 _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
+_SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 
 
@@ -36,6 +43,8 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
     if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
         return
+    if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
+        return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
         _report(entry, span, entry.fix, scope, context)
@@ -44,11 +53,24 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
     assert isinstance(node, ast.Assign)
+    _asked_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
             qualified_names(target.value, scope)
         ):
             _set(target.slice, node.value, scope, context)
+
+
+def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
+    """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
+    if not isinstance(node.value, ast.Call) or not node.value.args:
+        return
+    asked = node.value.args[0]
+    if not isinstance(asked, ast.Constant) or asked.value not in context.catalogue.environment:
+        return
+    name = getattr(node.targets[0], "id", "")
+    if name in names_of(scope, context.function_names).refused:
+        context.reported.add(context.span(asked))
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -113,7 +135,10 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
             return
         if entry.becomes is None and not _is_wish(name, value, context):
             return
-        if isinstance(value, ast.Constant) and not may_be_wish(name.value, str(value.value)):
+        if isinstance(value, ast.Constant) and (
+            not may_be_wish(name.value, str(value.value))
+            or (scope is context.module and hides_all(name.value, str(value.value)))
+        ):
             context.reported.add(context.span(name))
             return
         _report(entry, context.span(name), _applicability(entry, value), scope, context)

@@ -9,6 +9,7 @@ _CASTS = re.compile(
     r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
     re.IGNORECASE,
 )
+_RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
 _DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
 _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
@@ -57,8 +58,8 @@ class Evidence:
         is_script: It has a main program.
         names_device: It names CUDA or the NPU.
         trains_in_full_precision: It runs a backward pass, not only for tensors that are
-            no model's parameters, and no word of it is about another precision or about a library
-            that would see to it.
+            no model's parameters, and no word of it is about another precision, about a library
+            that would see to it, or about recurrent layers, which gain nothing.
         asks_for_determinism: It asks for deterministic algorithms.
         collectives_unordered: It asks for deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
@@ -96,6 +97,7 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         names_device=names_device,
         trains_in_full_precision=trains
         and not _any(_CASTS, texts)
+        and not _any(_RECURRENT, texts)
         and (not _any(_OPTIMIZER_MADE, texts) or _any(_OF_A_MODEL, texts)),
         asks_for_determinism=asks,
         collectives_unordered=asks

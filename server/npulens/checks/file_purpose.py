@@ -1,9 +1,10 @@
-"""What the path of a file says of its purpose, as far as launching is concerned."""
+"""What the path of a file says of its purpose."""
 
 import re
 from collections.abc import Sequence
 
 from npulens.catalog.model import Finding
+from npulens.checks.context import FAMILIES_OF_KERNELS
 from npulens.checks.performance import ADVICE
 
 _FOR_OTHER_HARDWARE = re.compile(
@@ -19,8 +20,14 @@ _OF_OTHER_FRAMEWORK = re.compile(
 """Folders named after a framework that torch_npu is not for; home folders may have any name."""
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata|test_utils)/")
 _OF_BENCHMARKS = re.compile(r"(?:^|/)bench(?:mark(?:s|ing)?)?(?:/|_\w+\.py\Z)")
+_OF_STYLE_CHECKS = re.compile(
+    r"(?:^|[/._-])(?:lint(?:ing|er)?|format(?:ting)?|pre-?commit|docs?)(?:[._-][^/]*)?\Z",
+    re.IGNORECASE,
+)
 _OF_LESSONS = re.compile(r"(?:^|/)[^/]*tutorials?\b[^/]*/", re.IGNORECASE)
 _OF_CUDA_KERNELS = re.compile(r"(?:^|/)(?:cute|cutlass)/|(?:^|[/_])fa[34]_\w+\.py\Z")
+_FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library"}
+_LIBRARIES_OF_KERNELS = frozenset({"cuda-library", "library-needs-npu-build"})
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 
@@ -32,6 +39,11 @@ def is_for_other_hardware(path: str) -> bool:
 def is_of_other_framework(path: str) -> bool:
     """Whether a file belongs to code for TensorFlow, JAX and the like."""
     return _OF_OTHER_FRAMEWORK.search(path.replace("\\", "/")) is not None
+
+
+def only_reads_code(path: str) -> bool:
+    """Whether a file says by its name that it is for style checks or documentation."""
+    return _OF_STYLE_CHECKS.search(path.replace("\\", "/")) is not None
 
 
 def is_of_tests(path: str) -> bool:
@@ -50,17 +62,21 @@ def wraps_cuda(path: str) -> bool:
 
 
 def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
-    """Leave out what is said of launching, where a module of this path does not launch.
+    """Leave out what means nothing for a file of this path.
 
     Tests and lessons are not tuned, and tests set variables that the NPU has no use for without
-    harm; a module that wraps CUDA is replaced as a whole.
+    harm; a module that wraps CUDA is replaced as a whole, and so are CUDA kernels with the
+    precision and the layouts around them.
     """
-    if not any(finding.rule.family == "launch" for finding in findings):
+    if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
-    if is_of_other_framework(path):
-        return [finding for finding in findings if finding.rule.family != "launch"]
     place = path.replace("\\", "/")
-    is_of_cuda = wraps_cuda(path) or _OF_CUDA_KERNELS.search(place) is not None
+    of_kernels = _OF_CUDA_KERNELS.search(place) is not None
+    if of_kernels:
+        findings = [f for f in findings if not _is_for_kernels(f)]
+    if is_of_other_framework(path):
+        return [f for f in findings if f.rule.family not in ("launch", "library")]
+    is_of_cuda = wraps_cuda(path) or of_kernels
     tests = is_of_tests(path)
     is_untuned = tests or _OF_LESSONS.search(place) is not None
     return [
@@ -70,6 +86,11 @@ def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
         and not (tests and _is_idle_variable(finding))
         and not (is_of_cuda and finding.rule.name == "cuda-environment")
     ]
+
+
+def _is_for_kernels(finding: Finding) -> bool:
+    rule = finding.rule
+    return rule.family in FAMILIES_OF_KERNELS or rule.name in _LIBRARIES_OF_KERNELS
 
 
 def _is_idle_variable(finding: Finding) -> bool:

@@ -7,7 +7,7 @@ table names the NPU, its author has decided what happens there, and the CUDA arm
 import ast
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from npulens.checks.cuda_only import (
     NEGATION,
@@ -19,13 +19,13 @@ from npulens.checks.cuda_only import (
     kernel_flags,
     leaves_out_body,
     library_test,
-    listed_names,
     lives_elsewhere,
     moves_others,
     tells_kernels,
     without_library_questions,
 )
 from npulens.checks.older_torch import chooses_release, is_fallback
+from npulens.checks.twins import Twins
 from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
@@ -41,16 +41,11 @@ _NPU_BEGINNINGS = (
 _OTHER_HINTS = ("cpu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "neuron")
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _NO_CUDA = re.compile(r"not\s+[\w.]*cuda[\w.]*available\(\)\s*\Z")
-_HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
-_CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
-_NPU_CALL = re.compile(r"torch\.npu\.([\w.]+)\(")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
 ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
-
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def npu_words(text: str) -> list[tuple[int, int]]:
@@ -93,6 +88,7 @@ class Guards:
         self._cuda_tests: list[Span] = []
         self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
+        self._twins = Twins(self._source, self.mentions_npu)
         self._mentions_libraries = "_available(" in text
         self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
@@ -132,17 +128,8 @@ class Guards:
                 if isinstance(statement, ast.Assign) and self._source(statement.targets[0]) in flags
             )
         self._handled.update(s for s in node.body if tells_kernels(s, node))
-        if not self._npu_words or not self.mentions_npu(node):
-            return
-        for name in listed_names(node):
-            self._handled.update(_translations(node, name))
-        tests = [statement for statement in node.body if self._is_helper_test(statement)]
-        twins = {name for test in tests for name in _NPU_CALL.findall(self._source(test))}
-        for statement in ast.walk(node) if twins else ():
-            if isinstance(statement, ast.Expr):
-                called = _CUDA_CALL.match(self._source(statement))
-                if called is not None and called.group(1) in twins:
-                    self._handled.add(statement)
+        if self.mentions_npu(node):
+            self._handled.update(self._twins.in_function(node))
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a block that the NPU reaches without having been asked about.
@@ -162,79 +149,7 @@ class Guards:
             body = before_old_torch(body, self._source)
         if self._mentions_libraries:
             body = without_library_questions(body, self._source)
-        if not self._npu_words or not self.mentions_npu(*body):
-            return body
-        body = [statement for statement in body if not self._has_twin(statement, body)]
-        exits = [
-            index
-            for index, statement in enumerate(body)
-            if isinstance(statement, ast.If)
-            and not statement.orelse
-            and isinstance(statement.body[-1], _LEAVES)
-            and self._is_npu_test(statement)
-        ]
-        if not exits:
-            return body
-        before = [
-            statement
-            for statement in body[: exits[0]]
-            if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES))
-        ]
-        return [*before, body[exits[0]]]
-
-    def _is_npu_test(self, node: ast.If) -> bool:
-        return self.mentions_npu(node.test) and not NEGATION.search(self._source(node.test))
-
-    def _is_helper_test(self, statement: ast.stmt) -> bool:
-        """An `if` that asks for the NPU in words no fix of ours writes, so not half-fixed code."""
-        return (
-            isinstance(statement, ast.If)
-            and self._is_npu_test(statement)
-            and _HELPER.search(self._source(statement.test)) is not None
-        )
-
-    def _has_twin(self, statement: ast.stmt, body: list[ast.stmt]) -> bool:
-        """Whether another statement of the block does the same for the NPU."""
-        if isinstance(statement, ast.If):
-            if not _CUDA.search(self._source(statement.test)) or self.mentions_npu(statement.test):
-                return False
-            if any(self._is_helper_test(other) for other in body):
-                return True
-            twin = self._beginning(statement).replace("cuda", "npu")
-            return any(isinstance(o, ast.If) and self._beginning(o) == twin for o in body)
-        if isinstance(statement, ast.Assign):
-            target = self._source(statement.targets[0])
-            twin = target.replace("cuda", "npu")
-            if any(self._decides_again(other, target) for other in body):
-                return True
-            return any(
-                isinstance(other, ast.Assign) and self._source(other.targets[0]) == twin
-                for other in body
-                if other is not statement
-            )
-        called = (
-            _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
-        )
-        if called is None:
-            return False
-        twin = f"torch.npu.{called.group(1)}("
-        return any(self._is_helper_test(o) and twin in self._source(o) for o in body)
-
-    def _beginning(self, statement: ast.If) -> str:
-        """The test, and the first statement up to its first bracket."""
-        first = self._source(statement.body[0]).partition("(")[0]
-        return f"{self._source(statement.test)}: {first}"
-
-    def _decides_again(self, statement: ast.stmt, target: str) -> bool:
-        """Whether an `if` puts another device into a name where there is an NPU."""
-        return (
-            isinstance(statement, ast.If)
-            and self.mentions_npu(statement.test, *statement.body)
-            and any(
-                isinstance(s, ast.Assign) and self._source(s.targets[0]) == target
-                for s in statement.body
-            )
-        )
+        return self._twins.reached(body) if self.mentions_npu(*body) else body
 
     def operands(self, node: ast.BoolOp) -> list[ast.expr]:
         """The operands worth looking at."""
@@ -363,15 +278,6 @@ class Guards:
             and not NEGATION.search(text)
             and _asks_for_device(test)
         )
-
-
-def _translations(function: ast.AST, name: str) -> Iterator[ast.stmt]:
-    """`if kind == "gpu": kind = "cuda"`, of a name that may be another device's too."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
-            left = node.test.left
-            if isinstance(left, ast.Name) and left.id == name:
-                yield from (s for s in node.body if isinstance(s, ast.Assign))
 
 
 def _covers(spans: Sequence[Span], span: Span) -> bool:

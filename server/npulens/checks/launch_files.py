@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npulens.catalog.tables import Catalogue
 from npulens.checks.configuration_files import configuration_findings
-from npulens.checks.file_purpose import is_for_other_hardware, is_of_other_framework
+from npulens.checks.file_purpose import (
+    is_for_other_hardware,
+    is_of_other_framework,
+    only_reads_code,
+)
 from npulens.checks.launch_report import LaunchReport
 from npulens.checks.shell import (
     Atom,
@@ -31,6 +35,7 @@ _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
 _NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
+_CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
 _OTHER_FRAMEWORK_IMAGE = re.compile(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
 )
@@ -47,7 +52,8 @@ def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
     elif is_for_other_hardware(document.path):
         pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.DOCKERFILE:
-        _dockerfile(report)
+        if not only_reads_code(document.path):
+            _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
         _requirements(report)
     else:
@@ -95,6 +101,8 @@ def _dockerfile(report: LaunchReport) -> None:
     text = report.text
     if _NPU_IMAGE.search(text) is not None:
         return  # built for the NPU, at least in one of its stages
+    if _CUDA_KERNELS.search(text) is not None:
+        return  # built to test these
     if _OTHER_FRAMEWORK_IMAGE.search(text) is not None and "torch" not in text:
         return
     position = 0

@@ -62,6 +62,8 @@ class LaunchReport:
             return False
         if value is not None and not may_be_wish(name, value):
             return True
+        if value is not None and hides_all(name, value):
+            value, is_told = None, False
         use = _Use.SHOWN if not is_told else _Use.READ if is_reference else _Use.SET
         places = self._places.setdefault(name, {})
         places[span] = max(places.get(span, use), use)
@@ -175,6 +177,11 @@ def may_be_wish(name: str, value: str) -> bool:
     NVLS is an algorithm of NVIDIA's switches: to forbid it, or ask for it, says nothing of HCCL.
     """
     return name != "NCCL_ALGO" or "NVLS" not in value
+
+
+def hides_all(name: str, value: str) -> bool:
+    """Whether a value leaves no card to see, as a program asks for that is to use the CPU."""
+    return name == "CUDA_VISIBLE_DEVICES" and value.strip("\"'") in ("", "-1")
 
 
 def value_applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicability:

@@ -11,6 +11,7 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context
+from npulens.checks.function_names import names_of
 from npulens.checks.titles import remove, use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
@@ -28,10 +29,19 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     value = keyword.value
     branches = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    if isinstance(value, ast.IfExp) and _is_chosen_by_device(value.test, scope, context):
+        context.reported.update(context.span(branch) for branch in branches)
+        return
     for branch in branches:
         entry = _format_entry(branch, scope, context)
         if entry is not None:
             _report_format(node, keyword, branch, entry, scope, context)
+
+
+def _is_chosen_by_device(test: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether the function made a flag from the device type: `fits = device_type == "cuda"`."""
+    flags = names_of(scope, context.function_names).of_device
+    return any(isinstance(part, ast.Name) and part.id in flags for part in ast.walk(test))
 
 
 def _format_entry(node: ast.expr, scope: Scope, context: Context) -> SymbolEntry | None:
@@ -112,6 +122,21 @@ def _contiguous(
     names = (root.root, *root.path[:-1], "contiguous_format")
     text = ".".join(names)
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
+
+
+def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
+
+    Both answers are provided for, so it does not matter that the NPU gives one alone.
+    """
+    assert isinstance(node, ast.Assign)
+    if not context.holds("is_contiguous(memory_format"):
+        return
+    if getattr(node.targets[0], "id", "") not in names_of(scope, context.function_names).chosen_by:
+        return
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous":
+            context.reported.update(context.span(keyword.value) for keyword in part.keywords)
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -31,6 +31,8 @@ _RUNNERS = frozenset(
 )
 _RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
 _NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
+"""Operators that tell how they were built, or count results on the CPU."""
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
@@ -65,7 +67,7 @@ def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
             found = loaded and any(parts[-1] == name for _, name in project.bound_operators)
         else:
             found = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
-        if found:
+        if found and _ON_HOST.search(parts[-1]) is None:
             if not _has_other_way(node, scope, context):
                 context.report(rule, span, context.source(node.func), [])
             return

@@ -6,11 +6,12 @@ and only for modules that have such a finding.
 
 import ast
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.checks.optional_code import asks_for_library, is_refused, tried_parts
+from npulens.checks.optional_code import asks_for_library, is_absence, is_refused, tried_parts
 from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
@@ -22,6 +23,8 @@ _TYPES_ONLY = frozenset(
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
 _DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
+_SKIPS = re.compile(r"\bskip\([\s\S]*allow_module_level\s*=\s*True")
+_TO_HOST = frozenset({"cpu", "numpy"})
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
@@ -74,6 +77,7 @@ class _Imports:
     """
 
     def __init__(self, tree: ast.Module, text: str) -> None:
+        self._tree = tree
         self._text = text
         self._lines = LineMap(text)
         self._functions = [node for node in tree.body if isinstance(node, Function)]
@@ -93,6 +97,7 @@ class _Imports:
             if isinstance(part, ast.Name)
         }
         self._guarded: dict[str, bool] = {}
+        self._brought: dict[Function, dict[str, list[tuple[int, bool]]]] = {}
         self._tried = {
             name
             for node in tree.body
@@ -127,11 +132,15 @@ class _Imports:
         uses = self._uses.get(name, [])
         if finding.rule.name in _WITH_OTHER_WAYS and aliases and self._was_tried(finding):
             return True
+        if finding.rule.name in _WITH_OTHER_WAYS and self._gets_host_arrays(name, uses):
+            return True
         if finding.rule.name in _TYPES_ONLY:
             around = self._function_around(finding.span.start)
             return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
         if finding.rule.name not in _GUARDED:
             return False
+        if finding.span.start > self._skipped_from:
+            return True
         is_extension = finding.rule.name == _EXTENSION and bool(uses)
         if is_extension and self._is_shared_loader(name):
             return True
@@ -146,6 +155,21 @@ class _Imports:
         if around is not None:
             uses = [use for use in uses if self._function_around(self._start(use)) is around]
         return bool(uses) and self._asked.issuperset(uses)
+
+    def _gets_host_arrays(self, name: str, uses: list[ast.Name]) -> bool:
+        """Whether an operator is only called with what was brought to the CPU before."""
+        calls = self._calls.get(name, [])
+        return bool(calls) and len(calls) == len(uses) and all(map(self._is_on_host, calls))
+
+    def _is_on_host(self, call: ast.Call) -> bool:
+        owner = self._innermost.get(call)
+        if owner is None or not call.args or not isinstance(call.args[0], ast.Name):
+            return False
+        if owner not in self._brought:
+            self._brought[owner] = _brought_to_host(owner)
+        lines = self._brought[owner].get(call.args[0].id, [])
+        before = bisect_left(lines, (call.lineno, False))
+        return before > 0 and lines[before - 1][1]
 
     def _was_tried(self, finding: Finding) -> bool:
         """Whether a function imports a library that the module does without elsewhere."""
@@ -215,3 +239,47 @@ class _Imports:
 
     def _end(self, node: ast.AST) -> int:
         return self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    @cached_property
+    def _skipped_from(self) -> float:
+        """Where a module of tests is left that does not run without some library."""
+        for node in self._tree.body:
+            if not isinstance(node, ast.If) or not _SKIPS.search(self._source(node.body[-1])):
+                continue
+            test = self._source(node.test)
+            if is_absence(test) and asks_for_library(test):
+                return self._end(node)
+        return float("inf")
+
+    @cached_property
+    def _innermost(self) -> dict[ast.Call, Function]:
+        """The function that each call stands in."""
+        return {
+            part: function
+            for function in ast.walk(self._tree)
+            if isinstance(function, Function)
+            for part in ast.walk(function)
+            if isinstance(part, ast.Call)
+        }
+
+
+def _brought_to_host(function: Function) -> dict[str, list[tuple[int, bool]]]:
+    """The lines that assign to each name, and whether from there on it is on the CPU.
+
+    That is what `.cpu()` or `.numpy()` gave, and parts of it.
+    """
+    assigned = [
+        (node.lineno, node.targets[0].id, node.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+    found: dict[str, list[tuple[int, bool]]] = {}
+    for line, name, value in sorted(assigned, key=lambda each: each[0]):
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        callee = value.func if isinstance(value, ast.Call) else None
+        is_brought = isinstance(callee, ast.Attribute) and callee.attr in _TO_HOST
+        if isinstance(value, ast.Name) and value.id in found:
+            is_brought = found[value.id][-1][1]
+        found.setdefault(name, []).append((line, is_brought))
+    return found

@@ -16,7 +16,6 @@ from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
-from npulens.text.lines import LineMap
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
@@ -68,7 +67,9 @@ class Piece:
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
-        computes: It holds words of computations that NPU operators replace; `None` until asked.
+        word_places: Where words of computations stand that NPU operators replace; `None` until
+            asked.
+        helpers: Its functions that hold such words; `None` until asked.
         idioms: The computations found in it, in offsets from its start, like `findings`.
         inlined: Functions that were looked into for one of these, each with its rule.
         asked: The definitions of other pieces that its idioms rest on, by name, as text.
@@ -94,7 +95,8 @@ class Piece:
     device_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
-    computes: bool | None = None
+    word_places: tuple[int, ...] | None = None
+    helpers: frozenset[str] | None = None
     idioms: list[Idiom] | None = None
     inlined: frozenset[tuple[ast.AST, str]] = frozenset()
     asked: dict[str, str | None] = field(default_factory=dict)
@@ -106,7 +108,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     text = parsed.text
     has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
     has_plugin = has_torch and "torch_npu" in text
-    lines = LineMap(text) if has_torch else None
+    lines = parsed.lines if has_torch else None
     words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
     if "global " in text and _GLOBAL.search(text) is not None:
@@ -115,7 +117,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     return Piece(
         parsed,
         bindings,
-        {name: frozenset(_words(b.value for b in found)) for name, found in bindings.names.items()},
+        _mentions(bindings),
         _triggers_in(text, triggers),
         None if lines is None else torch_import(parsed.body, lines),
         has_plugin and imports_module(parsed.body, "torch_npu"),
@@ -152,7 +154,7 @@ def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
 def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
     if not words:
         return False
-    lines = LineMap(parsed.text)
+    lines = parsed.lines
     asked = [
         node.test if isinstance(node, ast.If) else node.targets[0]
         for node in parsed.body
@@ -166,6 +168,25 @@ def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
         )
         for node in asked
     )
+
+
+def _mentions(bindings: Bindings) -> dict[str, frozenset[str]]:
+    """The words in what each name is bound to; members of classes go by `.member`."""
+    mentions: dict[str, frozenset[str]] = {}
+    for name, found in bindings.names.items():
+        words: set[str] = set()
+        for binding in found:
+            value = binding.value
+            if not isinstance(value, Defined):
+                words.update(_words((value,)))
+                continue
+            words.update(_words((value.bases,)))
+            for member, given in value.members:
+                in_member = frozenset(_words((given,))) - {member}
+                words |= in_member
+                mentions[f".{member}"] = mentions.get(f".{member}", frozenset()) | in_member
+        mentions[name] = mentions.get(name, frozenset()) | words
+    return mentions
 
 
 def _words(values: Iterable[object]) -> Iterator[str]:
@@ -261,11 +282,14 @@ def _backend_names(pieces: Sequence[Piece]) -> tuple[frozenset[str], frozenset[s
 def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str]:
     """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
     mentions = [pair for piece in pieces for pair in piece.mentions.items() if pair[1]]
-    known, before = set(triggers), 0
-    while before != len(known):
-        before = len(known)
-        known.update(name for name, words in mentions if not words.isdisjoint(known))
-    return frozenset(known - triggers)
+    known: set[str] = set(triggers)
+    aliases: set[str] = set()
+    before = -1
+    while before != len(aliases):
+        before = len(aliases)
+        aliases.update(name for name, words in mentions if not words.isdisjoint(known))
+        known |= aliases
+    return frozenset(aliases)
 
 
 def module_signature(pieces: Sequence[Piece]) -> object:
@@ -281,29 +305,3 @@ def module_signature(pieces: Sequence[Piece]) -> object:
         # Where a name is bound only once, the place of the statement does not matter.
         {name: found if len(found) > 1 else found[0][1:] for name, found in names.items()},
     )
-
-
-def worth_visiting(
-    body: Iterable[ast.stmt], piece: Piece, aliases: frozenset[str], lines: LineMap
-) -> Iterator[ast.stmt]:
-    """Those statements of a piece whose text holds a word that a rule could be about."""
-    text, starts = piece.parsed.text, lines.starts
-    words = [*piece.triggers, *(alias for alias in aliases if alias in text)]
-    if not words:
-        return
-    any_word = "|".join(map(_alone, words))
-    stands_alone = re.compile(rf"(?:{any_word})(?!\w)").search
-    for node in body:
-        decorators = getattr(node, "decorator_list", None)
-        first = decorators[0].lineno if decorators else node.lineno
-        last = node.end_lineno or node.lineno
-        statement = text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
-        if any(word in statement for word in words) and stands_alone(statement):
-            yield node
-
-
-def _alone(word: str) -> str:
-    """A pattern for a word; those of device names may be parts of others: `cuda0`, `to_npu`."""
-    if word in ("cuda", "nccl", "npu"):
-        return rf"{word}\w*"
-    return re.escape(word) if word.startswith(".") else rf"(?<!\w){word}"

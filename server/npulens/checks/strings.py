@@ -21,7 +21,7 @@ from npulens.checks.words import (
 )
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import ClassScope, Scope
 from npulens.text.spans import Span
 
 _ACCESSORS = frozenset(
@@ -89,6 +89,8 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
+        if word.old == "nccl" and _is_of_arguments(scope):
+            continue
         for target in targets:
             for part, value in _paired(target, node.value):
                 name = last_identifier(part)
@@ -96,6 +98,14 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
                     continue
                 if _is_named_so(name, word, context):
                     report_all(value, word, None, scope, context)
+
+
+def _is_of_arguments(scope: Scope) -> bool:
+    """Whether a default is that of arguments to hand on: `class InitKwargs: backend = "nccl"`.
+
+    It repeats what a function takes anyway; who makes an instance chooses.
+    """
+    return isinstance(scope, ClassScope) and scope.node.name.endswith("Kwargs")
 
 
 def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:

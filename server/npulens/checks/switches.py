@@ -78,6 +78,29 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_switch(target, entry, fixes, Severity.INFO, context)
 
 
+def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`if torch.cuda.is_available(): torch.backends.cudnn.benchmark = True`.
+
+    A block of nothing but switches is for CUDA's sake: on the NPU it is left out, and kernels that
+    are tried out there are none. Which precision products have is still to be decided.
+    """
+    assert isinstance(node, ast.If)
+    if not context.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
+        return
+    if not node.orelse and all(_is_switch(statement, scope) for statement in node.body):
+        for statement in node.body:
+            target = statement.targets[0]  # type: ignore[attr-defined]
+            if target.attr == "benchmark":
+                context.reported.add(context.span(target))
+
+
+def _is_switch(statement: ast.stmt, scope: Scope) -> bool:
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or target.attr not in _SWITCHES:
+        return False
+    return any(name.startswith("torch.backends.") for name in qualified_names(target, scope))
+
+
 def _several_set(
     targets: list[ast.expr], values: list[ast.expr], scope: Scope, context: Context
 ) -> None:

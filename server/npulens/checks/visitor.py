@@ -121,7 +121,7 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
         return
     inner = ClassScope(node, scope.function_parent() or scope)
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)
-    for statement in context.guards.statements(node.body):
+    for statement in context.interest.members(node, context.guards.statements(node.body)):
         if not (isinstance(statement, Function) and moves_by_name(statement.name, node.body)):
             yield statement, inner
 

@@ -1,6 +1,8 @@
 """Tells which activation a module may be built with: what the code around it says."""
 
 import ast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from npulens.graphs.activations import chosen_name
 from npulens.graphs.functions import Evaluator
@@ -16,9 +18,22 @@ from npulens.graphs.nodes import (
     reachable,
 )
 
-_SILU = ("silu", "swish")
 _OTHERS = ("gelu", "geglu", "relu", "reglu", "sigmoid", "tanh")
 _MAX_DEPTH = 4
+
+
+class _Kind(NamedTuple):
+    """An activation that is looked for."""
+
+    names: tuple[str, ...]
+    unlike: str
+    """What stands in names of others: hard swish, quick GELU."""
+    is_likely: bool
+    """Whether it is expected where nothing is said."""
+
+
+_SILU = _Kind(("silu", "swish"), "hard", is_likely=True)
+_GELU = _Kind(("gelu",), "quick", is_likely=False)
 
 
 def may_be_silu(function: Node, evaluator: Evaluator) -> bool:
@@ -27,12 +42,28 @@ def may_be_silu(function: Node, evaluator: Evaluator) -> bool:
     A default that stands in the file decides; where there is none, a name with `act` in it is
     taken for one that may be SiLU.
     """
+    return _may_be_configured(function, evaluator, _SILU)
+
+
+def is_gelu_by_default(function: Node, arguments: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a configured activation is GELU by a default in the file, or by its result's name.
+
+    `hidden_gelu = self.act(...)` is how T5 and its many copies say it.
+    """
+    if _may_be_configured(function, evaluator, _GELU):
+        return True
+    named = evaluator.result_names.get((function, *arguments), set())
+    return may_be_silu(function, evaluator) and any("gelu" in name.lower() for name in named)
+
+
+def _may_be_configured(function: Node, evaluator: Evaluator, kind: _Kind) -> bool:
     known = evaluator.initial(function) or function
     if known is not function and known.operator != OPAQUE:
-        return _may_be(known, evaluator, _MAX_DEPTH)
+        return _may_be(known, evaluator, kind, _MAX_DEPTH)
     if known.operator == OPAQUE and known.operands:
-        return _may_be(known, evaluator, _MAX_DEPTH)
-    return function.operator in (ATTRIBUTE, INPUT) and _sounds(str(function.label))
+        return _may_be(known, evaluator, kind, _MAX_DEPTH)
+    is_named_so = function.operator in (ATTRIBUTE, INPUT) and _sounds(str(function.label))
+    return kind.is_likely and is_named_so
 
 
 def names_another(place: ast.AST) -> bool:
@@ -41,55 +72,70 @@ def names_another(place: ast.AST) -> bool:
     return any(word in name for name in names for word in _OTHERS)
 
 
-def _may_be(known: Node, evaluator: Evaluator, depth: int) -> bool:
+def _may_be(known: Node, evaluator: Evaluator, kind: _Kind, depth: int) -> bool:
     """For what a constructor assigned."""
     if depth == 0:
         return False
     key = chosen_name(known)
     if key is not None:
-        return _key_may_be(key, evaluator)
+        return _key_may_be(key, evaluator, kind)
     if known.operator == SELECT:
-        return any(_may_be(part, evaluator, depth - 1) for part in known.operands[1:])
+        return _one_may_be(known.operands[1:], evaluator, kind, depth)
     if known.operator == INPUT:
         default = evaluator.default(known)
         if default is None:
-            return _sounds(str(known.label))
+            return kind.is_likely and _sounds(str(known.label))
         is_left_open = default.operator == CONSTANT and default.value is None
-        return is_left_open or _is_silu(default)
+        return kind.is_likely if is_left_open else _is_named(default, kind)
     if known.operator == "apply":
-        return _may_be(known.operands[0], evaluator, depth - 1)
+        return _may_be(known.operands[0], evaluator, kind, depth - 1)
     if known.operator == ATTRIBUTE:
-        return _sounds(str(known.label))
+        return kind.is_likely and _sounds(str(known.label))
     if known.operator in ("index", OPAQUE) and known.operands:
-        return _is_silu(known.operands[0]) or _comes_from_table(known, evaluator)
+        return _is_named(known.operands[0], kind) or _comes_from_table(known, evaluator, kind)
     return False
 
 
-def _comes_from_table(known: Node, evaluator: Evaluator) -> bool:
+def _one_may_be(choices: tuple[Node, ...], evaluator: Evaluator, kind: _Kind, depth: int) -> bool:
+    """`nn.SiLU() if ... else None`; a function that is written down counts more."""
+    written = [node for node in choices if node.operator in _WRITTEN]
+    if written:
+        return any(_is_named(node, kind) for node in written)
+    return any(_may_be(node, evaluator, kind, depth - 1) for node in choices)
+
+
+_WRITTEN = frozenset({LIBRARY, "module", "instance"})
+
+
+def _comes_from_table(known: Node, evaluator: Evaluator, kind: _Kind) -> bool:
     """`ACTIVATIONS[config.activation]`, `make_activation(name)`."""
     table, *keys = known.operands
     name = str(table.label).rpartition(".")[2]
     is_class = known.operator == OPAQUE and name[:1].isupper()
     if is_class or not _sounds(name) or not keys:
         return False
-    return _key_may_be(keys[0], evaluator)
+    return _key_may_be(keys[0], evaluator, kind)
 
 
-def _key_may_be(key: Node, evaluator: Evaluator) -> bool:
+def _key_may_be(key: Node, evaluator: Evaluator, kind: _Kind) -> bool:
     written = evaluator.default(key) or key
-    if written.operator != CONSTANT:
-        return True
-    return written.value is None or str(written.value).lower() in _SILU
+    if written.operator != CONSTANT or written.value is None:
+        return kind.is_likely
+    return _fits(str(written.value), kind)
 
 
-def _is_silu(value: Node) -> bool:
+def _is_named(value: Node, kind: _Kind) -> bool:
     """A function or class whose name says so."""
     names = (
         str(node.label[0] if isinstance(node.label, tuple) else node.label)
         for node in reachable(value)
         if node.operator in (LIBRARY, GLOBAL, "module", CONSTANT)
     )
-    return any(word in name.lower() for name in names for word in _SILU)
+    return any(_fits(name, kind) for name in names)
+
+
+def _fits(name: str, kind: _Kind) -> bool:
+    return kind.unlike not in name.lower() and any(word in name.lower() for word in kind.names)
 
 
 def _sounds(name: str) -> bool:

@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece
+from npulens.fused.candidates import Candidates, helpers_in, word_places
 from npulens.fused.patterns import read_patterns
-from npulens.fused.recognition import Recognizer, functions_worth_reading
+from npulens.fused.recognition import Recognizer
 from npulens.graphs.definitions import Definitions
-from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
@@ -38,7 +38,7 @@ class Idioms:
         self._names = names
         self._catalogue = catalogue
         self._style = style
-        self._words = words_pattern(catalogue.patterns)
+        self._words = _words_of(catalogue.patterns)
 
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
@@ -58,18 +58,18 @@ class Idioms:
 
     def _look_through(self, piece: Piece) -> None:
         piece.idioms, piece.inlined, piece.asked = [], frozenset(), {}
-        if self._words is None or not self._has_torch or not self._may_hold_some(piece):
+        if not self._has_torch or not self._may_hold_some(piece):
             return
-        text, body = piece.parsed.text, piece.parsed.body
+        text, body, lines = piece.parsed.text, piece.parsed.body, piece.parsed.lines
         definitions = self._definitions
         definitions.asked = set()
         functions = list(
-            functions_worth_reading(text, body, definitions, self._words, self.helpers)
+            Candidates(lines, definitions, self._places(piece), self.helpers).among(body)
         )
         if not functions:
             return
         patterns = read_patterns(self._catalogue.patterns)
-        recognizer = Recognizer(text, definitions, patterns, self._catalogue, self._style)
+        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, self._style)
         piece.idioms, piece.inlined = recognizer.idioms(functions)
         own = {name for name in definitions.asked if self._texts.get(name) == text}
         piece.asked = {name: self._texts.get(name) for name in definitions.asked - own}
@@ -80,14 +80,12 @@ class Idioms:
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
-        return self._computes(piece) or any(helper in text for helper in self.helpers)
+        return bool(self._places(piece)) or any(helper in text for helper in self.helpers)
 
-    def _computes(self, piece: Piece) -> bool:
-        if piece.computes is None:
-            piece.computes = (
-                self._words is not None and self._words.search(piece.parsed.text) is not None
-            )
-        return piece.computes
+    def _places(self, piece: Piece) -> tuple[int, ...]:
+        if piece.word_places is None:
+            piece.word_places = word_places(piece.parsed.text, self._words)
+        return piece.word_places
 
     @cached_property
     def _has_torch(self) -> bool:
@@ -97,13 +95,14 @@ class Idioms:
     @cached_property
     def helpers(self) -> frozenset[str]:
         """Functions of the module that hold a part of some computation; their callers may too."""
-        return frozenset(
-            node.name
-            for piece in self._pieces
-            if self._computes(piece)
-            for node in piece.parsed.body
-            if isinstance(node, Function)
-        )
+        return frozenset().union(*(self._helpers_of(piece) for piece in self._pieces))
+
+    def _helpers_of(self, piece: Piece) -> frozenset[str]:
+        if piece.helpers is None:
+            places = self._places(piece)
+            found = helpers_in(piece.parsed.body, piece.parsed.lines, places) if places else ()
+            piece.helpers = frozenset(found)
+        return piece.helpers
 
     @cached_property
     def _definitions(self) -> Definitions:
@@ -119,7 +118,5 @@ class Idioms:
 
 
 @lru_cache(maxsize=4)
-def words_pattern(sources: tuple[PatternSource, ...]) -> re.Pattern[str] | None:
-    """An expression for the words of patterns, `None` if there are none."""
-    words = sorted({word for source in sources for word in source.words})
-    return re.compile("|".join(map(re.escape, words))) if words else None
+def _words_of(sources: tuple[PatternSource, ...]) -> tuple[str, ...]:
+    return tuple(sorted({word for source in sources for word in source.words}))

@@ -10,8 +10,10 @@ _WIDTH = 100
 def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet[str]) -> str:
     """A call without keyword arguments that are computed from names without a value.
 
-    An argument that is just such a name gets its default, so that it is there to be seen.
+    An argument that is just such a name gets its default, so that it is there to be seen. What is
+    chosen by such a name alone is what stands there if it is true, or not `None`.
     """
+    text = _chosen(text, unbound)
     nodes = list(ast.walk(_parsed(text)))
     given = [argument for call in nodes if isinstance(call, ast.Call) for argument in call.args]
     keywords = [node for node in nodes if isinstance(node, ast.keyword)]
@@ -27,6 +29,19 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
             edits.append((start, keyword.end_col_offset or 0, ""))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
+    return text
+
+
+def _chosen(text: str, unbound: AbstractSet[str]) -> str:
+    """`X if wanted else None` and `None if given is None else X` as X."""
+    for node in ast.walk(_parsed(text)):
+        if not isinstance(node, ast.IfExp):
+            continue
+        asks_none = isinstance(node.test, ast.Compare)
+        name = node.test.left if isinstance(node.test, ast.Compare) else node.test
+        if isinstance(name, ast.Name) and name.id in unbound:
+            kept = ast.get_source_segment(text, node.orelse if asks_none else node.body) or ""
+            return _chosen(text[: node.col_offset] + kept + text[node.end_col_offset :], unbound)
     return text
 
 

@@ -95,6 +95,10 @@ def is_float_mask(node: Node, initial: Initial, depth: int = 0) -> bool:
     operator, operands = node.operator, node.operands
     if operator == "masked_fill":
         return is_lowest(operands[2], initial)
+    if operator == "stored":
+        # mask[:n, :n] = -inf; what a loop stores is not known
+        is_filled = is_lowest(operands[-1], initial)
+        return is_filled or is_float_mask(operands[0], initial, depth + 1)
     if operator == "multiply":
         return any(is_lowest(operand, initial) for operand in operands)
     if operator == "full":

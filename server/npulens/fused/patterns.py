@@ -4,10 +4,12 @@ Besides what a file must say it may say more: FORMS names functions of the file 
 and gives for each the functions that may stand for it, so that one pattern is many; an argument of
 the replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
 lists operators whose results must have no other use in the code, since they will not be computed
-any more. With YIELDS a match makes room for one inside it.
+any more. With YIELDS a match makes room for one inside it. PROVIDED says of each kind of
+replacement what must hold for it, where that is not known; each kind becomes a fix of its own.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,9 +24,11 @@ from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.text.lines import LineMap
 
 _PATTERN = "pattern"
 _REPLACEMENT = "replacement"
+_OPERATOR = re.compile(r"torch_npu(\.\w+)+")
 
 
 class PatternError(CatalogueError):
@@ -41,6 +45,8 @@ class Replacement:
     operator: str
     defaults: Mapping[str, str]
     """What its parameters are where a pattern has none of that name."""
+    provided: LocalizedText | None = None
+    """What must hold for it and is not known here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +68,7 @@ class Pattern:
         check: What the user must check.
         without_gradient: It counts only where no gradients are computed.
         replacement: What to write instead, `None` for a near miss.
+        alternatives: What to write instead where something else holds.
         almost: What stands in the way of a near miss, else `None`.
         operator: What to use, for messages; of a pattern with no replacement it is only named.
         exclusive: Operators of the pattern whose results must have no other use.
@@ -81,6 +88,7 @@ class Pattern:
     check: LocalizedText | None
     without_gradient: bool
     replacement: Replacement | None
+    alternatives: tuple[Replacement, ...]
     almost: LocalizedText | None
     operator: str
     exclusive: frozenset[str]
@@ -169,7 +177,13 @@ def _pattern(
     if root is None or root.operator == INPUT:
         raise PatternError(f"{where} must return one expression")
     almost = _localized(constants.get("ALMOST"), where)
-    replacement = None if almost else _replacement(source, name, evaluator.definitions)
+    kinds = _kinds_of_replacement(constants.get("PROVIDED", {}), source.name)
+    found = (
+        _replacement(source, kind + name[len(_PATTERN) :], provided, kind, evaluator.definitions)
+        for kind, provided in kinds.items()
+    )
+    replacements = [] if almost else [each for each in found if each is not None]
+    replacement = replacements[0] if replacements else None
     operator = constants.get("OPERATOR", "" if replacement is None else replacement.operator)
     if almost is None and replacement is None and not operator:
         raise PatternError(f"{where} has neither a replacement nor OPERATOR nor ALMOST")
@@ -208,6 +222,7 @@ def _pattern(
         check=_localized(constants.get("CHECK"), where),
         without_gradient=constants.get("WITHOUT_GRADIENT") is True,
         replacement=replacement,
+        alternatives=tuple(replacements[1:]),
         almost=almost,
         operator=str(operator),
         exclusive=frozenset(exclusive),
@@ -231,20 +246,39 @@ def _localized(value: object, where: str) -> LocalizedText | None:
     return LocalizedText(str(value["en"]), str(value["zh"]))
 
 
-def _replacement(source: PatternSource, name: str, definitions: Definitions) -> Replacement | None:
-    suffix = name[len(_PATTERN) :]
+def _kinds_of_replacement(provided: object, where: str) -> dict[str, LocalizedText | None]:
+    """What the names of replacements start with, each with what must hold for them."""
+    if not isinstance(provided, dict):
+        raise PatternError(f"{where}: PROVIDED is a dict")
+    return {kind: _localized(text, where) for kind, text in provided.items()} or {
+        _REPLACEMENT: None
+    }
+
+
+def _replacement(
+    source: PatternSource,
+    name: str,
+    provided: LocalizedText | None,
+    kind: str,
+    definitions: Definitions,
+) -> Replacement | None:
+    """The replacement of this name, or else the one of its kind for all patterns."""
     functions = definitions.functions
-    function = functions.get(_REPLACEMENT + suffix) or functions.get(_REPLACEMENT)
+    function = functions.get(name) or functions.get(kind)
     if function is None:
         return None
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise PatternError(f"{source.name}: {function.node.name} must return one expression")
-    text = _on_one_line(ast.get_source_segment(source.text, last.value) or "")
+    place = last.value
+    lines = LineMap(source.text)
+    start = lines.offset(place.lineno, place.col_offset)
+    end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
+    text = _on_one_line(source.text[start:end])
     expression = ast.parse(text, mode="eval").body
-    calls = [ast.unparse(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)]
-    operator = next((call for call in calls if call.startswith("torch_npu.")), "")
-    return Replacement(text, expression, operator, _defaults(function))
+    names = [ast.unparse(n) for n in ast.walk(expression) if isinstance(n, ast.Attribute)]
+    operator = next((name for name in names if _OPERATOR.fullmatch(name)), "")
+    return Replacement(text, expression, operator, _defaults(function), provided)
 
 
 def _on_one_line(text: str) -> str:

@@ -1,7 +1,6 @@
 """Finds what NPU operators can replace in one piece of a module."""
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,15 +14,13 @@ from npulens.fused.patterns import Pattern
 from npulens.fused.relations import RELATIONS
 from npulens.fused.removal import needless_statements
 from npulens.fused.rewriting import Rewriter
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, nested_function
+from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import TUPLE, Node
 from npulens.text.lines import LineMap
 
 _PART = LocalizedText("part of this computation", "该计算的一部分")
-_NPU_CHOICE = re.compile(r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\()", re.IGNORECASE)
-"""The NPU is asked for, which is more than an operator of it being called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,8 @@ class Recognizer:
     """Looks for patterns in the functions of one piece.
 
     Args:
-        text: The text of the piece.
-        definitions: The definitions of the module; trees of this piece count in `text`.
+        lines: The text of the piece.
+        definitions: The definitions of the module; trees of this piece count in that text.
         patterns: What to look for, larger ones first.
         catalogue: Has the rules that patterns belong to.
         style: Which fixes come first.
@@ -50,14 +47,14 @@ class Recognizer:
 
     def __init__(
         self,
-        text: str,
+        lines: LineMap,
         definitions: Definitions,
         patterns: Sequence[Pattern],
         catalogue: Catalogue,
         style: MigrationStyle,
     ) -> None:
-        self._text = text
-        self._lines = LineMap(text)
+        self._text = lines.text
+        self._lines = lines
         self._evaluator = Evaluator(definitions)
         self._definitions = definitions
         self._catalogue = catalogue
@@ -236,61 +233,3 @@ def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:
         if value in place.match.consumed and statement is not place.statement:
             parts[statement] = None
     return [part for part in parts if not isinstance(part, ast.If | ast.For | ast.While | ast.With)]
-
-
-def functions_worth_reading(
-    text: str,
-    body: Sequence[ast.stmt],
-    definitions: Definitions,
-    words: re.Pattern[str],
-    helpers: frozenset[str],
-) -> Iterator[FunctionHere]:
-    """Functions of a piece whose text holds a word of a pattern, or a helper that does."""
-    lines = LineMap(text)
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            owner = definitions.classes.get(node.name)
-            if owner is not None and owner.node is node:
-                yield from _worth_reading(owner, text, lines, words, helpers)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            function = definitions.functions.get(node.name)
-            is_it = function is not None and function.node is node
-            if function and is_it and _mentions(_text_of(node, text, lines), words, helpers):
-                yield from _with_nested(function)
-
-
-def _worth_reading(
-    owner: ClassHere, text: str, lines: LineMap, words: re.Pattern[str], helpers: frozenset[str]
-) -> Iterator[FunctionHere]:
-    texts = {name: _text_of(m.node, text, lines) for name, m in owner.methods.items()}
-    own = frozenset(name for name, part in texts.items() if words.search(part))
-    used = helpers | own
-    if "__init__" in own:
-        used |= {"self."}  # what the constructor makes is called through attributes
-    for name, method in owner.methods.items():
-        if name != "__init__" and _mentions(texts[name], words, used):
-            yield from _with_nested(method)
-
-
-def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
-    """A function and those defined in it, which are also read by themselves."""
-    yield function
-    pending: list[ast.AST] = list(function.node.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef):
-            yield from _with_nested(nested_function(node, function))
-        elif isinstance(node, ast.stmt | ast.excepthandler) and not isinstance(node, ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
-
-
-def _mentions(text: str, words: re.Pattern[str], helpers: frozenset[str]) -> bool:
-    if _NPU_CHOICE.search(text) is not None:
-        return False  # it has a way for the NPU already
-    return words.search(text) is not None or any(helper in text for helper in helpers)
-
-
-def _text_of(node: ast.stmt, text: str, lines: LineMap) -> str:
-    start = lines.offset(node.lineno, 0)
-    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return text[start:end]

@@ -1,43 +1,51 @@
 """Conditions on several of a pattern's variables together, and those that ask the constructor."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
-from npulens.fused.activations import may_be_silu
+from npulens.fused.activations import is_gelu_by_default, may_be_silu
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, LIBRARY, OPAQUE, TUPLE, Node, number
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    INPUT,
+    LIBRARY,
+    OPAQUE,
+    SELECT,
+    TUPLE,
+    Node,
+    number,
+    reachable,
+)
 from npulens.graphs.pairs import SLICE
 
 Relation = Callable[[Sequence[Node], Evaluator], bool]
 
 _PRODUCTS = frozenset({"linear", "matmul", "einsum", "baddbmm"})
-_PARTS = frozenset({"half", "element", "index"})
-_LOOKED_THROUGH = frozenset({"cast", "contiguous", "dropout", "reshape", "transpose"})
+_PARTS = frozenset({"half", "element", "index", "every_second"})
+_SAME_SIZE = frozenset({"cast", "contiguous", "dropout", "silu", "gelu", "relu", "masked_fill"})
+_LOOKED_THROUGH = _SAME_SIZE | {"reshape", "transpose", "permute"}
+_BROADCAST = frozenset({"unsqueeze", "mean", "sum", "amax", "parameter", "size", CONSTANT})
 _ONE_FACTOR_NAMES = ("scale", "mask", "weight", "shift", "alpha", "beta", "prob", "score", "coef")
 """Arguments with such names are broadcast."""
+_MAX_DEPTH = 16
+_MAX_NODES = 2000
 
 
-def _are_projections(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
-    """Two tensors of one size that one projection could give, or that one tensor holds.
-
-    Then the copy that joins them can be saved. Arguments of a function count too: nothing is
-    known of them but that they are multiplied.
-    """
+def _are_alike(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Two tensors of one size and type, as far as the code shows: nothing is broadcast."""
     one, other = (_stripped(node) for node in nodes)
-    if one.operator != other.operator or one is other:
+    if one is other or any(_is_broadcast(node, evaluator) for node in nodes):
         return False
-    if one.operator == INPUT:
-        if one is not nodes[0] or other is not nodes[1]:
-            return False  # a cast of an argument is the gate of a norm, not of a unit
-        return not any(_is_one_factor(str(node.label)) for node in (one, other))
-    if one.operator in _PRODUCTS:
-        return one.operands[0] is other.operands[0]
-    if one.operator == "apply":
-        of_tensor = len(one.operands) > 1 and one.operands[1].operator != CONSTANT
-        is_alike = one.operands[1:] == other.operands[1:]
-        return of_tensor and is_alike and _give_one_size(one, other, evaluator)
-    if one.operator in _PARTS and len(one.operands) == len(other.operands):
-        return _are_parts(one, other, evaluator)
-    return False
+    if _is_computed_from(one, other) or _is_computed_from(other, one):
+        return False  # a derivative, or a norm of what is activated
+    types = {_type_of(node) for node in nodes} - {None}
+    if len(types) > 1:
+        return False
+    if one.operator == other.operator == "apply":
+        return _give_one_size(one, other, evaluator)
+    is_cut = one.operator == other.operator and one.operator in _PARTS
+    return not is_cut or one.operands[0] is not other.operands[0] or _are_parts(one, other)
 
 
 def _stripped(node: Node) -> Node:
@@ -54,35 +62,69 @@ def _stripped(node: Node) -> Node:
             return node
 
 
+def _is_computed_from(node: Node, source: Node) -> bool:
+    return any(inner is source for inner in islice(reachable(node), _MAX_NODES))
+
+
+def _type_of(node: Node) -> str | None:
+    """The type that a cast gives, where it says which."""
+    while node.operator == "contiguous":
+        node = node.operands[0]
+    if node.operator != "cast" or len(node.operands) != 2:
+        return None
+    target = node.operands[1]
+    return str(target.label) if target.operator == LIBRARY else None
+
+
+def _is_broadcast(node: Node, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Whether a factor may be smaller than the other: it is pooled, a number, a parameter."""
+    operator, operands = node.operator, node.operands
+    if depth > _MAX_DEPTH or operator in _BROADCAST:
+        return True
+    if operator == INPUT:
+        return _is_one_factor(str(node.label))
+    if operator == ATTRIBUTE:
+        return True  # of the module, and not of what it is called with
+    if operator == "index":
+        return any(part.operator == CONSTANT and part.value is None for part in operands[1:])
+    if operator == "apply":
+        module = evaluator.initial(operands[0]) or operands[0]
+        inputs = operands[1:2]
+        return "Pool" in repr(module.label) or any(
+            _is_broadcast(tensor, evaluator, depth + 1) for tensor in inputs
+        )
+    if operator in ("add", "multiply", SELECT):
+        parts = operands[operator == SELECT :]
+        return all(_is_broadcast(part, evaluator, depth + 1) for part in parts)
+    if operator in _LOOKED_THROUGH or operator in _PRODUCTS:
+        return _is_broadcast(operands[0], evaluator, depth + 1)
+    return False
+
+
 def _is_one_factor(name: str) -> bool:
     return any(word in name.lower() for word in _ONE_FACTOR_NAMES)
 
 
 def _give_one_size(one: Node, other: Node, evaluator: Evaluator) -> bool:
-    """Whether two modules give tensors of one size, as far as their constructors tell."""
+    """Whether two modules may give tensors of one size, as far as their constructors tell."""
     modules = [evaluator.initial(node.operands[0]) or node.operands[0] for node in (one, other)]
     first, second = modules
-    if first is second:
-        return False
     linear = [module for module in modules if _is_linear(module)]
-    if len(linear) == 2:
+    if len(linear) == 2 and first is not second:
         return len(first.operands) > 1 and first.operands[1] is second.operands[1]
-    known = (ATTRIBUTE, INPUT, OPAQUE, "index", "apply", "element", "instance")
-    return not linear and all(module.operator in known for module in modules)
+    return True
 
 
 def _is_linear(module: Node) -> bool:
     return isinstance(module.label, tuple) and module.label[0] == "torch.nn.Linear"
 
 
-def _are_parts(one: Node, other: Node, evaluator: Evaluator) -> bool:
-    """Parts of one tensor, cut alike; or first results of two projections."""
+def _are_parts(one: Node, other: Node) -> bool:
+    """Parts of one tensor, cut alike, and not in turn."""
+    if one.operator == "every_second":
+        return False
     tensor, *place = one.operands
-    beside, *other_place = other.operands
-    if tensor is not beside:
-        # `gate, _ = self.gate_proj(x)`
-        is_result = one.operator == "element" and place == other_place
-        return is_result and _are_projections((tensor, beside), evaluator)
+    _, *other_place = other.operands
     if one.operator == "element" and tensor.operator == "split":
         lengths = tensor.operands[1].operands if tensor.operands[1].operator == TUPLE else ()
         at = [number(node) for node in (place[0], other_place[0])]
@@ -105,6 +147,11 @@ def _is_activation(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return node.operator != LIBRARY and may_be_silu(node, evaluator)
 
 
+def _is_gelu(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    function, *arguments = nodes
+    return function.operator != LIBRARY and is_gelu_by_default(function, arguments, evaluator)
+
+
 def _is_one_of_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     """Whether one of the values is an item of a sequence that a loop goes through."""
     return any(_is_item(node) for node in nodes)
@@ -119,6 +166,7 @@ def _is_item(node: Node) -> bool:
 
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
+    "alike": _are_alike,
+    "gelu": _is_gelu,
     "one of many": _is_one_of_many,
-    "projections": _are_projections,
 }

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
+from npulens.graphs.definitions import inner_statements
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import LIBRARY, OPAQUE, Node
 
@@ -46,7 +47,7 @@ def needless_statements(
                 statement, record, values, consumed | moved if statement in block else consumed
             )
         }
-        found |= _emptied(record.function.node, removed | found, values) - removed
+        found |= _emptied(record.function.node.body, removed | found, values) - removed
         found |= _stores(wanted - removed, dead, record) - removed - stays
         if not found:
             return frozenset(removed - _inside(removed))
@@ -56,12 +57,14 @@ def needless_statements(
 
 
 def _emptied(
-    function: ast.AST, removed: set[ast.stmt], values: Mapping[int, Node]
+    body: Iterable[ast.stmt], removed: set[ast.stmt], values: Mapping[int, Node]
 ) -> set[ast.stmt]:
     """Each `if` and `with` of which nothing is left, if entering it does nothing else."""
+    if not removed:
+        return set()
     return {
         node
-        for node in ast.walk(function)
+        for node in inner_statements(body)
         if isinstance(node, _Around) and removed.issuperset(_parts(node))
         if (
             _only_computes(node.test, values, frozenset())

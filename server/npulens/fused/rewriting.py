@@ -50,10 +50,11 @@ class Rewriter:
     def fixes(self, match: Match, place: ast.expr | ast.stmt, statement: ast.stmt) -> list[Fix]:
         """The fixes for a match whose result is computed at a place; often one, or none.
 
-        The second keeps the code as it is for other devices.
+        Where it can be told apart, a second keeps the code as it is for other devices. Further
+        ones follow for what else may hold.
         """
-        replacement = match.pattern.replacement
-        if replacement is None or match.pattern.applicability is Applicability.MANUAL:
+        pattern = match.pattern
+        if pattern.replacement is None or pattern.applicability is Applicability.MANUAL:
             return []
         if not match.pattern.keeps_types and _comes_from_another_type(match):
             return []
@@ -61,6 +62,19 @@ class Rewriter:
             return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
+        return [
+            fix
+            for replacement in (pattern.replacement, *pattern.alternatives)
+            for fix in self._fixes_with(replacement, match, place, statement)
+        ]
+
+    def _fixes_with(
+        self,
+        replacement: Replacement,
+        match: Match,
+        place: ast.expr | ast.stmt,
+        statement: ast.stmt,
+    ) -> list[Fix]:
         block = _block_of(statement, self._record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in names_in(match, replacement))
         kept = _arguments_here(self._record, match)
@@ -304,10 +318,9 @@ def _fix(
             f"在 NPU 上使用 {operator}，其他设备保留原代码",
         )
         needs = ImportNeed.NOTHING
-    if match.pattern.is_configured:
+    if replacement.provided is not None:
         title = LocalizedText(
-            f"{title.en}, if the configured activation is SiLU",
-            f"{title.zh}（仅当配置的激活函数为 SiLU 时）",
+            f"{title.en}, {replacement.provided.en}", f"{title.zh}（{replacement.provided.zh}）"
         )
     module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
     return Fix(

@@ -43,7 +43,8 @@ class Sources:
         if node.operator == ATTRIBUTE:
             owner = self.of(node.operands[0])
             return None if owner is None else f"{owner}.{node.label}"
-        return self._written(node) or self._composed(node) or self._item(node)
+        written = self._written(node) or self._composed(node) or self._item(node)
+        return written or self._turned_back(node)
 
     def _written(self, node: Node) -> str | None:
         """An expression of the function that has this value and would have it here."""
@@ -55,6 +56,14 @@ class Sources:
             if all(self._holds(n) for n in ast.walk(place) if isinstance(n, ast.Name)):
                 text = self._source(place)
                 return text if "\n" not in text and "#" not in text else None
+        return None
+
+    def _turned_back(self, node: Node) -> str | None:
+        """A tensor of which only the transposed one has a name."""
+        for name, value in self._names.items():
+            if value.operator == "transpose" and value.operands[0] is node:
+                dimensions = [self.of(operand) for operand in value.operands[1:]]
+                return f"{name}.transpose({', '.join(map(str, dimensions))})"
         return None
 
     def _item(self, node: Node) -> str | None:

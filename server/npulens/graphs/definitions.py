@@ -128,23 +128,25 @@ def is_generator(function: FunctionHere) -> bool:
 
 def stored_attributes(method: FunctionHere) -> set[str]:
     """Attributes of `self` that a method assigns."""
-    found: set[str] = set()
-    for node in inner_statements(method.node.body):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For):
-            targets = [node.target]
-        for target in targets:
-            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-            found.update(
-                part.attr
-                for part in parts
-                if isinstance(part, ast.Attribute)
-                and isinstance(part.value, ast.Name)
-                and part.value.id == method.receiver
-            )
-    return found
+    return {
+        name
+        for node in inner_statements(method.node.body)
+        for name in stored_by(node, method.receiver)
+    }
+
+
+def stored_by(node: ast.stmt, receiver: str | None) -> Iterator[str]:
+    """Attributes of `self` that one statement assigns; `receiver` is the name of `self` there."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For):
+        targets = [node.target]
+    for target in targets:
+        for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+            owner = part.value if isinstance(part, ast.Attribute) else None
+            if isinstance(part, ast.Attribute) and isinstance(owner, ast.Name):
+                yield from [part.attr] if owner.id == receiver else []
 
 
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:

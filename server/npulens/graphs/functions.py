@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from npulens.graphs.definitions import (
     ClassHere,
     Definitions,
     FunctionHere,
-    nested_function,
     stored_attributes,
 )
-from npulens.graphs.frames import Evaluated, Frame, State, TooLargeError
-from npulens.graphs.invocations import Invocations
-from npulens.graphs.nodes import INPUT, OPAQUE, Graph, Node
-from npulens.graphs.operators import operator_named
-from npulens.graphs.pairs import stored
-from npulens.graphs.ranks import know_rank
-from npulens.graphs.views import element, unpacked
-from npulens.syntax.bindings import Function
+from npulens.graphs.frames import Evaluated, Frame, TooLargeError
+from npulens.graphs.nodes import INPUT, Graph, Node
+from npulens.graphs.statements import WITHOUT_GRADIENT, Statements
 
-_LOOPS = ast.For | ast.AsyncFor | ast.While
 _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
-_WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
-class Evaluator(Invocations):
+class Evaluator(Statements):
     """Evaluates the functions of one file; all of them share one graph.
 
     Straight code is followed; where an `if` decides, a name stands for a choice; what a loop
@@ -37,7 +29,6 @@ class Evaluator(Invocations):
     def __init__(self, definitions: Definitions) -> None:
         super().__init__(Graph(), definitions)
         self.inlined: set[ast.AST] = set()
-        self.nested: dict[int, FunctionHere] = {}
         self._initialized: dict[ClassHere, dict[str, Node]] = {}
 
     def evaluate(
@@ -69,7 +60,7 @@ class Evaluator(Invocations):
             self.block(function.node.body, frame)
         except (TooLargeError, RecursionError):
             return None
-        if not function.decorators.isdisjoint(_WITHOUT_GRADIENT):
+        if not function.decorators.isdisjoint(WITHOUT_GRADIENT):
             record.without_gradient.update(statement for _, _, statement in record.places)
         return record
 
@@ -158,237 +149,6 @@ class Evaluator(Invocations):
             result = self.select(path[0], value, result)
         return result
 
-    def block(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
-        """Run statements; whether what follows them is never reached."""
-        for statement in body:
-            if statement in frame.skipped:
-                continue
-            frame.statement = statement
-            if frame.record is not None and statement in frame.watched:
-                frame.record.names[statement] = dict(frame.names)
-            if statement in frame.given:
-                _bind_given(statement, frame)
-            elif self._statement(statement, frame):
-                return True
-        return False
-
-    def _statement(self, node: ast.stmt, frame: Frame) -> bool:
-        if isinstance(node, ast.Return):
-            value = node.value and self.value(node.value, frame)
-            frame.returned.append((frame.path, value or self.graph.constant(None)))
-            return True
-        if isinstance(node, ast.Raise | ast.Continue | ast.Break):
-            self._read_children(node, frame)
-            return True
-        if isinstance(node, ast.If):
-            return self._if(node, frame)
-        if isinstance(node, ast.Assign):
-            value = self.value(node.value, frame)
-            for target in node.targets:
-                self.assign(target, value, frame)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self.assign(node.target, self.value(node.value, frame), frame)
-        elif isinstance(node, ast.AugAssign):
-            self._augmented(node, frame)
-        elif isinstance(node, ast.Expr):
-            self._expression(node, frame)
-        elif isinstance(node, _LOOPS):
-            self._loop(node, frame)
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            return self._with(node, frame)
-        elif isinstance(node, ast.Try):
-            return self._try(node, frame)
-        elif isinstance(node, Function):
-            self._nested(node, frame)
-        else:
-            self._other(node, frame)
-        return False
-
-    def assign(self, target: ast.expr, value: Node, frame: Frame) -> None:
-        """Bind a target to a value."""
-        if isinstance(target, ast.Name):
-            frame.bind(target.id, value)
-        elif isinstance(target, ast.Tuple | ast.List):
-            if any(isinstance(part, ast.Starred) for part in target.elts):
-                value = self.unknown(target, (value,))
-            elif value.operator == "shape":
-                know_rank(value.operands[0], len(target.elts))
-            value = unpacked(self.graph, value, len(target.elts))
-            for index, part in enumerate(target.elts):
-                part = part.value if isinstance(part, ast.Starred) else part
-                self.assign(part, element(self.graph, value, index), frame)
-        elif isinstance(target, ast.Attribute):
-            owner = self.value(target.value, frame)
-            frame.attributes[owner.serial, target.attr] = value
-        elif isinstance(target, ast.Subscript):
-            items = self.items(target.slice, frame)
-            before = self.value(target.value, frame)
-            complete = stored(self.graph, before, items, value)
-            if not isinstance(target.value, ast.Name):
-                return
-            if complete is not None:
-                frame.place(frame.statement, complete)
-            after = complete or self.graph.node("stored", (before, *items, value))
-            frame.bind(target.value.id, after, also=complete is None)
-
-    def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
-        value = frame.given.get(node) or self.binary(
-            node.op, self.read(node.target, frame), self.value(node.value, frame)
-        )
-        if isinstance(node.target, ast.Name):
-            before = frame.names.get(node.target.id)
-            frame.place(node, value)
-            self._changed_in_place(before, node, frame)
-            frame.bind(node.target.id, value)
-        else:
-            frame.place(node, value)
-            self.assign(node.target, value, frame)
-
-    def _changed_in_place(self, before: Node | None, node: ast.AST, frame: Frame) -> None:
-        """Other names of a tensor that was changed hold something else now."""
-        for name, value in frame.names.items():
-            if value is before:
-                frame.names[name] = self.unknown(node, (value,))
-
-    def _expression(self, node: ast.Expr, frame: Frame) -> None:
-        value = self.value(node.value, frame)
-        call = node.value
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-            return
-        method, owner = call.func.attr, call.func.value
-        if not (method.endswith("_") and isinstance(owner, ast.Name)) or method.startswith("_"):
-            return
-        if owner.id in frame.names:
-            known = operator_named(method) is not None
-            self._changed_in_place(frame.names[owner.id], node, frame)
-            frame.bind(owner.id, value if known else self.unknown(node, (value,)), also=True)
-
-    def _if(self, node: ast.If, frame: Frame) -> bool:
-        condition = self.value(node.test, frame)
-        decided = self.truth(condition)
-        before, path = frame.state(), frame.path
-        frame.path = (*path, condition)
-        body_ends = self.block(node.body, frame)
-        after_body = frame.state()
-        frame.restore(before)
-        frame.path = (*path, self.negation(condition))
-        orelse_ends = self.block(node.orelse, frame)
-        frame.path = path
-        if decided is True or (decided is None and orelse_ends):
-            frame.restore(after_body)
-            return body_ends
-        if decided is False or body_ends:
-            return orelse_ends
-        self._merge(condition, after_body, frame)
-        return False
-
-    def _merge(self, condition: Node, chosen: State, frame: Frame) -> None:
-        """Names after an `if` stand for a choice between the two branches."""
-        for name in chosen.names.keys() | frame.names.keys():
-            one, other = chosen.names.get(name), frame.names.get(name)
-            if one is None or other is None:
-                missing = self.unknown(frame.statement, ())
-                frame.names[name] = self.select(condition, one or missing, other or missing)
-            elif one is not other:
-                frame.names[name] = self.select(condition, one, other)
-        for key in chosen.attributes.keys() | frame.attributes.keys():
-            attribute, otherwise = chosen.attributes.get(key), frame.attributes.get(key)
-            if attribute is otherwise:
-                continue
-            if frame.function.node.name == "__init__" and (attribute is None or otherwise is None):
-                # A constructor that does not assign it leaves nothing there to be read.
-                frame.attributes[key] = attribute or otherwise or self.unknown(frame.statement)
-            else:
-                frame.attributes[key] = self.unknown(frame.statement)
-        frame.merge_binders(chosen)
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
-        changed = _stored_names(node)
-        if not isinstance(node, ast.While):
-            iterated = self.value(node.iter, frame)
-            self._forget(changed, node, "in", frame)
-            item = self.graph.node(OPAQUE, (iterated,), ("item", self.number_of(node)))
-            self.assign(node.target, item, frame)
-        else:
-            self._forget(changed, node, "in", frame)
-            self.value(node.test, frame)
-        before, path = frame.state(), frame.path
-        frame.path = (*path, self.graph.node(OPAQUE, (), ("loop", self.number_of(node))))
-        self.block(node.body, frame)
-        self.block(node.orelse, frame)
-        frame.path = path
-        frame.merge_binders(before)
-        self._forget(changed, node, "after", frame)
-
-    def _forget(self, names: Iterable[str], node: ast.AST, when: str, frame: Frame) -> None:
-        for name in names:
-            label = (when, name, self.number_of(node))
-            frame.names[name] = self.graph.node(OPAQUE, (), label)
-
-    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-        stops_gradient = False
-        for item in node.items:
-            self.value(item.context_expr, frame)
-            entered = item.context_expr
-            if isinstance(entered, ast.Call):
-                names = self.library_names(entered.func, frame)
-                stops_gradient = stops_gradient or not _WITHOUT_GRADIENT.isdisjoint(names)
-            if item.optional_vars is not None:
-                self.assign(item.optional_vars, self.unknown(item.optional_vars, ()), frame)
-        ends = self.block(node.body, frame)
-        if stops_gradient and frame.record is not None:
-            frame.record.without_gradient.update(_statements(node.body))
-        return ends
-
-    def _try(self, node: ast.Try, frame: Frame) -> bool:
-        before = frame.state()
-        ends = self.block(node.body, frame)
-        after_body = frame.state()
-        handlers_end = True
-        for handler in node.handlers:
-            frame.restore(before)
-            if handler.name:
-                frame.names[handler.name] = self.unknown(handler, ())
-            handlers_end = self.block(handler.body, frame) and handlers_end
-        frame.restore(after_body)
-        if not handlers_end:
-            self._forget(_stored_names(node), node, "after", frame)
-        self.block(node.orelse, frame)
-        self.block(node.finalbody, frame)
-        return ends and handlers_end
-
-    def _nested(self, node: Function, frame: Frame) -> None:
-        frame.capture(node)
-        if frame.record is not None:
-            frame.record.nested.add(node.name)
-        value = self.unknown(node, ())
-        self.nested[value.serial] = nested_function(node, frame.function)
-        frame.bind(node.name, value)
-
-    def _other(self, node: ast.stmt, frame: Frame) -> None:
-        """Statements that are not looked into: what they read and store is noted."""
-        if isinstance(node, ast.ClassDef | ast.Match):
-            frame.capture(node)
-            self._forget(_stored_names(node), node, "after", frame)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            self._forget(node.names, node, "after", frame)
-        else:
-            self._read_children(node, frame)
-
-    def _read_children(self, node: ast.stmt, frame: Frame) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
-                self.value(child, frame)
-
-
-def _bind_given(node: ast.stmt, frame: Frame) -> None:
-    """The name that `x *= y` or `x[...] = y` is about stands for what is known."""
-    target = node.targets[0] if isinstance(node, ast.Assign) else node.target  # type: ignore[attr-defined]
-    name = target.value if isinstance(target, ast.Subscript) else target
-    if isinstance(name, ast.Name):
-        frame.bind(name.id, frame.given[node])
-
 
 def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
     """The default of the parameter of this name, if it has one."""
@@ -400,25 +160,3 @@ def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
         if default is not None
     }
     return next((d for parameter, d in defaults.items() if parameter.arg == name), None)
-
-
-def _stored_names(node: ast.AST) -> list[str]:
-    """Names that a statement may bind anew or change in place, in order of their places."""
-    found: dict[str, None] = {}
-    for child in ast.walk(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
-            found[child.id] = None
-        elif isinstance(child, ast.Assign):
-            for target in child.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                    found[target.value.id] = None
-        elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
-            owner = child.func.value
-            if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
-                found[owner.id] = None
-    return list(found)
-
-
-def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
-    for statement in body:
-        yield from (node for node in ast.walk(statement) if isinstance(node, ast.stmt))

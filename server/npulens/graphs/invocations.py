@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from npulens.graphs.activations import activated
 from npulens.graphs.algebra import power, square_root
-from npulens.graphs.calls import bound_arguments, operation
+from npulens.graphs.calls import bound_arguments
 from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
-from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Frame
 from npulens.graphs.libraries import library_function
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, LIBRARY, TUPLE, Node, number
+from npulens.graphs.modules import Modules
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, LIBRARY, Node, number
 from npulens.graphs.operators import (
-    CASTS,
-    UNCHANGED,
     VIEWS,
-    Signature,
     function_operator,
-    module_operator,
-    operator_named,
 )
-from npulens.graphs.pairs import reshaped
-from npulens.graphs.permutations import permute
-from npulens.graphs.products import einsum, hoisted
 from npulens.graphs.rearranging import rearranged
-from npulens.graphs.scalars import filled
+from npulens.graphs.tensors import Keywords
 
 _MAX_DEPTH = 4
 _MAX_STATEMENTS = 40
@@ -38,23 +29,13 @@ _HARMLESS_DECORATORS = frozenset(
     | {"torch.jit.ignore", "torch.compiler.disable", "typing.override", "typing.no_type_check"}
 )
 _CREATED = frozenset({"ones", "zeros", "full", "empty", "arange", "tensor", "finfo"})
-_ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
-_NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
-_MODULE = "module"
-_SEQUENTIAL = "sequential"
-_INSTANCE = "instance"
-_PARAMETER = "parameter"
-
-Keywords = Mapping[str, Node]
 
 
-class Invocations(Expressions):
+class Invocations(Modules):
     """Calls, looked into as far as their callee is known."""
 
     nested: dict[int, FunctionHere]
     """Functions defined in functions, by the serial of their value."""
-    receiver: Node | None = None
-    """What `self` is in the function asked about."""
     owner: ClassHere | None = None
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
@@ -139,26 +120,6 @@ class Invocations(Expressions):
         callee = self.graph.node(LIBRARY, (), name)
         return self.unknown(node, (callee, *positional, *keywords.values()))
 
-    def _constructed(
-        self, name: str, node: ast.Call, positional: Sequence[Node], keywords: Keywords
-    ) -> Node:
-        """`nn.SiLU()`, `nn.Parameter(torch.ones(n))`, `nn.Sequential(...)`."""
-        tail = name.rpartition(".")[2]
-        signature = module_operator(name)
-        if signature is not None:
-            bound = bound_arguments(self.graph, signature, positional, keywords)
-            if bound is not None:
-                operands = tuple(bound[parameter.name] for parameter in signature.parameters)
-                return self.graph.node(_MODULE, operands, name)
-        if tail == "Parameter" and positional:
-            return self.graph.node(_PARAMETER, (positional[0],), self.number_of(node))
-        if tail == "Sequential" and not keywords:
-            return self.graph.node(_SEQUENTIAL, tuple(positional))
-        if tail == "Identity":
-            return self.graph.node(_SEQUENTIAL, ())
-        label = (name, tuple(keywords), self.number_of(node))
-        return self.graph.node(_INSTANCE, (*positional, *keywords.values()), label)
-
     def _method_call(
         self,
         owner: Node,
@@ -203,72 +164,6 @@ class Invocations(Expressions):
             return result
         return self.unknown(node, (owner, *positional, *keywords.values()))
 
-    def _tensor_method(
-        self, owner: Node, name: str, positional: Sequence[Node], keywords: Keywords
-    ) -> Node | None:
-        graph = self.graph
-        if name in UNCHANGED:
-            return graph.node("contiguous", (owner,))
-        if name in CASTS:
-            target = CASTS[name]
-            targets = (
-                (graph.node(LIBRARY, (), f"torch.{target}"),)
-                if target
-                else (*positional, *keywords.values())
-            )
-            return graph.node("cast", (owner, *targets))
-        if name in VIEWS and not keywords:
-            return self._view(name, owner, positional)
-        if name in ("view_as", "reshape_as") and len(positional) == 1:
-            return self._view("reshape", owner, [self._shape(positional[0])])
-        if name == "size":
-            return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
-        if name in ("dim", "detach") and not positional:
-            return graph.node(name, (owner,))
-        signature = operator_named(name)
-        if signature is None:
-            return None
-        bound = bound_arguments(graph, signature, (owner, *positional), keywords)
-        return None if bound is None else self._operation(signature, bound)
-
-    def _operation(self, signature: Signature, bound: dict[str, Node]) -> Node:
-        """An operator, in the form that what is known of attributes allows."""
-        node = operation(self.graph, signature, bound)
-        if node.operator == "where":
-            return filled(self.graph, node, self.initial)
-        return hoisted(self.graph, node, self.initial)
-
-    def _einsum(self, positional: Sequence[Node]) -> Node:
-        """`torch.einsum`, as a product of matrices where it is one."""
-        recipe, *tensors = positional
-        if len(tensors) == 2 and recipe.operator == CONSTANT and isinstance(recipe.value, str):
-            product = einsum(self.graph, recipe.value, *tensors)
-            if product is not None:
-                return self._hoisted_inside(product)
-        return self.graph.node("einsum", tuple(positional))
-
-    def _hoisted_inside(self, product: Node) -> Node:
-        """Numbers in front of a product whose result is swapped stay behind the swap."""
-        if product.operator == "transpose":
-            inner = hoisted(self.graph, product.operands[0], self.initial)
-            return self.graph.node("transpose", (inner, *product.operands[1:]))
-        return hoisted(self.graph, product, self.initial)
-
-    def _shape(self, owner: Node) -> Node:
-        return self.graph.node("shape", (owner,))
-
-    def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
-        if len(sizes) == 1 and sizes[0].operator == TUPLE:
-            sizes = sizes[0].operands
-        if name == "permute":
-            return permute(self.graph, tensor, sizes)
-        operator = "reshape" if name == "view" else name
-        if operator == "reshape":
-            pairs = reshaped(self.graph, tensor, sizes)
-            if pairs is not None:
-                return pairs
-        return self.graph.node(operator, (tensor, *sizes))
-
     def _named_call(
         self,
         callee: ast.Name,
@@ -312,64 +207,6 @@ class Invocations(Expressions):
         return self.graph.node(
             "apply", (called, *positional, *keywords.values()), self.number_of(node)
         )
-
-    def _with_own_probability(self, module: Node, result: Node) -> Node:
-        """Dropout by a module: its probability is an attribute of it, wherever it came from."""
-        if result.operator != "dropout" or module.operator != ATTRIBUTE:
-            return result
-        tensor, probability, training = result.operands
-        if number(probability) is None:
-            probability = self.graph.node(ATTRIBUTE, (module,), "p")
-        return self.graph.node("dropout", (tensor, probability, training))
-
-    def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
-        """What a module whose constructor is known computes of one tensor."""
-        if module.operator == _SEQUENTIAL:
-            result: Node | None = argument
-            for inner in module.operands:
-                result = result and self._module_result(inner, result, frame)
-            return result
-        if module.operator == LIBRARY:
-            signature = function_operator(str(module.label))
-            bound = signature and bound_arguments(self.graph, signature, [argument], {})
-            return operation(self.graph, signature, bound) if signature and bound else None
-        if module.operator != _MODULE:
-            return activated(self.graph, module, argument)
-        constructor = module_operator(str(module.label))
-        assert constructor is not None
-        signature = operator_named(constructor.operator)
-        assert signature is not None
-        keywords = {
-            parameter.name: operand
-            for parameter, operand in zip(constructor.parameters, module.operands, strict=True)
-        }
-        if signature.operator == "dropout" and self.receiver is not None:
-            keywords["training"] = self.attribute(self.receiver, "training", frame)
-        bound = bound_arguments(self.graph, signature, [argument], keywords)
-        return None if bound is None else operation(self.graph, signature, bound)
-
-    def _norm_module_result(
-        self, module: Node, called: Node, argument: Node, frame: Frame
-    ) -> Node | None:
-        """What an `nn.RMSNorm` held by an attribute computes: its weight is read from there."""
-        if module.operator != _INSTANCE or not isinstance(module.label, tuple):
-            return None
-        name, given, _ = module.label
-        if name not in _ROOT_MEAN_SQUARE_NORMS:
-            return None
-        count = len(module.operands) - len(given)
-        positional, keywords = module.operands[:count], module.operands[count:]
-        options = dict(zip(_NORM_PARAMETERS, positional, strict=False))
-        options.update(zip(given, keywords, strict=True))
-        none = self.graph.constant(None)
-        affine = self.truth(options.get("elementwise_affine", self.graph.constant(True)))
-        if affine is None or "normalized_shape" not in options:
-            return None
-        weight = self.attribute(called, "weight", frame) if affine else none
-        epsilon = options.get("eps", none)
-        if epsilon.operator != CONSTANT:
-            epsilon = self.attribute(called, "eps", frame)
-        return self.graph.node("rms_norm", (argument, options["normalized_shape"], weight, epsilon))
 
     def initial(self, value: Node) -> Node | None:
         """What the constructor assigned to an attribute of `self`, if that is all there is."""

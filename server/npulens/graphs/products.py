@@ -1,6 +1,7 @@
 """Products of matrices in one form: `einsum` and `baddbmm` too, numbers in front."""
 
 from collections.abc import Sequence
+from functools import partial, reduce
 
 from npulens.graphs.algebra import add, multiply
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Graph, Node, number
@@ -25,8 +26,8 @@ def hoisted(graph: Graph, product: Node, initial: Initial) -> Node:
         product = graph.node("matmul", (product.operands[0], right))
     left, right = (_without_factors(graph, o, initial, factors) for o in product.operands)
     result = graph.node("matmul", (left, right))
-    for factor in factors:
-        result = multiply(graph, factor, result)
+    if factors:
+        result = multiply(graph, reduce(partial(multiply, graph), factors), result)
     return result
 
 
@@ -37,18 +38,22 @@ def _without_factors(graph: Graph, node: Node, initial: Initial, factors: list[N
     while node.operator == "multiply":
         one, other = node.operands
         if is_scalar(one, initial) and _has_name(other):
-            factors.append(one)
-            node = other
+            factor, rest = one, other
         elif is_scalar(other, initial) and _has_name(one):
-            factors.append(other)
-            node = one
+            factor, rest = other, one
         else:
             break
+        factors.append(factor)
+        if node.rank is not None:
+            know_rank(rest, node.rank)
+        node = rest
     return node
 
 
 def _has_name(node: Node) -> bool:
-    return node.is_named or node.operator in (INPUT, ATTRIBUTE)
+    if node.is_named or node.operator in (INPUT, ATTRIBUTE):
+        return True
+    return node.operator == "transpose" and _has_name(node.operands[0])
 
 
 def batched(graph: Graph, left: Node, right: Node) -> Node:
@@ -81,6 +86,9 @@ def einsum(graph: Graph, recipe: str, left: Node, right: Node) -> Node | None:
     """
     given, _, wanted = recipe.replace(" ", "").replace("...", ".").partition("->")
     first, _, second = given.partition(",")
+    shared = _shared(graph, (list(first), list(second), list(wanted)), left, right)
+    if shared is not None:
+        return shared
     if not wanted or any(len(set(axes)) != len(axes) for axes in (first, second, wanted)):
         return None
     batch = [axis for axis in wanted if axis in first and axis in second]
@@ -96,6 +104,25 @@ def einsum(graph: Graph, recipe: str, left: Node, right: Node) -> Node | None:
     if a is None or b is None:
         return None
     return _ordered(graph, graph.node("matmul", (a, b)), [*batch, *rows, *columns], list(wanted))
+
+
+def _shared(
+    graph: Graph, axes: tuple[list[str], list[str], list[str]], left: Node, right: Node
+) -> Node | None:
+    """`bnhk,bmk->bnhm`: one matrix for all that has the same first axis."""
+    first, second, wanted = axes
+    if not (len(first) == len(wanted) == 4 and len(second) == 3 and len(set(first)) == 4):
+        return None
+    *rows, summed = first
+    if "." in first or wanted[:3] != rows or wanted[3] in first:
+        return None
+    if second not in ([rows[0], summed, wanted[3]], [rows[0], wanted[3], summed]):
+        return None
+    know_rank(left, 4)
+    know_rank(right, 3)
+    if second[1] != summed:
+        right = transpose(graph, right, graph.constant(1), graph.constant(2))
+    return graph.node("shared_matmul", (left, right))
 
 
 def _ordered(graph: Graph, tensor: Node, axes: Sequence[str], wanted: Sequence[str]) -> Node | None:

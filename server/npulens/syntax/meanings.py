@@ -22,7 +22,6 @@ from npulens.syntax.values import (
     Name,
     Nothing,
     Text,
-    dotted_name,
     expression,
 )
 
@@ -95,23 +94,26 @@ ANYTHING = Anything()
 def resolve(node: ast.expr, scope: Scope) -> list[Value]:
     """What an expression may stand for where it is written, likeliest first."""
     place = (node.lineno, node.col_offset)
-    return list(dict.fromkeys(_meaning(expression(node), scope, place, _Budget())))
+    written = expression(node)
+    if isinstance(written, Name):
+        return resolve_name(written, scope, place)
+    return list(dict.fromkeys(_meaning(written, scope, place, _Budget())))
 
 
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
-    """What a dotted name may stand for."""
-    return list(dict.fromkeys(_named(name, scope, place, _Budget())))
+    """What a dotted name may stand for; several checks ask that of the same one."""
+    answers = module_of(scope).answers
+    key = (name, scope, place)
+    known = answers.get(key)
+    if known is None:
+        known = tuple(dict.fromkeys(_named(name, scope, place, _Budget())))
+        answers[key] = known
+    return list(known)
 
 
 def qualified_names(node: ast.expr, scope: Scope) -> list[str]:
     """The full names of the library objects an expression may be."""
-    name = dotted_name(node)
-    values = (
-        resolve(node, scope)
-        if name is None
-        else resolve_name(name, scope, (node.lineno, node.col_offset))
-    )
-    return [value.name for value in values if isinstance(value, Qualified)]
+    return [value.name for value in resolve(node, scope) if isinstance(value, Qualified)]
 
 
 def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budget) -> list[Value]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from npulens.syntax.bindings import (
     Binding,
@@ -66,6 +66,8 @@ class ModuleScope(Scope):
         self.module = module
         self.current = current
         self.walrus_lines = walrus_lines
+        self.answers: dict[Hashable, tuple[Any, ...]] = {}
+        """What names mean, once that was found out, see `syntax/meanings.py`."""
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:
         bound = self.module.names.get(name, [])

@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.recovery import recover
 from npulens.syntax.strings import LexicalState
+from npulens.text.lines import LineMap
 
 _STATEMENT_START = re.compile(
     r"^(?!(?:else|elif|except|finally)\b|<{7}|={7}|>{7}|\|{7})(?=[^\s#)\]}])(@)?", re.MULTILINE
@@ -15,7 +17,7 @@ _STATEMENT_START = re.compile(
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParsedText:
     """A text that starts and ends at top-level statements, and its tree.
 
@@ -28,6 +30,11 @@ class ParsedText:
     text: str
     body: list[ast.stmt]
     problems: tuple[SyntaxProblem, ...]
+
+    @cached_property
+    def lines(self) -> LineMap:
+        """Where the lines of the text start."""
+        return LineMap(self.text)
 
 
 def parse_whole(text: str) -> ParsedText:

@@ -1,0 +1,75 @@
+"""What a function does with its own names, gathered in one walk however often it is asked for."""
+
+import ast
+from dataclasses import dataclass
+
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import Scope
+
+_DEVICE_TYPES = frozenset({"type", "device_type"})
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionNames:
+    """Names of a function by what is done with them.
+
+    Attributes:
+        refused: What decides only whether it raises: `if "x" in name: raise ...`.
+        chosen_by: What only chooses between two values: `a if name else b`.
+        of_device: What was assigned a comparison of the device type with CUDA.
+    """
+
+    refused: frozenset[str] = frozenset()
+    chosen_by: frozenset[str] = frozenset()
+    of_device: frozenset[str] = frozenset()
+
+
+NO_NAMES = FunctionNames()
+Known = dict[ast.AST, FunctionNames]
+
+
+def names_of(scope: Scope, known: Known) -> FunctionNames:
+    """The names of the function that a scope is of; none of a module or class.
+
+    Args:
+        scope: The scope.
+        known: Keeps what was found out about functions.
+    """
+    function = getattr(scope, "node", None)
+    if not isinstance(function, Function):
+        return NO_NAMES
+    if function not in known:
+        known[function] = _gathered(function)
+    return known[function]
+
+
+def _gathered(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
+    loads: dict[str, set[ast.AST]] = {}
+    refusals: set[ast.AST] = set()
+    choices: set[ast.AST] = set()
+    of_device: set[str] = set()
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            loads.setdefault(part.id, set()).add(part)
+        elif isinstance(part, ast.If) and isinstance(part.body[-1], ast.Raise):
+            refusals.update(ast.walk(part.test))
+        elif isinstance(part, ast.IfExp):
+            choices.update(ast.walk(part.test))
+        elif isinstance(part, ast.Assign) and any(map(_asks_for_cuda, ast.walk(part.value))):
+            of_device.update(target.id for target in part.targets if isinstance(target, ast.Name))
+    return FunctionNames(
+        frozenset(name for name, uses in loads.items() if refusals.issuperset(uses)),
+        frozenset(name for name, uses in loads.items() if choices.issuperset(uses)),
+        frozenset(of_device),
+    )
+
+
+def _asks_for_cuda(node: ast.AST) -> bool:
+    """`device_type == "cuda"`, `x.device.type == "cuda"`."""
+    if not isinstance(node, ast.Compare):
+        return False
+    left = node.left
+    name = left.attr if isinstance(left, ast.Attribute) else getattr(left, "id", "")
+    return name in _DEVICE_TYPES and any(
+        isinstance(other, ast.Constant) and other.value == "cuda" for other in node.comparators
+    )

@@ -1,0 +1,177 @@
+"""Which functions can hold a computation that a pattern describes, told from their text."""
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    inner_statements,
+    nested_function,
+    stored_attributes,
+    stored_by,
+)
+from npulens.syntax.bindings import Function, target_names
+from npulens.text.lines import LineMap
+
+_NPU_CHOICE = re.compile(r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\()", re.IGNORECASE)
+"""The NPU is asked for, which is more than an operator of it being called."""
+
+
+def word_places(text: str, words: Sequence[str]) -> tuple[int, ...]:
+    """The offsets at which words of patterns stand in a text; not inside others, as in `interface`.
+
+    Plain searches leave so few words that one expression for all of them is quick.
+    """
+    present = tuple(word for word in words if word in text)
+    return tuple(m.start() for m in _any_word(present).finditer(text)) if present else ()
+
+
+@lru_cache(maxsize=256)
+def _any_word(words: tuple[str, ...]) -> re.Pattern[str]:
+    small = "|".join(re.escape(word) for word in words if word[0].islower())
+    others = [re.escape(word) for word in words if not word[0].islower()]
+    return re.compile("|".join([*([f"(?<![a-z])(?:{small})"] if small else []), *others]))
+
+
+def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:
+    """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
+    for node in body:
+        if isinstance(node, Function) and _is_between(places, *_reach(node, lines)):
+            yield node.name
+
+
+class Candidates:
+    """The functions of one piece that are worth evaluating.
+
+    Args:
+        lines: The text of the piece.
+        definitions: Those of the module.
+        places: Where words of patterns stand in the text.
+        helpers: Functions of the module that hold some, see `helpers_in`.
+    """
+
+    def __init__(
+        self,
+        lines: LineMap,
+        definitions: Definitions,
+        places: Sequence[int],
+        helpers: frozenset[str],
+    ) -> None:
+        self._text = lines.text
+        self._lines = lines
+        self._definitions = definitions
+        self._places = places
+        self._helpers = _any_of(helpers)
+
+    def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
+        """Functions that hold a word of a pattern, or use something of the module that does."""
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                owner = self._definitions.classes.get(node.name)
+                if owner is not None and owner.node is node:
+                    yield from self._methods(owner)
+            elif isinstance(node, Function):
+                function = self._definitions.functions.get(node.name)
+                if function is not None and function.node is node and self._is_one(node, None):
+                    yield from _with_nested(function)
+
+    def _methods(self, owner: ClassHere) -> Iterator[FunctionHere]:
+        if not self._has_part(owner.node):
+            return
+        members = _any_of(self._members(owner), r"\.")
+        for name, method in owner.methods.items():
+            if name != "__init__" and self._is_one(method.node, members):
+                yield from _with_nested(method)
+
+    def _is_one(self, node: Function, members: re.Pattern[str] | None) -> bool:
+        reach = _reach(node, self._lines)
+        if not self._has_part(node) and (
+            members is None or members.search(self._text, *reach) is None
+        ):
+            return False
+        return _NPU_CHOICE.search(self._text, *reach) is None  # or it has a way for the NPU already
+
+    def _has_part(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether a word or a helper stands in a node."""
+        reach = _reach(node, self._lines)
+        if _is_between(self._places, *reach):
+            return True
+        return self._helpers is not None and self._helpers.search(self._text, *reach) is not None
+
+    def _members(self, owner: ClassHere) -> Iterator[str]:
+        """Methods and attributes of `self` that may bring a part of a computation.
+
+        Of base classes all of them: their text may be another piece.
+        """
+        for current in self._definitions.lineage(owner):
+            constructor = current.methods.get("__init__")
+            if current is not owner:
+                yield from current.methods
+                yield from () if constructor is None else stored_attributes(constructor)
+                continue
+            yield from (n for n, m in owner.methods.items() if self._has_part(m.node))
+            if constructor is not None:
+                yield from self._constructed(constructor)
+
+    def _constructed(self, constructor: FunctionHere) -> Iterator[str]:
+        """Attributes whose value names a part, also by way of a parameter or a variable."""
+        carried = self._parameters(constructor.node.args)
+        statements = sorted(inner_statements(constructor.node.body), key=lambda s: s.lineno)
+        for statement in statements:
+            if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                continue
+            if self._has_part(statement) or (
+                carried
+                and statement.value is not None
+                and any(
+                    isinstance(n, ast.Name) and n.id in carried for n in ast.walk(statement.value)
+                )
+            ):
+                yield from stored_by(statement, constructor.receiver)
+                targets = (
+                    statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                )
+                carried.update(name for target in targets for name in target_names(target))
+
+    def _parameters(self, arguments: ast.arguments) -> set[str]:
+        """Parameters whose default is such a part."""
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [
+            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        return {p.arg for p, default in pairs if default is not None and self._has_part(default)}
+
+
+def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
+    """A function and those defined in it, which are also read by themselves."""
+    yield function
+    pending: list[ast.AST] = list(function.node.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield from _with_nested(nested_function(node, function))
+        elif isinstance(node, ast.stmt | ast.excepthandler) and not isinstance(node, ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
+
+
+def _any_of(names: Iterable[str], before: str = r"\b") -> re.Pattern[str] | None:
+    """Matches any of some names standing alone, `None` if there are none."""
+    words = sorted(set(names))
+    return re.compile(f"{before}(?:{'|'.join(words)})\\b") if words else None
+
+
+def _is_between(places: Sequence[int], start: int, end: int) -> bool:
+    index = bisect_left(places, start)
+    return index < len(places) and places[index] < end
+
+
+def _reach(node: ast.stmt | ast.expr, lines: LineMap) -> tuple[int, int]:
+    """From where to where the text of a node goes, its first line as a whole."""
+    start = lines.offset(node.lineno, 0)
+    return start, lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)

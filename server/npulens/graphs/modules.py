@@ -1,0 +1,105 @@
+"""Evaluates modules of `torch.nn`: how they are constructed, and what calling them computes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from npulens.graphs.activations import activated
+from npulens.graphs.calls import bound_arguments, operation
+from npulens.graphs.frames import Frame
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, LIBRARY, Node, number
+from npulens.graphs.operators import function_operator, module_operator, operator_named
+from npulens.graphs.tensors import Keywords, TensorOperations
+
+_ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
+_NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
+_MODULE = "module"
+_SEQUENTIAL = "sequential"
+_INSTANCE = "instance"
+_PARAMETER = "parameter"
+
+
+class Modules(TensorOperations):
+    """Modules, as far as their constructors are known."""
+
+    receiver: Node | None = None
+    """What `self` is in the function asked about."""
+
+    def _constructed(
+        self, name: str, node: ast.Call, positional: Sequence[Node], keywords: Keywords
+    ) -> Node:
+        """`nn.SiLU()`, `nn.Parameter(torch.ones(n))`, `nn.Sequential(...)`."""
+        tail = name.rpartition(".")[2]
+        signature = module_operator(name)
+        if signature is not None:
+            bound = bound_arguments(self.graph, signature, positional, keywords)
+            if bound is not None:
+                operands = tuple(bound[parameter.name] for parameter in signature.parameters)
+                return self.graph.node(_MODULE, operands, name)
+        if tail == "Parameter" and positional:
+            return self.graph.node(_PARAMETER, (positional[0],), self.number_of(node))
+        if tail == "Sequential" and not keywords:
+            return self.graph.node(_SEQUENTIAL, tuple(positional))
+        if tail == "Identity":
+            return self.graph.node(_SEQUENTIAL, ())
+        label = (name, tuple(keywords), self.number_of(node))
+        return self.graph.node(_INSTANCE, (*positional, *keywords.values()), label)
+
+    def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
+        """What a module whose constructor is known computes of one tensor."""
+        if module.operator == _SEQUENTIAL:
+            result: Node | None = argument
+            for inner in module.operands:
+                result = result and self._module_result(inner, result, frame)
+            return result
+        if module.operator == LIBRARY:
+            signature = function_operator(str(module.label))
+            bound = signature and bound_arguments(self.graph, signature, [argument], {})
+            return operation(self.graph, signature, bound) if signature and bound else None
+        if module.operator != _MODULE:
+            return activated(self.graph, module, argument)
+        constructor = module_operator(str(module.label))
+        assert constructor is not None
+        signature = operator_named(constructor.operator)
+        assert signature is not None
+        keywords = {
+            parameter.name: operand
+            for parameter, operand in zip(constructor.parameters, module.operands, strict=True)
+        }
+        if signature.operator == "dropout" and self.receiver is not None:
+            keywords["training"] = self.attribute(self.receiver, "training", frame)
+        bound = bound_arguments(self.graph, signature, [argument], keywords)
+        return None if bound is None else operation(self.graph, signature, bound)
+
+    def _with_own_probability(self, module: Node, result: Node) -> Node:
+        """Dropout by a module: its probability is an attribute of it, wherever it came from."""
+        if result.operator != "dropout" or module.operator != ATTRIBUTE:
+            return result
+        tensor, probability, training = result.operands
+        if number(probability) is None:
+            probability = self.graph.node(ATTRIBUTE, (module,), "p")
+        return self.graph.node("dropout", (tensor, probability, training))
+
+    def _norm_module_result(
+        self, module: Node, called: Node, argument: Node, frame: Frame
+    ) -> Node | None:
+        """What an `nn.RMSNorm` held by an attribute computes: its weight is read from there."""
+        if module.operator != _INSTANCE or not isinstance(module.label, tuple):
+            return None
+        name, given, _ = module.label
+        if name not in _ROOT_MEAN_SQUARE_NORMS:
+            return None
+        count = len(module.operands) - len(given)
+        positional, keywords = module.operands[:count], module.operands[count:]
+        options = dict(zip(_NORM_PARAMETERS, positional, strict=False))
+        options.update(zip(given, keywords, strict=True))
+        none = self.graph.constant(None)
+        affine = self.truth(options.get("elementwise_affine", self.graph.constant(True)))
+        if affine is None or "normalized_shape" not in options:
+            return None
+        weight = self.attribute(called, "weight", frame) if affine else none
+        epsilon = options.get("eps", none)
+        if epsilon.operator != CONSTANT:
+            epsilon = self.attribute(called, "eps", frame)
+        return self.graph.node("rms_norm", (argument, options["normalized_shape"], weight, epsilon))

@@ -1,0 +1,88 @@
+"""Evaluates operators and methods of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from npulens.graphs.calls import bound_arguments, operation
+from npulens.graphs.expressions import Expressions
+from npulens.graphs.nodes import CONSTANT, LIBRARY, TUPLE, Node
+from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, operator_named
+from npulens.graphs.pairs import reshaped
+from npulens.graphs.permutations import permute
+from npulens.graphs.products import einsum, hoisted
+from npulens.graphs.scalars import filled
+
+Keywords = Mapping[str, Node]
+
+
+class TensorOperations(Expressions):
+    """What operators and methods compute of tensors, in canonical form."""
+
+    def _tensor_method(
+        self, owner: Node, name: str, positional: Sequence[Node], keywords: Keywords
+    ) -> Node | None:
+        graph = self.graph
+        if name in UNCHANGED:
+            return graph.node("contiguous", (owner,))
+        if name in CASTS:
+            target = CASTS[name]
+            targets = (
+                (graph.node(LIBRARY, (), f"torch.{target}"),)
+                if target
+                else (*positional, *keywords.values())
+            )
+            return graph.node("cast", (owner, *targets))
+        if name in VIEWS and not keywords:
+            return self._view(name, owner, positional)
+        if name in ("view_as", "reshape_as") and len(positional) == 1:
+            return self._view("reshape", owner, [self._shape(positional[0])])
+        if name == "size":
+            return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
+        if name in ("dim", "detach") and not positional:
+            return graph.node(name, (owner,))
+        signature = operator_named(name)
+        if signature is None:
+            return None
+        bound = bound_arguments(graph, signature, (owner, *positional), keywords)
+        return None if bound is None else self._operation(signature, bound)
+
+    def _operation(self, signature: Signature, bound: dict[str, Node]) -> Node:
+        """An operator, in the form that what is known of attributes allows."""
+        node = operation(self.graph, signature, bound)
+        if node.operator == "where":
+            return filled(self.graph, node, self.initial)
+        return hoisted(self.graph, node, self.initial)
+
+    def _einsum(self, positional: Sequence[Node]) -> Node:
+        """`torch.einsum`, as a product of matrices where it is one."""
+        recipe, *tensors = positional
+        if len(tensors) == 1 and tensors[0].operator == TUPLE:
+            tensors = list(tensors[0].operands)
+        if len(tensors) == 2 and recipe.operator == CONSTANT and isinstance(recipe.value, str):
+            product = einsum(self.graph, recipe.value, *tensors)
+            if product is not None:
+                return self._hoisted_inside(product)
+        return self.graph.node("einsum", tuple(positional))
+
+    def _hoisted_inside(self, product: Node) -> Node:
+        """Numbers in front of a product whose result is swapped stay behind the swap."""
+        if product.operator == "transpose":
+            inner = hoisted(self.graph, product.operands[0], self.initial)
+            return self.graph.node("transpose", (inner, *product.operands[1:]))
+        return hoisted(self.graph, product, self.initial)
+
+    def _shape(self, owner: Node) -> Node:
+        return self.graph.node("shape", (owner,))
+
+    def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
+        if len(sizes) == 1 and sizes[0].operator == TUPLE:
+            sizes = sizes[0].operands
+        if name == "permute":
+            return permute(self.graph, tensor, sizes)
+        operator = "reshape" if name == "view" else name
+        if operator == "reshape":
+            pairs = reshaped(self.graph, tensor, sizes)
+            if pairs is not None:
+                return pairs
+        return self.graph.node(operator, (tensor, *sizes))
