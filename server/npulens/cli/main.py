@@ -176,7 +176,7 @@ def check(
 @click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the page.")
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""
-    from npulens.report.rule_page import rule_page
+    from npulens.catalog.rule_page import rule_page
     from npulens.workspace.configuration import nearest
 
     with refusals():
@@ -193,10 +193,34 @@ cli.add_command(shapes)
 
 
 @cli.command()
-def server() -> None:
-    """Serve an editor: the language server protocol over standard input and output."""
-    from npulens.lsp.server import serve_stdio
+@click.option("--tcp", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Use a socket.")
+@click.option(
+    "--websocket",
+    "websocket_port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Use a WebSocket; needs the package websockets.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+def server(port: int | None, websocket_port: int | None, host: str) -> None:
+    """Serve an editor: the language server protocol.
 
+    It is spoken over standard input and output or, with a PORT, with the first client that
+    connects there; of port 0, which is any free one, the number is told on standard error.
+    """
+    from npulens.lsp.transports import serve_stdio, serve_tcp, serve_websocket
+
+    if port is not None and websocket_port is not None:
+        raise click.UsageError("--tcp and --websocket cannot be used at once")
+    try:
+        if port is not None:
+            serve_tcp(host, port)
+        if websocket_port is not None:
+            serve_websocket(host, websocket_port)
+    except ImportError:
+        raise Refusal("a WebSocket needs the package websockets") from None
+    except OSError as error:
+        raise Refusal(f"cannot listen at {host}: {error.strerror}") from error
     serve_stdio()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
-from npulens.report.places import place_at
+from npulens.text.places import place_at
 from npulens.workspace.shape_run import Place
 
 _SHAPE = LocalizedText("shape", "形状")
