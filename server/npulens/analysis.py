@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
+from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.cuda_places import (
     outside_of_extensions,
@@ -22,13 +24,7 @@ from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
-from npulens.checks.pieces import (
-    Hint,
-    Piece,
-    module_facts,
-    module_signature,
-    piece_of,
-)
+from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
@@ -64,7 +60,38 @@ class StatementCache:
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
         self.pieces: dict[str, Piece] = {}
-        self.module: object = None
+        self.state: ModuleState | None = None
+        self.signature = Signature((), {})
+
+    def forget(self, pieces: Sequence[Piece], state: "ModuleState", signature: Signature) -> None:
+        """Forget what was found in pieces that a change of other pieces may concern."""
+        before, self.state = self.state, state
+        affected = None
+        if before is not None and before[:2] == state[:2]:
+            helpers = before.helpers ^ state.helpers
+            affected = words_affected(self.signature, signature, helpers, pieces)
+        self.signature = signature
+        for piece in pieces:
+            if affected is None or not affected.isdisjoint(piece.words):
+                piece.findings = piece.idioms = piece.hotspots = None
+            elif before is not None and before.sources != state.sources:
+                piece.hotspots = None
+
+
+class ModuleState(NamedTuple):
+    """What the findings of all pieces depend on, besides the names of the module.
+
+    Attributes:
+        target: What is analysed for.
+        facts: What the pieces tell each other.
+        helpers: Functions that hold a part of some computation.
+        sources: What matches calls of functions that hold a source of dynamic shapes.
+    """
+
+    target: Target
+    facts: ModuleFacts
+    helpers: frozenset[str]
+    sources: str
 
 
 def analyze(
@@ -92,17 +119,8 @@ def analyze(
     idioms = Idioms(pieces, names, catalogue, target.style)
     hotspots = Hotspots(pieces, names, catalogue)
     if cache is not None:
-        state = (
-            target,
-            facts,
-            module_signature(pieces),
-            idioms.helpers,
-            hotspots.helpers,
-        )
-        if cache.module != state:
-            for piece in pieces:
-                piece.findings = piece.idioms = piece.hotspots = None
-            cache.module = state
+        state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
+        cache.forget(pieces, state, module_signature(pieces))
     insertions = _Insertions(pieces, document.text)
     idioms.find()
     hotspots.find()
@@ -182,7 +200,7 @@ def _reused_pieces(
     text: str, catalogue: Catalogue, triggers: frozenset[str], cache: StatementCache
 ) -> list[Piece]:
     if cache.catalogue is not catalogue or cache.triggers != triggers:
-        cache.catalogue, cache.triggers, cache.pieces, cache.module = catalogue, triggers, {}, None
+        cache.catalogue, cache.triggers, cache.pieces, cache.state = catalogue, triggers, {}, None
     known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
     pieces = []
     for parsed in parse_statements(text, known):

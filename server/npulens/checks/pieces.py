@@ -122,6 +122,7 @@ class Piece:
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with; or it uses apex, whose uses are repaired together.
+        words: The identifiers in its text.
         has_backward: It holds a backward pass.
         runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It asks for pinned memory.
@@ -157,6 +158,7 @@ class Piece:
     methods: frozenset[str]
     weighs_npu: bool
     npu_words: Sequence[tuple[int, int]]
+    words: frozenset[str] = frozenset()
     has_backward: bool = False
     runs: bool = False
     pins_memory: bool = False
@@ -184,6 +186,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     lines = parsed.lines if has_torch else None
     words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
+    identifiers = frozenset(_WORD.findall(text))
     if "global " in text and _GLOBAL.search(text) is not None:
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]
@@ -191,7 +194,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         parsed,
         bindings,
         _mentions(bindings),
-        _triggers_in(text, triggers),
+        _triggers_in(text, identifiers, triggers),
         None if lines is None else torch_import(parsed.body, lines),
         has_plugin and imports_module(parsed.body, "torch_npu"),
         has_plugin and binds_module(parsed.body, "torch_npu"),
@@ -200,6 +203,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         frozenset(_own_methods(bindings)),
         "scale_loss" in text or _weighs_npu(parsed, words),
         words,
+        words=identifiers,
         has_backward=".backward(" in text,
         runs=_runs(parsed),
         pins_memory="pin_memory" in text and _PINNED.search(text) is not None,
@@ -214,9 +218,8 @@ def _runs(parsed: ParsedText) -> bool:
     )
 
 
-def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
+def _triggers_in(text: str, words: frozenset[str], triggers: frozenset[str]) -> frozenset[str]:
     """Those that stand in a text; one with a dot before it counts only where the dot is."""
-    words = set(_WORD.findall(text))
     found = triggers & words
     dotted = {f".{word}" for word in words} & triggers
     if dotted:
@@ -363,18 +366,3 @@ def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str
         aliases.update(name for name, words in mentions if not words.isdisjoint(known))
         known |= aliases
     return frozenset(aliases)
-
-
-def module_signature(pieces: Sequence[Piece]) -> object:
-    """The names of a module with their values: while it stays equal, so do findings."""
-    names: dict[str, list[tuple[object, ...]]] = {}
-    stars: list[str] = []
-    for index, piece in enumerate(pieces):
-        stars += piece.bindings.stars
-        for name, found in piece.bindings.names.items():
-            names.setdefault(name, []).append((index, *(b.value for b in found)))
-    return (
-        stars,
-        # Where a name is bound only once, the place of the statement does not matter.
-        {name: found if len(found) > 1 else found[0][1:] for name, found in names.items()},
-    )
