@@ -54,7 +54,6 @@ FOUND = [
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "⟦NPU402:torch.backends.cudnn.benchmark⟧ = config.benchmark",
     "⟦NPU402:torch.backends.cudnn.deterministic⟧ = True",
-    "⟦NPU402:torch.backends.cudnn.enabled⟧ = False",
     "⟦NPU402:torch.backends.cudnn.benchmark_limit⟧ = 3",
     "def blur_cuda(x): return x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
     "import torch.backends.cudnn as cudnn\n⟦NPU402:cudnn.benchmark⟧ = True",
@@ -71,8 +70,8 @@ FOUND = [
     "⟦NPU404:torch.set_float32_matmul_precision('high')⟧",
     "⟦NPU404:torch.set_float32_matmul_precision('medium')⟧",
     "from torch import set_float32_matmul_precision as p\n⟦NPU404:p('high')⟧",
-    "class Net:\n    def f(self): self.conv = torch.nn.Conv2d(1, 1, 3)\n"
-    "⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = True",
+    "if exact:\n    ⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = False\n"
+    "else:\n    ⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = True",
     "⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = not strict",
     "if not is_tf32_available():\n    ⟦NPU402:torch.backends.cudnn.allow_tf32⟧ = False",
     "def seed(n):\n    ⟦NPU402:torch.backends.cudnn.deterministic⟧ = True\n"
@@ -96,6 +95,10 @@ NOT_FOUND = [
     "torch.backends.cudnn.benchmark = False",
     "torch.backends.cudnn.deterministic = False",
     "torch.backends.cudnn.enabled = True",
+    "torch.backends.cudnn.enabled = False",
+    "torch.backends.cudnn.enabled = args.cudnn",
+    "class Net:\n    def f(self): self.conv = torch.nn.Conv2d(1, 1, 3)\n"
+    "torch.backends.cudnn.allow_tf32 = True",
     "torch.backends.cuda.matmul.allow_tf32 = False",
     "class Model:\n    pass\ntorch.backends.cudnn.allow_tf32 = True\nmodel = Model()",
     "from torch.backends import cudnn\ncudnn.benchmark, cudnn.enabled = False, True",
@@ -349,7 +352,6 @@ SEVERITIES = [
     ("old = torch.backends.cudnn.benchmark", Severity.HINT),
     ("torch.backends.cudnn.deterministic = True", Severity.WARNING),
     ("torch.backends.cudnn.deterministic = args.deterministic", Severity.WARNING),
-    ("torch.backends.cudnn.enabled = False", Severity.HINT),
     ("torch.backends.cuda.matmul.allow_tf32 = True", Severity.INFO),
     ("torch.backends.cuda.enable_flash_sdp(True)", Severity.HINT),
     ("with torch.backends.cuda.sdp_kernel(): pass", Severity.INFO),

@@ -92,6 +92,8 @@ class ProjectFacts:
         npu_classes: Classes in folders for the NPU, `NPUBuilder` in `builders/npu/`.
         settled_sources: Paths of C++ and CUDA sources of which nothing is to be said: a builder for
             the NPU stands in for them, or another copy of them is told.
+        optional_modules: Paths of modules that are imported only where the libraries that they
+            need are there.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -101,6 +103,7 @@ class ProjectFacts:
     folders_with_npu: frozenset[str] = frozenset()
     npu_classes: frozenset[str] = frozenset()
     settled_sources: frozenset[str] = frozenset()
+    optional_modules: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -40,11 +40,6 @@ _OWN_DATASET = re.compile(
 )
 _GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
 _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
-_CONVOLUTION = re.compile(
-    r"conv(?!er|en|ey|in|ol)|cnn|resnet|unet|vae|diffusion|(?<![a-z])vision|torchvision|image|video|timm|yolo|detector",
-    re.IGNORECASE,
-)
-"""Words of models that have convolutions."""
 _GRADIENTS_LOST = re.compile(
     r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
 )
@@ -68,7 +63,6 @@ class Evidence:
             optimizer does not take.
         loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
         makes_data: A dataset of its own consists of generated numbers.
-        convolves: It switches TF32, and a word of it is about convolutions.
     """
 
     is_script: bool = False
@@ -79,7 +73,6 @@ class Evidence:
     may_fuse_optimizer: bool = False
     loses_gradients: bool = False
     makes_data: bool = False
-    convolves: bool = False
 
 
 NO_EVIDENCE = Evidence()
@@ -107,7 +100,6 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         and not _any(_NOT_TO_BE_FUSED, texts),
         loses_gradients=_any(_GRADIENTS_LOST, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
-        convolves="allow_tf32" in words and _any(_CONVOLUTION, texts),
     )
 
 

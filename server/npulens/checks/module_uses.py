@@ -40,7 +40,10 @@ def without_handled_imports(
     or where their failing is caught, a shared `load(..., with_cuda=condition)`, classes imported
     for `isinstance` alone, and what a module imports again that it had tried before. Of a module
     with one for the NPU beside it, so is what only runs on request: somebody chose its device.
+    A module that is only imported where its libraries are there has nothing to tell of them.
     """
+    if str(module.place) in project.optional_modules:
+        findings = [f for f in findings if f.rule.family != "library"]
     if str(module.place.parent) in project.folders_with_npu:
         findings = [f for f in findings if not _is_on_request(f, module.text)]
     if not any(_may_be_handled(finding, module.text) for finding in findings):

@@ -115,18 +115,20 @@ def _several_set(
 def _is_usual(name: str, value: object, context: Context) -> bool:
     """Whether a switch is set to what the NPU does anyway, so that there is nothing to decide.
 
-    HF32 is on for convolutions from the start, so turning it on says nothing, least of all where
-    there are none; turning it off does.
+    HF32 is on for convolutions from the start, so turning it on says nothing unless it is turned
+    off elsewhere; turning it off does. There is no cuDNN, and nothing else to turn on or off.
     """
     if name == "torch.backends.cudnn.allow_tf32":
-        return value is True and not context.facts.evidence.convolves
+        return value is True and _TURNED_OFF.search(context.text) is None
+    if name == "torch.backends.cudnn.enabled":
+        return True
     return name in _USUAL and value is _USUAL[name]
 
 
+_TURNED_OFF = re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")
 _USUAL = {
     "torch.backends.cudnn.benchmark": False,
     "torch.backends.cudnn.deterministic": False,
-    "torch.backends.cudnn.enabled": True,
     "torch.backends.cuda.matmul.allow_tf32": False,
 }
 """Values of switches that ask for nothing on the NPU."""
@@ -143,7 +145,9 @@ _PRECISION_SWITCHES = {
     "torch.backends.cudnn.conv.fp32_precision": "torch.npu.conv.allow_hf32",
     "torch.backends.cudnn.rnn.fp32_precision": "",
 }
-_SWITCHES = frozenset(name.rpartition(".")[2] for name in (*_USUAL, *_PRECISION_SWITCHES))
+_SWITCHES = frozenset(
+    {"enabled", *(name.rpartition(".")[2] for name in (*_USUAL, *_PRECISION_SWITCHES))}
+)
 _READ_SWITCHES = _SWITCHES | {"benchmark_limit"}
 _PRECISIONS = {"tf32": True, "ieee": False}
 _REDUCED_PRODUCTS = frozenset({"high", "medium"})

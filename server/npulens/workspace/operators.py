@@ -17,6 +17,7 @@ from npulens.checks.native_sources import (
 )
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.npu_builders import copies, npu_builders
+from npulens.workspace.optional_modules import optional_modules
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -53,7 +54,12 @@ def project_facts(
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     builders = npu_builders(files)
     if not native:
-        return ProjectFacts(own, folders_with_npu=for_npu, npu_classes=builders.classes)
+        return ProjectFacts(
+            own,
+            folders_with_npu=for_npu,
+            npu_classes=builders.classes,
+            optional_modules=optional_modules(files, catalogue, ()),
+        )
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
     extensions = [extension for file in builds for extension in _extensions(file)]
     texts = {file: _text(file) for file in native}
@@ -84,6 +90,7 @@ def project_facts(
         for_npu,
         builders.classes,
         settled,
+        optional_modules(files, catalogue, (owner for owner, _ in bound)),
     )
 
 
