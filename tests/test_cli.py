@@ -22,7 +22,7 @@ from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.workspace import run as run_module
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import check_files
+from npulens.workspace.processes import check_files
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
 CLEAN = "import torch\n"

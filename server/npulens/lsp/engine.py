@@ -23,7 +23,7 @@ from npulens.workspace.configuration import (
 )
 from npulens.workspace.discovery import discover
 from npulens.workspace.operators import project_facts, project_root
-from npulens.workspace.run import selected
+from npulens.workspace.selection import selected
 from npulens.workspace.shim import ShimFinder
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Engine:
         )
         if is_superseded():
             return None
-        kept = tuple(selected(findings, configuration))
+        kept = selected(findings, configuration, str(task.opened.path or task.opened.uri))
         terms = task.terms.in_project(configuration.language)
         diagnostics = [
             to_diagnostic(finding, task.opened.uri, task.document, terms) for finding in kept
