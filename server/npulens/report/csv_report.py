@@ -1,4 +1,4 @@
-"""Findings for spreadsheets (RFC 4180)."""
+"""Findings for spreadsheets, as comma-separated values."""
 
 import csv
 import io
@@ -50,5 +50,5 @@ class CsvReport:
 
 def _row(cells: Sequence[str]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow(cells)
+    csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()

@@ -46,8 +46,7 @@ class JUnitReport:
             f"<failure type={_attribute(finding.effective_severity.value)} "
             f"message={_attribute(message)}>{_text(f'{path}:{line}:{column}: {message}')}</failure>"
         )
-        place = f'classname={_attribute(path)} file={_attribute(path)} line="{line}"'
-        return f"<testcase name={name} {place}>\n{failure}\n</testcase>\n"
+        return f"<testcase name={name} classname={_attribute(path)}>\n{failure}\n</testcase>\n"
 
 
 def _suite(name: str, tests: int, failures: int, cases: str) -> str:
