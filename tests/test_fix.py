@@ -428,7 +428,7 @@ class TestDiff:
         b"\xef\xbb\xbf" + CODE.encode(),
         f"# coding: gbk\n# 注释\n{CODE}".encode("gbk"),
         f"x = 1\x0c\n# \u2028 \x1c\n{CODE}".encode(),
-        ("x = 1\n" * 25_000 + CODE).encode(),
+        ("# text\n" * 25_000 + CODE).encode(),
     )
 
     @on_linux
