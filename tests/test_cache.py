@@ -183,10 +183,10 @@ class TestWhatFindingsDependOn:
         self.differs(here, before)
 
     def test_other_files_of_the_project(self, here: Path) -> None:
-        (here / "a.py").write_text("import apex\nfrom apex import amp\namp.initialize(1)\n")
+        (here / "a.py").write_text("import torch\nimport xformers\n")
         before = codes()
-        (here / "apex").mkdir()
-        (here / "apex/__init__.py").write_text("")
+        (here / "xformers").mkdir()
+        (here / "xformers/__init__.py").write_text("")
         self.differs(here, before)
 
     def test_the_shim_in_another_file(self, here: Path) -> None:

@@ -82,15 +82,22 @@ def check(
         paths = (stdin_filename or "-",)
     paths = paths or (".",)
     _refuse_combinations(reads_stdin, watch, options)
-    asked = _asked(paths, config, options)
     if watch:
-        from npulens.cli.watch import watched
-
-        for _ in watched(paths, asked):
-            _check(paths, _asked(paths, config, options), False, options)
-        return
+        _watch(paths, config, options)
+    asked = _asked(paths, config, options)
     code = _check(paths, asked, reads_stdin, options)
     context.exit(0 if options["exit_zero"] and code != FAILURE else code)
+
+
+def _watch(paths: Sequence[str], config: str | None, options: dict[str, Any]) -> None:
+    """Check again and again, until Ctrl-C."""
+    from npulens.cli.watch import watched
+
+    for _ in watched(paths, config):
+        try:
+            _check(paths, _asked(paths, config, options), False, options)
+        except Refusal as error:  # noqa: PERF203 (the next change may put it right)
+            error.show()
 
 
 _SETTINGS = ("select", "extend_select", "ignore", "torch_version", "style", "language")

@@ -4,12 +4,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from npulens.cli.options import Settings
+from npulens.cli.main import Refusal
+from npulens.cli.options import configuration_for, refusals
 
 _PAUSE = 0.5
 """In seconds, between two looks at the files."""
@@ -19,12 +18,17 @@ _SHARE = 10
 _State = frozenset[tuple[str, int, int]]
 
 
-def watched(paths: Sequence[str], asked: "Settings") -> Iterator[None]:
-    """Come back at once, and then whenever a file at or below the paths has changed."""
+def watched(paths: Sequence[str], config: str | None) -> Iterator[None]:
+    """Come back at once, and whenever a file at or below the paths, or the configuration, changes.
+
+    Args:
+        paths: What is checked.
+        config: The file of the configuration, if it is not the nearest one.
+    """
     seen: _State | None = None
     while True:
         started = time.monotonic()
-        now = _state(paths, asked)
+        now = _state(paths, config)
         took = time.monotonic() - started
         if now != seen:
             seen = now
@@ -36,18 +40,23 @@ def watched(paths: Sequence[str], asked: "Settings") -> Iterator[None]:
             time.sleep(max(_PAUSE, took * _SHARE))
 
 
-def _state(paths: Sequence[str], asked: "Settings") -> _State:
-    """The names, times and sizes of the files, and of the configuration."""
+def _state(paths: Sequence[str], config: str | None) -> _State:
+    """The names, times and sizes of all files that matter."""
     from npulens.workspace.discovery import discover
 
-    configuration = asked.configuration
-    files = [str(file) for file in discover(paths, configuration.exclude, configuration.root).files]
-    files += [str(file) for file in (configuration.source, *configuration.extend_rules) if file]
-    stamps = set()
-    for file in files:
+    try:
+        with refusals():
+            configuration = configuration_for(paths, config, {})
+    except Refusal as error:
+        return frozenset({(error.message, 0, 0)})
+    found = discover(paths, configuration.exclude, configuration.root)
+    files = [*found.files, *configuration.extend_rules]
+    files += [configuration.source] if configuration.source is not None else []
+    stamps = {(str(configuration.target), 0, 0)}
+    for file in map(str, files):
         try:
-            found = os.stat(file)  # noqa: PTH116 (a Path for each of thousands costs more)
+            now = os.stat(file)  # noqa: PTH116 (a Path for each of thousands costs more)
         except OSError:
             continue
-        stamps.add((file, found.st_mtime_ns, found.st_size))
+        stamps.add((file, now.st_mtime_ns, now.st_size))
     return frozenset(stamps)
