@@ -116,9 +116,10 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
         raise click.UsageError("--fix and --add-suppressions exclude each other")
     if watch and changes:
         raise click.UsageError("--watch changes no files")
-    for name in ("unsafe_fixes", "allow_dirty"):
-        if options[name] and not changes:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --fix")
+    if options["unsafe_fixes"] and not options["fix"]:
+        raise click.UsageError("--unsafe-fixes needs --fix")
+    if options["allow_dirty"] and not changes:
+        raise click.UsageError("--allow-dirty needs --fix or --add-suppressions")
     if options["statistics"] and options["output_format"] not in ("human", "json"):
         raise click.UsageError("--statistics are for people or JSON")
 
