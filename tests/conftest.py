@@ -1,6 +1,7 @@
 """Fixtures that several test files share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -14,3 +15,15 @@ def torch_npu() -> Iterator[ModuleType]:
 
     with reference_torch_npu() as operators:
         yield operators
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one, and an environment that asks for nothing."""
+    from commands import PACKAGE_FOLDER
+
+    monkeypatch.chdir(tmp_path)
+    for variable in ("NPULENS_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PYTHONPATH", PACKAGE_FOLDER)
+    return tmp_path

@@ -4,72 +4,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import npulens
+from commands import CLEAN, CODE, codes, command, invoke, records
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Target
 from npulens.catalog.tables import Catalogue
-from npulens.cli.main import cli
 from npulens.report.human import underlined
 from npulens.report.wording import environment_language, summary
 from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.workspace import run as run_module
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import check_files
-
-CODE = "import torch\ntorch.cuda.synchronize()\n"
-CLEAN = "import torch\n"
-PACKAGE_FOLDER = str(Path(npulens.__file__).parents[1])
+from npulens.workspace.processes import check_files
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NPULENS_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "NO_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("PYTHONPATH", PACKAGE_FOLDER)
-    return tmp_path
-
-
-def command(
-    *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    """Run the real command; what it prints is bytes."""
-    return subprocess.run(
-        [sys.executable, "-m", "npulens", *arguments],
-        input=stdin,
-        capture_output=True,
-        env={**os.environ, **(environment or {})},
-        timeout=60,
-        check=False,
-    )
-
-
-def invoke(*arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
-    """Run the command in this process: its exit code, output, and errors."""
-    result = CliRunner().invoke(cli, arguments, input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-def records(*arguments: str, stdin: bytes | None = None) -> list[dict[str, Any]]:
-    _, output, _ = invoke("check", "--output-format", "json", *arguments, stdin=stdin)
-    found: list[dict[str, Any]] = json.loads(output)
-    return found
-
-
-def codes(*arguments: str, stdin: bytes | None = None) -> list[str]:
-    return [record["code"] for record in records(*arguments, stdin=stdin)]
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class TestExitCodes:

@@ -24,7 +24,7 @@ from npulens.workspace.configuration import (
     require_known_rules,
 )
 from npulens.workspace.project_version import NEWEST
-from npulens.workspace.run import selected
+from npulens.workspace.selection import selected
 
 
 def test_default_is_the_newest_release(tmp_path: Path) -> None:
@@ -44,6 +44,10 @@ def test_every_key(tmp_path: Path) -> None:
         exclude = ["third_party/", "*_pb2.py"]
         extend-rules = ["rules/ours.json", "/etc/rules.json"]
         language = "zh"
+        [per-file-ignores]
+        "tests/" = ["NPU2", "cuda-api"]
+        [severities]
+        NPU1 = "info"
         """
     )
     configuration = find_configuration(tmp_path)
@@ -54,6 +58,8 @@ def test_every_key(tmp_path: Path) -> None:
         extend_select=("NPU505",),
         ignore=("NPU104",),
         exclude=("third_party/", "*_pb2.py"),
+        per_file_ignores=(("tests/", ("NPU2", "cuda-api")),),
+        severities=(("NPU1", Severity.INFO),),
         extend_rules=(tmp_path / "rules/ours.json", Path("/etc/rules.json")),
         language="zh",
         source=file,
@@ -237,7 +243,7 @@ def test_selection(select: list[str], ignore: list[str], codes: list[str]) -> No
     configuration = Configuration(select=tuple(select), ignore=tuple(ignore))
     require_known_rules([*select, *ignore], "here", CATALOGUE)
     findings = [Finding(each, Span(0, 0)) for each in RULES.values()]
-    assert [f.rule.code for f in selected(findings, configuration)] == codes
+    assert [f.rule.code for f in selected(findings, configuration, "a.py")] == codes
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from npulens.lsp.wording import (
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
-from npulens.workspace.fixing import rewrite
+from npulens.workspace.rewriting import rewrite
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value

@@ -26,9 +26,9 @@ from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
 from npulens.lsp.views import View
 from npulens.text.document import Document
-from npulens.workspace.fixing import rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
+from npulens.workspace.rewriting import rewrite
 
 MIGRATE_FILE = "npulens.migrateFile"
 MIGRATE_WORKSPACE = "npulens.migrateWorkspace"

@@ -12,7 +12,7 @@ from npulens.catalog.model import Finding
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
-from npulens.workspace.run import selected
+from npulens.workspace.selection import selected
 from npulens.workspace.surroundings import Surroundings
 
 
@@ -89,7 +89,7 @@ def run(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
     )
     if is_superseded():
         return None
-    kept = selected(findings, surroundings.configuration)
+    kept = selected(findings, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)
     diagnostics = [to_diagnostic(finding, view, terms) for finding in kept]
     return Analysis(view, surroundings, terms, kept, diagnostics)

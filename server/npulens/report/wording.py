@@ -41,15 +41,35 @@ def summary(
         checked: How many files were looked at.
         language: The language to say it in.
     """
+    fixes = fixable(safe, unsafe, language)
     if language == "zh":
         if not findings:
             return f"已检查 {checked} 个文件，未发现问题。"
-        fixes = f"（{safe} 个可自动修复，{unsafe} 个有不安全修复）"
-        return f"在 {files} 个文件中发现 {findings} 个问题{fixes}。"
+        return f"在 {files} 个文件中发现 {findings} 个问题（{fixes}）。"
     if not findings:
         return f"Found no problems in {_counted(checked, 'file')}."
-    what = f"{_counted(findings, 'problem')} in {_counted(files, 'file')}"
-    return f"Found {what} ({safe} fixable, {unsafe} with unsafe fixes)."
+    return f"Found {_counted(findings, 'problem')} in {_counted(files, 'file')} ({fixes})."
+
+
+def fixable(safe: int, unsafe: int, language: Language) -> str:
+    """How many findings have fixes of which kind."""
+    if language == "zh":
+        return f"{safe} 个可自动修复，{unsafe} 个有不安全修复"
+    return f"{safe} fixable, {unsafe} with unsafe fixes"
+
+
+def fixed_summary(findings: int, files: int, language: Language) -> str:
+    """The last line of a run that fixed so many findings in so many files."""
+    if language == "zh":
+        return f"已在 {files} 个文件中修复 {findings} 个问题。"
+    return f"Fixed {_counted(findings, 'problem')} in {_counted(files, 'file')}."
+
+
+def suppressed_summary(findings: int, files: int, language: Language) -> str:
+    """The last line of a run that silenced so many findings in so many files."""
+    if language == "zh":
+        return f"已在 {files} 个文件中为 {findings} 个问题添加忽略注释。"
+    return f"Suppressed {_counted(findings, 'problem')} in {_counted(files, 'file')}."
 
 
 def _counted(number: int, noun: str) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 from npulens.catalog.model import ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import Checker, FileReport
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.run import Checker
 
 _TOO_FEW = 64
 """Fewer files are checked before a process has started."""

@@ -9,7 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
+from npulens.catalog.model import (
+    LANGUAGES,
+    Language,
+    MigrationStyle,
+    Rule,
+    Severity,
+    Target,
+    TorchVersion,
+)
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.project_version import NEWEST, project_version
 
@@ -35,6 +43,8 @@ class Configuration:
         extend_select: Rules to report besides; a rule that is off by default has to be named.
         ignore: The rules to leave out, in the same words.
         exclude: Patterns as in `.gitignore`, relative to `root`.
+        per_file_ignores: Pairs of such a pattern and the rules to leave out where it fits.
+        severities: Pairs of a word for rules, as in `select`, and how much they matter.
         extend_rules: The user's rule files.
         language: The language of messages, or None to follow the environment.
         source: The file all this was read from, or None.
@@ -48,6 +58,8 @@ class Configuration:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    severities: tuple[tuple[str, Severity], ...] = ()
     extend_rules: tuple[Path, ...] = ()
     language: Language | None = None
     source: Path | None = None
@@ -151,8 +163,8 @@ def is_selected(rule: Rule, configuration: Configuration) -> bool:
     words = (*configuration.select, *configuration.extend_select)
     if not rule.enabled:
         words = tuple(word for word in words if word in (rule.code, rule.name))
-    wanted = max((_length(word, rule) for word in words), default=0)
-    unwanted = max((_length(word, rule) for word in configuration.ignore), default=0)
+    wanted = max((fitting(word, rule) for word in words), default=0)
+    unwanted = max((fitting(word, rule) for word in configuration.ignore), default=0)
     is_default = not configuration.select or rule.code in _NOT_CHECKED
     is_default = is_default and rule.enabled
     return wanted > unwanted or (is_default and not unwanted)
@@ -166,13 +178,13 @@ def require_known_rules(words: Sequence[str], place: str, catalogue: Catalogue) 
     """
     rules = catalogue.rules.values()
     for word in words:
-        if not any(_length(word, rule) for rule in rules):
+        if not any(fitting(word, rule) for rule in rules):
             known = [name for rule in rules for name in (rule.code, rule.name)]
             raise ConfigurationError(f'{place}: there is no rule "{word}"{nearest(word, known)}')
 
 
-def _length(word: str, rule: Rule) -> int:
-    """How much of a rule's code a word fits."""
+def fitting(word: str, rule: Rule) -> int:
+    """How many characters of a rule's code a word such as `NPU1` fits; all where it names it."""
     if word == rule.name:
         return len(rule.code)
     return len(word) if rule.code.startswith(word) else 0
@@ -240,6 +252,20 @@ def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
     return patterns
 
 
+def _rules_by_pattern(value: Any, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise _WrongValueError("a table of patterns, each with a list of rules")
+    _patterns(list(value), folder)
+    return tuple((pattern, _texts(words, folder)) for pattern, words in value.items())
+
+
+def _severities(value: Any, folder: Path) -> tuple[tuple[str, Severity], ...]:
+    if not isinstance(value, dict):
+        raise _WrongValueError("a table of rules, each with a severity")
+    read = _one_of({severity.value: severity for severity in Severity})
+    return tuple((word, read(severity, folder)) for word, severity in value.items())
+
+
 def _paths(value: Any, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / text for text in _texts(value, folder))
 
@@ -260,6 +286,8 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
     "extend-select": ("extend_select", _texts),
     "ignore": ("ignore", _texts),
     "exclude": ("exclude", _patterns),
+    "per-file-ignores": ("per_file_ignores", _rules_by_pattern),
+    "severities": ("severities", _severities),
     "extend-rules": ("extend_rules", _paths),
     "language": ("language", _one_of({language: language for language in LANGUAGES})),
 }

@@ -27,6 +27,7 @@ _SKIPPED_FOLDERS = {
     ".ipynb_checkpoints",
     ".mypy_cache",
     ".nox",
+    ".npulens_cache",
     ".pytest_cache",
     ".ruff_cache",
     ".svn",

@@ -1,66 +1,90 @@
-"""Fixing a whole text with what counts for it."""
+"""Fixing a file: from its bytes to the bytes that it should hold instead."""
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from npulens.analysis import analyze
-from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
+from npulens.catalog.model import Applicability, Finding
 from npulens.fixes.apply import fix_text
-from npulens.fixes.differences import differences
+from npulens.text.decoding import UndecodableSource, UnencodableText, decode_source, encode_source
 from npulens.text.document import Document
-from npulens.workspace.run import selected
-from npulens.workspace.surroundings import Surroundings
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.run import Checker, internal_error
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
-    """What fixes make of a text.
+class FixedFile:
+    """What became of a file; nothing is written yet.
 
     Attributes:
-        text: What becomes of it.
-        edits: What leads there, in whole lines.
-        applied: How many fixes were applied.
-        has_unsafe: Some of them have to be read.
+        report: What is left to be done in it.
+        before: What it holds, or empty if it stays as it is.
+        after: What it should hold.
+        applied: The findings that were repaired.
     """
 
-    text: str
-    edits: tuple[Edit, ...]
-    applied: int
-    has_unsafe: bool
+    report: FileReport
+    before: bytes = b""
+    after: bytes = b""
+    applied: tuple[Finding, ...] = ()
 
 
-def _any_finding(_: Finding) -> bool:
-    return True
+def fix_safely(checker: Checker, path: Path) -> FixedFile:
+    """Apply the safe fixes to what a file holds."""
+    return _fix(checker, path, Applicability.SAFE)
 
 
-def rewrite(
-    document: Document,
-    surroundings: Surroundings,
-    applicability: Applicability,
-    wanted: Callable[[Finding], bool] = _any_finding,
-    style: MigrationStyle | None = None,
-) -> Rewrite:
-    """Apply fixes to a document until none is left.
+def fix_unsafely(checker: Checker, path: Path) -> FixedFile:
+    """Apply the unsafe fixes as well."""
+    return _fix(checker, path, Applicability.UNSAFE)
 
-    Args:
-        document: The document; it is not changed.
-        surroundings: What counts for it.
-        applicability: `safe` applies safe fixes only, `unsafe` both.
-        wanted: Which findings to fix.
-        style: What migrated code looks like, if not as configured.
-    """
-    target = surroundings.target
-    if style is not None:
-        target = replace(target, style=style)
 
-    def findings(text: str) -> tuple[Finding, ...]:
-        found = analyze(replace(document, text=text), surroundings.catalogue, target)
-        return selected(found, surroundings.configuration)
+def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFile:
+    data = checker.read(path)
+    if isinstance(data, FileReport):
+        return FixedFile(data)
+    report = checker.check_bytes(str(path), data)
+    allowed = {Applicability.SAFE, applicability}
+    if not any(f.fixes and f.fixes[0].applicability in allowed for f in report.findings):
+        return FixedFile(report)
+    try:
+        return _fixed(checker, report, data, applicability)
+    except (UndecodableSource, UnencodableText):
+        return FixedFile(report)  # C++ with other bytes than text is read, but not written
+    except Exception as error:  # one file must not end the repair of the others
+        problem, traceback = internal_error(error)
+        return FixedFile(FileReport(str(path), problem=problem, traceback=traceback))
 
-    fixed = fix_text(document.text, findings, applicability, wanted, document.kind)
-    return Rewrite(
-        fixed.text,
-        differences(document.text, fixed.text),
-        len(fixed.applied),
-        any(f.fixes[0].applicability is not Applicability.SAFE for f in fixed.applied),
-    )
+
+def _fixed(
+    checker: Checker, report: FileReport, data: bytes, applicability: Applicability
+) -> FixedFile:
+    source = decode_source(data)
+    if encode_source(source.text, source.encoding, source.has_bom) != data:
+        # Some encodings write one character in two ways, and decoding forgets in which.
+        problem = f"not fixed: {source.encoding} would not give back the same bytes"
+        return FixedFile(FileReport(report.path, problem=problem))
+    original = Document(report.path, source.text)
+    last = original, report.findings  # the last analysis is that of the result
+
+    def analyze(text: str) -> tuple[Finding, ...]:
+        nonlocal last
+        if text != last[0].text:
+            document = Document(report.path, text)
+            last = document, checker.findings(document)
+        return last[1]
+
+    fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
+    text = _with_line_endings_of(source.text, fixed.text)
+    left = analyze(text)
+    after = encode_source(text, source.encoding, source.has_bom)
+    report = replace(report, findings=left, document=last[0] if left else None)
+    return FixedFile(report, data, after, fixed.applied) if after != data else FixedFile(report)
+
+
+def _with_line_endings_of(original: str, text: str) -> str:
+    """What a fix put in has line feeds; make them what all lines of the original end with."""
+    if "\r" not in original or re.search(r"(?<!\r)\n", original):
+        return text
+    ending = "\r\n" if "\n" in original else "\r"
+    return re.sub(r"(?<!\r)\n", ending, text)

@@ -1,0 +1,117 @@
+"""Write `docs/schemas`: the JSON Schemas of the configuration and of rule files.
+
+    python scripts/make_schemas.py
+
+They are for editors. What npulens itself accepts is decided where it reads the files, from which
+the names below are taken.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from npulens.catalog import fields, native_sections, sections
+from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Severity
+from npulens.catalog.sections import Section
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Schema = dict[str, Any]
+
+
+def one_of(values: Any) -> Schema:
+    return {"enum": [value.value for value in values]}
+
+
+WORDS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}}
+VERSION: Schema = {"type": "string", "pattern": r"^\d{1,3}\.\d{1,3}(\.\w+)*(\+[\w.]+)?$"}
+CONFIGURATION: dict[str, tuple[str, Schema]] = {
+    "torch-version": ("PyTorch release that the code shall run on, such as 2.8", VERSION),
+    "migration-style": ("Which fix is preferred", one_of(MigrationStyle)),
+    "select": ("Rules to report: codes, names or starts of codes", WORDS),
+    "extend-select": ("Rules to report besides those", WORDS),
+    "ignore": ("Rules to leave out", WORDS),
+    "exclude": ("Patterns as in .gitignore for what is not checked", WORDS),
+    "per-file-ignores": (
+        "Patterns, each with rules to leave out where it fits",
+        {"type": "object", "additionalProperties": WORDS},
+    ),
+    "severities": (
+        "Rules, each with how much it matters",
+        {"type": "object", "additionalProperties": one_of(Severity)},
+    ),
+    "extend-rules": ("Rule files of your own", WORDS),
+    "language": ("The language of messages", {"enum": list(LANGUAGES)}),
+}
+"""What each key says, and its values."""
+
+TEXTS: Schema = {
+    "type": "object",
+    "properties": {language: {"type": "string", "minLength": 1} for language in LANGUAGES},
+    "required": list(LANGUAGES),
+    "additionalProperties": False,
+}
+KNOWN_READERS: dict[Any, Schema] = {
+    fields.read_flag: {"type": "boolean"},
+    fields.read_string: {"type": "string", "minLength": 1},
+    fields.read_localized: TEXTS,
+    fields.read_template: TEXTS,
+    fields.read_position: {"type": "integer", "minimum": 0},
+    fields.read_severity: one_of(Severity),
+    fields.read_applicability: one_of(Applicability),
+}
+"""Of other readers the schema knows no more than that they are there."""
+
+
+def configuration_schema() -> Schema:
+    properties = {key: {"description": text, **of} for key, (text, of) in CONFIGURATION.items()}
+    return {
+        "$schema": DIALECT,
+        "title": "Configuration of npulens (npulens.toml, or tool.npulens of pyproject.toml)",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def rules_schema() -> Schema:
+    modules = (sections, native_sections)
+    found = [item for module in modules for item in vars(module).items()]
+    # What has a private name is not a list of a file, but a part of an entry.
+    public = [value for name, value in found if not name.startswith("_")]
+    lists = {value.name: entries(value) for value in public if isinstance(value, Section)}
+    return {
+        "$schema": DIALECT,
+        "title": "Rule file of npulens",
+        "type": "object",
+        "properties": {"family": {"type": "string"}, **dict(sorted(lists.items()))},
+        "required": ["family"],
+        "additionalProperties": False,
+    }
+
+
+def entries(section: Section) -> Schema:
+    item = {
+        "type": "object",
+        "properties": {name: KNOWN_READERS.get(r, {}) for name, r in section.readers.items()},
+        "required": [name for name in section.readers if name not in section.defaults],
+        "additionalProperties": False,
+    }
+    return {"type": "array", "items": item}
+
+
+def schemas() -> dict[str, str]:
+    """The text of each file."""
+    made = {"npulens.schema.json": configuration_schema(), "rules.schema.json": rules_schema()}
+    return {name: json.dumps(schema, indent=2) + "\n" for name, schema in made.items()}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in schemas().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

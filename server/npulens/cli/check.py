@@ -1,0 +1,241 @@
+"""`npulens check`."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from npulens.cli.options import (
+    Settings,
+    dirty_option,
+    jobs_option,
+    settings,
+    settings_options,
+    unsafe_option,
+)
+from npulens.cli.refusals import FAILURE, Refusal
+
+if TYPE_CHECKING:
+    from npulens.cli.outcome import Filter
+    from npulens.cli.project import Project
+    from npulens.cli.repair import Repair
+    from npulens.workspace.baseline import Acceptance
+    from npulens.workspace.file_report import FileReport
+
+_FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitlab", "junit"]
+
+
+@click.command(epilog="Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error.")
+@click.argument("paths", nargs=-1)
+@click.option("--stdin-filename", metavar="NAME", help="Check standard input as a file NAME.")
+@click.option(
+    "--output-format",
+    type=click.Choice(_FORMATS),
+    default="human",
+    show_default=True,
+    help="For people, programs, spreadsheets, or the services that run checks.",
+)
+@click.option("--output-file", metavar="FILE", help="Write there, and not to standard output.")
+@click.option("--statistics", is_flag=True, help="Show how often each rule is broken, not where.")
+@click.option(
+    "--min-severity",
+    type=click.Choice(["error", "warning", "info", "hint"]),
+    default="hint",
+    help="Leave out what matters less.",
+)
+@click.option("--exit-zero", is_flag=True, help="End with 0 even if something is found.")
+@click.option("--baseline", metavar="FILE", help="Leave out what this file accepts.")
+@click.option("--write-baseline", metavar="FILE", help="Accept all there is, in this file.")
+@click.option(
+    "--add-suppressions", is_flag=True, help="Put comments into the files that accept all there is."
+)
+@click.option("--fix", is_flag=True, help="Apply safe fixes first, as `npulens fix` does.")
+@unsafe_option
+@dirty_option
+@settings_options
+@jobs_option
+@click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
+@click.pass_context
+def check(
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    stdin_filename: str | None,
+    config: str | None,
+    watch: bool,
+    **options: Any,
+) -> None:
+    """Check the files among PATHS, and below the folders among them.
+
+    Python files, shell scripts, Dockerfiles, YAML, JSON, TOML and lists of requirements are read.
+
+    Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
+    or starts of codes such as NPU1, separated by commas; they replace those of the configuration.
+    """
+    reads_stdin = paths == ("-",) or (not paths and stdin_filename is not None)
+    if not reads_stdin and ("-" in paths or stdin_filename is not None):
+        raise click.UsageError("standard input and paths cannot be checked at once")
+    if reads_stdin:
+        paths = (stdin_filename or "-",)
+    paths = paths or (".",)
+    _refuse_combinations(reads_stdin, watch, options)
+    if watch:
+        _watch(paths, config, options)
+    asked = _asked(paths, config, options)
+    code = _check(paths, asked, reads_stdin, options)
+    context.exit(0 if options["exit_zero"] and code != FAILURE else code)
+
+
+def _watch(paths: Sequence[str], config: str | None, options: dict[str, Any]) -> None:
+    """Check again and again, until Ctrl-C."""
+    from npulens.cli.watch import watched
+
+    for _ in watched(paths, config):
+        try:
+            _check(paths, _asked(paths, config, options), False, options)
+        except Refusal as error:  # noqa: PERF203 (the next change may put it right)
+            error.show()
+
+
+_SETTINGS = ("select", "extend_select", "ignore", "torch_version", "style", "language")
+
+
+def _asked(paths: Sequence[str], config: str | None, options: dict[str, Any]) -> Settings:
+    return settings(paths, config, {name: options[name] for name in _SETTINGS})
+
+
+def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]) -> None:
+    """Refuse what cannot be meant together."""
+    changes = options["fix"] or options["add_suppressions"]
+    if reads_stdin and (changes or watch):
+        raise click.UsageError("standard input can be neither changed nor watched")
+    if options["fix"] and options["add_suppressions"]:
+        raise click.UsageError("--fix and --add-suppressions exclude each other")
+    if watch and changes:
+        raise click.UsageError("--watch changes no files")
+    if options["unsafe_fixes"] and not options["fix"]:
+        raise click.UsageError("--unsafe-fixes needs --fix")
+    if options["allow_dirty"] and not changes:
+        raise click.UsageError("--allow-dirty needs --fix or --add-suppressions")
+    if options["statistics"] and options["output_format"] not in ("human", "json"):
+        raise click.UsageError("--statistics are for people or JSON")
+
+
+def _check(
+    paths: Sequence[str], asked: Settings, reads_stdin: bool, options: dict[str, Any]
+) -> int:
+    """Check once, and say what was found; returns the exit code."""
+    from npulens.cli.outcome import Output, show
+    from npulens.cli.project import find_project
+    from npulens.report.formats import make_report, make_statistics
+    from npulens.workspace.baseline import Acceptance
+
+    output = Output(options["output_file"])
+    make = make_statistics if options["statistics"] else make_report
+    report = make(options["output_format"], asked.language, options["output_file"] is None)
+    filters = [_more_important(options["min_severity"]), *_accepted(options["baseline"])]
+    acceptance = Acceptance(options["write_baseline"]) if options["write_baseline"] else None
+    if acceptance is not None:
+        filters.append(acceptance.accept)
+    if reads_stdin:
+        return show([_check_stdin(paths[0], asked)], report, output, 1, filters)
+    is_changing = options["fix"] or options["add_suppressions"]
+    project = find_project(paths, asked, not (options["no_cache"] or is_changing))
+    total = len(project.files) + len(project.problems)
+    if is_changing:
+        repair = _repair(project, options)
+        code = show(repair.write(options["allow_dirty"]), report, output, total, filters)
+        _say_what_changed(repair, asked, options)
+    else:
+        code = show(_reports(project, options["jobs"]), report, output, total, filters)
+    if acceptance is not None:
+        _save(acceptance)
+    return code
+
+
+def _reports(project: "Project", jobs: int | None) -> "Iterator[FileReport]":
+    """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
+    from npulens.workspace.processes import in_processes
+    from npulens.workspace.run import Checker
+
+    yield from project.problems
+    try:
+        for report in in_processes(Checker.check_file, project.checker, project.files, jobs):
+            if project.cache is not None:
+                project.cache.add(report)
+            yield report
+    finally:
+        if project.cache is not None:
+            project.cache.save()
+
+
+def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
+    from npulens.cli.repair import Repair
+    from npulens.workspace.fixing import fix_safely, fix_unsafely
+    from npulens.workspace.suppressing import suppress_findings
+
+    if options["add_suppressions"]:
+        work = suppress_findings
+    else:
+        work = fix_unsafely if options["unsafe_fixes"] else fix_safely
+    return Repair(project, work, options["jobs"])
+
+
+def _say_what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) -> None:
+    from npulens.report.wording import fixed_summary, suppressed_summary
+
+    summary = suppressed_summary if options["add_suppressions"] else fixed_summary
+    is_for_people = options["output_format"] == "human" and options["output_file"] is None
+    click.echo(summary(repair.findings, repair.files, asked.language), err=not is_for_people)
+
+
+def _check_stdin(name: str, asked: Settings) -> "FileReport":
+    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.run import MAX_FILE_SIZE, Checker
+    from npulens.workspace.shim import ShimFinder
+
+    if sys.stdin is None:
+        raise Refusal("standard input is closed")
+    try:
+        with click.open_file("-", "rb") as stream:
+            data = stream.read(MAX_FILE_SIZE + 1)
+    except OSError as error:
+        return FileReport(name, problem=f"cannot be read: {error.strerror}")
+    shims = ShimFinder().states_of_project(asked.configuration)
+    return Checker(asked.catalogue, asked.configuration, shims=shims).check_bytes(name, data)
+
+
+def _more_important(lowest: str) -> "Filter":
+    """Leaves out what matters less than `lowest`."""
+    from npulens.catalog.model import Severity
+
+    order = list(Severity)
+    kept = frozenset(order[: order.index(Severity(lowest)) + 1])
+
+    def leave_out(report: "FileReport") -> "FileReport":
+        findings = tuple(f for f in report.findings if f.effective_severity in kept)
+        return replace(report, findings=findings)
+
+    return leave_out
+
+
+def _accepted(file: str | None) -> "Iterator[Filter]":
+    """Leaves out what a file accepts, if one is named."""
+    if file is None:
+        return
+    from npulens.workspace.baseline import Baseline, BaselineError
+
+    try:
+        yield Baseline.read(file).leave_out
+    except BaselineError as error:
+        raise Refusal(f"{file}: {error}") from error
+
+
+def _save(acceptance: "Acceptance") -> None:
+    try:
+        acceptance.save()
+    except OSError as error:
+        raise Refusal(f"{acceptance.path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,19 @@
+"""`npulens completion`."""
+
+import click
+
+
+@click.command(
+    epilog='For example, in ~/.bashrc: eval "$(npulens completion bash)"; in fish: '
+    "npulens completion fish > ~/.config/fish/completions/npulens.fish"
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script with which a SHELL completes commands, options and rules."""
+    from click.shell_completion import get_completion_class
+
+    from npulens.cli.main import cli
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(cli, {}, "npulens", "_NPULENS_COMPLETE").source(), nl=False)

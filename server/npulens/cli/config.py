@@ -1,0 +1,19 @@
+"""`npulens config`."""
+
+import click
+
+from npulens.cli.options import config_option, configuration_for
+from npulens.cli.refusals import refusals
+
+
+@click.command()
+@click.argument("path", default=".")
+@click.option("--show", is_flag=True, required=True, help="Print what applies, as TOML.")
+@config_option
+def config(path: str, show: bool, config: str | None) -> None:
+    """Show which configuration applies to PATH, and from where."""
+    from npulens.report.settings import shown_settings
+
+    with refusals():
+        configuration = configuration_for((path,), config, {})
+    click.echo(shown_settings(configuration), nl=False)

@@ -1,0 +1,76 @@
+"""`npulens fix`."""
+
+from typing import Any
+
+import click
+
+from npulens.cli.main import FINDINGS
+from npulens.cli.options import (
+    dirty_option,
+    jobs_option,
+    settings,
+    settings_options,
+    unsafe_option,
+)
+from npulens.cli.refusals import FAILURE, complain
+
+
+@click.command(
+    epilog="Exit codes: 0 nothing is left to do (with --diff: to change), 1 something is, "
+    "2 wrong usage or an error."
+)
+@click.argument("paths", nargs=-1)
+@unsafe_option
+@click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")
+@dirty_option
+@settings_options
+@jobs_option
+@click.pass_context
+def fix(
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    unsafe_fixes: bool,
+    diff: bool,
+    allow_dirty: bool,
+    config: str | None,
+    jobs: int | None,
+    **options: Any,
+) -> None:
+    """Fix the files among PATHS and below, and say what is left to do by hand.
+
+    Only safe fixes are applied unless more is asked for: results stay the same and nothing is
+    lost. Without PATHS the current folder is fixed. A git tree with changes that are in no commit
+    is left alone.
+
+    RULES are codes, names or starts of codes such as NPU1, separated by commas.
+    """
+    from npulens.cli.outcome import Output, show
+    from npulens.cli.project import find_project
+    from npulens.cli.repair import Repair
+    from npulens.report.formats import make_report
+    from npulens.report.wording import fixed_summary
+    from npulens.workspace.fixing import fix_safely, fix_unsafely
+
+    paths = paths or (".",)
+    asked = settings(paths, config, options)
+    project = find_project(paths, asked, use_cache=False)
+    repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, jobs)
+    if diff:
+        context.exit(_print_patches(repair))
+    total = len(project.files) + len(project.problems)
+    report = make_report("human", asked.language, True)
+    code = show(repair.write(allow_dirty), report, Output(None), total)
+    click.echo(fixed_summary(repair.findings, repair.files, asked.language))
+    context.exit(code)
+
+
+def _print_patches(repair: Any) -> int:
+    problems = 0
+    for change in repair.patches():
+        if isinstance(change, bytes):
+            click.echo(change, nl=False)
+        else:
+            problems += 1
+            complain(f"{change.path or repr('')}: {change.problem}", change.traceback)
+    return FAILURE if problems else FINDINGS if repair.files else 0

@@ -1,0 +1,142 @@
+"""Options that several commands have, and what they ask for together with the configuration."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from npulens.cli.refusals import common_folder, refusals
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+    from npulens.catalog.tables import Catalogue
+    from npulens.workspace.configuration import Configuration
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _torch_version(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    from npulens.workspace.configuration import parse_torch_version
+
+    version = parse_torch_version(value) if value is not None else None
+    if version is None and value is not None:
+        raise click.BadParameter(f'"{value}" is no PyTorch version, such as 2.8')
+    return version
+
+
+def _style(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    from npulens.catalog.model import MigrationStyle
+
+    return None if value is None else MigrationStyle(value)
+
+
+def _words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    words = tuple(word.strip() for value in values for word in value.split(","))
+    return words or None
+
+
+language_option = click.option(
+    "--language", type=click.Choice(["en", "zh"]), help="The language of messages."
+)
+config_option = click.option(
+    "--config", metavar="FILE", help="The configuration, instead of the nearest one."
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="How many processes to use, if not as many as pay."
+)
+unsafe_option = click.option(
+    "--unsafe-fixes", is_flag=True, help="Apply fixes too that have to be read afterwards."
+)
+dirty_option = click.option(
+    "--allow-dirty", is_flag=True, help="Fix files even if git could not take that back."
+)
+
+
+def settings_options(function: _Function) -> _Function:
+    """The options that stand above the configuration."""
+    for option in (
+        language_option,
+        click.option(
+            "--migration-style",
+            "style",
+            callback=_style,
+            type=click.Choice(["npu", "device-agnostic", "runtime-shim"]),
+            help="What migrated code looks like.",
+        ),
+        click.option(
+            "--torch-version",
+            callback=_torch_version,
+            metavar="VERSION",
+            help="The PyTorch release to run on, if not what the project requires.",
+        ),
+        config_option,
+        _rules_option("--ignore", "Not these rules."),
+        _rules_option("--extend-select", "These rules too."),
+        _rules_option("--select", "Only these rules."),
+    ):
+        function = option(function)
+    return function
+
+
+def _rules_option(name: str, text: str) -> Callable[[_Function], _Function]:
+    return click.option(name, multiple=True, callback=_words, metavar="RULES", help=text)
+
+
+class Settings(NamedTuple):
+    """What a command works with."""
+
+    configuration: "Configuration"
+    catalogue: "Catalogue"
+
+    @property
+    def language(self) -> "Language":
+        """The language of messages."""
+        from npulens.report.wording import environment_language
+
+        return self.configuration.language or environment_language(os.environ)
+
+
+def settings(paths: Sequence[str], file: str | None, options: Mapping[str, Any]) -> Settings:
+    """What the file says, or else the nearest one to all of the paths; options come first.
+
+    Raises:
+        Refusal: Something of it cannot be used.
+    """
+    with refusals():
+        configuration = configuration_for(paths, file, options)
+        return Settings(configuration, _catalogue(configuration, options))
+
+
+def configuration_for(
+    paths: Sequence[str], file: str | None, options: Mapping[str, Any]
+) -> "Configuration":
+    """The same without the rules."""
+    from npulens.workspace.configuration import find_configuration, read_configuration
+
+    if file is not None:
+        configuration = read_configuration(Path(file))
+    else:
+        configuration = find_configuration(common_folder(paths))
+    given = {field: value for field, value in options.items() if value is not None}
+    return replace(configuration, **given)
+
+
+def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
+    """What the configuration asks for, which must name no rule that there is not."""
+    from npulens.workspace.catalogues import configured_catalogue
+    from npulens.workspace.configuration import require_known_rules
+
+    catalogue = configured_catalogue(configuration)
+    for key, words in (
+        ("select", configuration.select),
+        ("extend-select", configuration.extend_select),
+        ("ignore", configuration.ignore),
+        ("severities", [word for word, _ in configuration.severities]),
+        *(("per-file-ignores", words) for _, words in configuration.per_file_ignores),
+    ):
+        place = f"--{key}" if options.get(key.replace("-", "_")) else configuration.place(key)
+        require_known_rules(words, place, catalogue)
+    return catalogue

@@ -1,0 +1,106 @@
+"""Showing reports of files as they come, and what they make of the exit code."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from npulens.cli.main import FINDINGS
+from npulens.cli.progress import Progress
+from npulens.cli.refusals import FAILURE, Refusal, complain
+
+if TYPE_CHECKING:
+    from npulens.report.formats import Report
+    from npulens.workspace.file_report import FileReport
+
+Filter = Callable[["FileReport"], "FileReport"]
+"""Leaves out findings of a report."""
+
+
+class Output:
+    """Where a report goes: to standard output at once, or to a file at its end, as a whole."""
+
+    def __init__(self, path: str | None) -> None:
+        """Set up.
+
+        Raises:
+            Refusal: There is no folder for the file.
+        """
+        self._path = None if path is None else Path(os.path.realpath(path))
+        self._name = path
+        self._parts: list[str] = []
+        if self._path is not None and not self._path.parent.is_dir():
+            raise Refusal(f"{path}: cannot be written: no such folder")
+
+    def write(self, text: str) -> None:
+        """Show a part."""
+        if self._path is None:
+            click.echo(text, nl=False)
+        else:
+            self._parts.append(text)
+
+    def close(self) -> None:
+        """Show what is not shown yet.
+
+        Raises:
+            Refusal: The file cannot be written; what it was, it still is.
+        """
+        if self._path is None:
+            return
+        from npulens.workspace.writing import write_whole
+
+        data = "".join(self._parts).encode("utf-8", "backslashreplace")
+        try:
+            if self._path.exists() and not self._path.is_file():
+                self._path.write_bytes(data)  # a device or a pipe
+            else:
+                write_whole(self._path, data)
+        except OSError as error:
+            raise Refusal(f"{self._name}: cannot be written: {error.strerror}") from error
+
+
+def show(
+    files: "Iterable[FileReport]",
+    report: "Report",
+    output: Output,
+    total: int,
+    filters: Iterable[Filter] = (),
+) -> int:
+    """Show all reports.
+
+    Args:
+        files: The reports.
+        report: How they look.
+        output: Where they go.
+        total: How many there will be.
+        filters: What is left out of them.
+
+    Returns:
+        The exit code.
+    """
+    from npulens.report.human import HumanReport
+
+    filters = tuple(filters)
+    progress = Progress(total)
+    checked = findings = problems = 0
+    for file in files:
+        progress.advance()
+        if file.problem is not None:
+            problems += 1
+            progress.clear()
+            complain(f"{file.path or repr('')}: {file.problem}", file.traceback)
+            continue
+        checked += 1
+        for leave_out in filters:
+            file = leave_out(file)
+        if file.document is not None and file.findings:
+            findings += len(file.findings)
+            progress.clear()
+            output.write(report.file(file.document, file.findings))
+    progress.clear()
+    if checked or not isinstance(report, HumanReport):  # "nothing found" would be no answer
+        output.write(report.end(checked))
+    output.close()
+    return FAILURE if problems else FINDINGS if findings else 0

@@ -1,0 +1,50 @@
+"""The files that a command is about, and what checks them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from npulens.cli.options import Settings
+from npulens.cli.refusals import common_folder
+
+if TYPE_CHECKING:
+    from npulens.workspace.cache import FindingCache
+    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.run import Checker
+
+
+class Project(NamedTuple):
+    """What is to be checked.
+
+    Attributes:
+        files: The files, in a fixed order.
+        problems: A report for each path that cannot be used.
+        checker: Checks the files.
+        cache: What it knows from earlier runs, or `None`.
+    """
+
+    files: "Sequence[Path]"
+    problems: "Sequence[FileReport]"
+    checker: "Checker"
+    cache: "FindingCache | None"
+
+
+def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Project:
+    """The files at and below the paths."""
+    from npulens.workspace.cache import FindingCache
+    from npulens.workspace.discovery import discover
+    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.operators import project_facts
+    from npulens.workspace.run import Checker
+    from npulens.workspace.shim import ShimFinder
+
+    configuration, catalogue = asked
+    found = discover(paths, configuration.exclude, configuration.root)
+    facts = project_facts(found.files, found.folders, catalogue)
+    shims = ShimFinder().states_of_project(configuration, found.files, common_folder(paths))
+    cache = None
+    if use_cache:
+        cache = FindingCache(configuration.root, catalogue, configuration, facts)
+    checker = Checker(catalogue, configuration, facts, shims, cache)
+    problems = [FileReport(path, problem=problem) for path, problem in found.problems.items()]
+    return Project(found.files, problems, checker, cache)

@@ -1,0 +1,106 @@
+"""Fixing the files of a project, one after the other."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npulens.cli.project import Project
+from npulens.cli.refusals import Refusal
+
+if TYPE_CHECKING:
+    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.fixing import FixedFile
+    from npulens.workspace.git import GitTrees
+    from npulens.workspace.run import Checker
+
+    Work = Callable[[Checker, Path], FixedFile]
+
+
+class Repair:
+    """A run of fixes.
+
+    Attributes:
+        files: How many files were changed so far, or would be.
+        findings: How many findings were settled by that.
+    """
+
+    def __init__(self, project: Project, work: "Work", jobs: int | None) -> None:
+        """Set up.
+
+        Args:
+            project: The files.
+            work: What to do with each, such as `fix_safely`.
+            jobs: How many processes to use, or `None`.
+        """
+        self._project = project
+        self._work = work
+        self._jobs = jobs
+        self.files = 0
+        self.findings = 0
+
+    def write(self, allow_dirty: bool) -> "Iterator[FileReport]":
+        """Fix the files, and say what is left to be done in each.
+
+        Args:
+            allow_dirty: Do so even where git could not take it back.
+
+        Raises:
+            Refusal: A git tree has changes that are in no commit.
+        """
+        trees = None if allow_dirty else self._trees()
+        yield from self._project.problems
+        for fixed in self._fixed():
+            yield self._written(fixed, trees) if fixed.after != fixed.before else fixed.report
+
+    def patches(self) -> "Iterator[bytes | FileReport]":
+        """The changes, none of which is made; reports for files that cannot be fixed."""
+        from npulens.report.patch import patch
+
+        yield from self._project.problems
+        for fixed in self._fixed():
+            if fixed.report.problem is not None:
+                yield fixed.report
+            elif fixed.after != fixed.before:
+                self._count(fixed)
+                yield patch(fixed.report.path, fixed.before, fixed.after)
+
+    def _fixed(self) -> "Iterator[FixedFile]":
+        from npulens.workspace.processes import in_processes
+
+        return in_processes(self._work, self._project.checker, self._project.files, self._jobs)
+
+    def _trees(self) -> "GitTrees":
+        from npulens.workspace.git import GitError, GitTrees
+
+        try:
+            trees = GitTrees(self._project.files)
+        except GitError as error:
+            raise Refusal(f"nothing is fixed: {error}; --allow-dirty does without git") from error
+        if trees.changed:
+            raise Refusal(
+                f"nothing is fixed: {trees.changed[0]} has changes that are in no commit; "
+                "commit them, or give --allow-dirty"
+            )
+        return trees
+
+    def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":
+        from npulens.workspace.writing import NotReplacedError, replace_content
+
+        path = Path(fixed.report.path)
+        if trees is not None and trees.is_unknown(path):
+            return _not_fixed(fixed, "is not in git, which could not take it back; --allow-dirty")
+        try:
+            replace_content(path, fixed.before, fixed.after)
+        except NotReplacedError as error:
+            return _not_fixed(fixed, str(error))
+        self._count(fixed)
+        return fixed.report
+
+    def _count(self, fixed: "FixedFile") -> None:
+        self.files += 1
+        self.findings += len(fixed.applied)
+
+
+def _not_fixed(fixed: "FixedFile", reason: str) -> "FileReport":
+    return replace(fixed.report, findings=(), document=None, problem=f"not fixed: {reason}")

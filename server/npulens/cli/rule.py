@@ -1,0 +1,28 @@
+"""`npulens rule`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from npulens.cli.options import language_option, settings
+from npulens.cli.refusals import Refusal
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+
+
+@click.command()
+@click.argument("code")
+@language_option
+def rule(code: str, language: "Language | None") -> None:
+    """Explain the rule with this CODE or name."""
+    from npulens.catalog.rule_page import rule_page
+    from npulens.workspace.configuration import nearest
+
+    asked = settings((".",), None, {"language": language})
+    catalogue = asked.catalogue
+    found = catalogue.rule_named(code) or catalogue.rule_named(code.upper())
+    if found is None:
+        known = [*catalogue.rules, *(each.name for each in catalogue.rules.values())]
+        raise Refusal(f'there is no rule "{code}"{nearest(code, known)}')
+    click.echo(rule_page(found, asked.language), nl=False)

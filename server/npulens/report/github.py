@@ -1,0 +1,52 @@
+"""Commands of a GitHub workflow, which shows them beside the changed lines."""
+
+from collections.abc import Sequence
+
+from npulens.catalog.model import Finding, Language, Severity
+from npulens.report.locations import relative_path
+from npulens.text.document import Document
+from npulens.text.places import place_at
+
+_COMMANDS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "notice",
+    Severity.HINT: "notice",
+}
+
+
+class GitHubReport:
+    """`::error file=a.py,line=1::message`."""
+
+    def __init__(self, language: Language) -> None:
+        self._language: Language = language
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file."""
+        return "".join(self._command(document, finding) for finding in findings)
+
+    def end(self, checked: int) -> str:
+        """What follows the last file."""
+        return ""
+
+    def _command(self, document: Document, finding: Finding) -> str:
+        start, end = (place_at(document, offset) for offset in finding.span)
+        properties = {
+            "file": relative_path(document.path),
+            "line": start.line,
+            "endLine": end.line,
+            "title": f"{finding.rule.code} {finding.rule.name}",
+        }
+        if start.line == end.line:  # columns are for one line only
+            properties |= {"col": start.column, "endColumn": end.column}
+        listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+        command = _COMMANDS[finding.effective_severity]
+        return f"::{command} {listed}::{_data(finding.message(self._language))}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

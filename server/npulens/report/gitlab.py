@@ -1,0 +1,55 @@
+"""A code quality report of GitLab."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from npulens.catalog.model import Finding, Language, Severity
+from npulens.report.locations import relative_path
+from npulens.text.document import Document
+from npulens.text.places import place_at
+from npulens.workspace.baseline import recognisable
+
+_SEVERITIES = {
+    Severity.ERROR: "major",
+    Severity.WARNING: "minor",
+    Severity.INFO: "info",
+    Severity.HINT: "info",
+}
+
+
+class GitLabReport:
+    """One array; the fingerprints stay the same where lines move."""
+
+    def __init__(self, language: Language) -> None:
+        self._language: Language = language
+        self._issues: list[dict[str, object]] = []
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file, which comes at the end."""
+        path = relative_path(document.path)
+        times: Counter[str] = Counter()
+        for finding, mark in zip(findings, recognisable(document, findings), strict=True):
+            times[mark] += 1
+            identity = f"{path}\0{mark}\0{times[mark]}".encode("utf-8", "surrogatepass")
+            self._issues.append(
+                {
+                    "description": finding.message(self._language),
+                    "check_name": f"{finding.rule.code} {finding.rule.name}",
+                    "fingerprint": blake2b(identity, digest_size=16).hexdigest(),
+                    "severity": _SEVERITIES[finding.effective_severity],
+                    "location": {
+                        "path": path,
+                        "lines": {
+                            "begin": place_at(document, finding.span.start).line,
+                            "end": place_at(document, finding.span.end).line,
+                        },
+                    },
+                }
+            )
+        return ""
+
+    def end(self, checked: int) -> str:
+        """The report."""
+        return json.dumps(self._issues, ensure_ascii=False, indent=1) + "\n"

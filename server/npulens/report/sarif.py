@@ -1,0 +1,131 @@
+"""SARIF 2.1.0, the interchange format of static analysis that OASIS defines."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import npulens
+from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
+from npulens.report.locations import uri_reference
+from npulens.text.document import Document
+from npulens.text.places import place_at
+from npulens.text.spans import Span
+from npulens.workspace.baseline import recognisable
+
+_LEVELS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "note",
+    Severity.HINT: "note",
+}
+_FINGERPRINT = "ruleAndLine/v1"
+
+
+class SarifReport:
+    """One log with one run."""
+
+    def __init__(self, language: Language) -> None:
+        self._language: Language = language
+        self._rules: dict[str, Rule] = {}
+        self._results: list[dict[str, Any]] = []
+
+    def file(self, document: Document, findings: Sequence[Finding]) -> str:
+        """The part of one file, which comes at the end."""
+        times: Counter[str] = Counter()
+        for finding, mark in zip(findings, recognisable(document, findings), strict=True):
+            times[mark] += 1
+            self._results.append(self._result(document, finding, f"{mark} {times[mark]}"))
+        return ""
+
+    def end(self, checked: int) -> str:
+        """The log."""
+        rules = [self._rule(rule) for rule in self._rules.values()]
+        driver = {
+            "name": "npulens",
+            "version": npulens.__version__,
+            "semanticVersion": npulens.__version__,
+            "rules": rules,
+        }
+        run = {
+            "tool": {"driver": driver},
+            "language": "zh-CN" if self._language == "zh" else "en",
+            "columnKind": "unicodeCodePoints",
+            "results": self._results,
+        }
+        return json.dumps({"version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
+
+    def _result(self, document: Document, finding: Finding, mark: str) -> dict[str, Any]:
+        rule = finding.rule
+        self._rules.setdefault(rule.code, rule)
+        result: dict[str, Any] = {
+            "ruleId": rule.code,
+            "ruleIndex": list(self._rules).index(rule.code),
+            "level": _LEVELS[finding.effective_severity],
+            "message": {"text": finding.message(self._language)},
+            "locations": [_location(document, finding.span)],
+            "partialFingerprints": {_FINGERPRINT: mark},
+        }
+        if finding.related:
+            result["relatedLocations"] = [
+                {
+                    **_location(document, part.span),
+                    "message": {"text": part.text.in_language(self._language)},
+                }
+                for part in finding.related
+            ]
+        if finding.fixes:
+            result["fixes"] = [self._fix(document, finding.fixes[0])]
+        return result
+
+    def _rule(self, rule: Rule) -> dict[str, Any]:
+        explanation = rule.explanation.in_language(self._language)
+        described: dict[str, Any] = {
+            "id": rule.code,
+            "name": rule.name,
+            "shortDescription": {"text": rule.name.replace("-", " ")},
+            "help": {"text": explanation, "markdown": explanation},
+            "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+            "properties": {"tags": [rule.family]},
+        }
+        if rule.url is not None:
+            described["helpUri"] = rule.url
+        return described
+
+    def _fix(self, document: Document, fix: Fix) -> dict[str, Any]:
+        return {
+            "description": {"text": fix.title.in_language(self._language)},
+            "artifactChanges": [
+                {
+                    "artifactLocation": _artifact(document),
+                    "replacements": [
+                        {
+                            "deletedRegion": _region(document, edit.span),
+                            "insertedContent": {"text": edit.replacement},
+                        }
+                        for edit in fix.edits
+                    ],
+                }
+            ],
+            "properties": {"applicability": fix.applicability.value},
+        }
+
+
+def _location(document: Document, span: Span) -> dict[str, Any]:
+    place = {"artifactLocation": _artifact(document), "region": _region(document, span)}
+    return {"physicalLocation": place}
+
+
+def _artifact(document: Document) -> dict[str, str]:
+    uri = uri_reference(document.path)
+    return {"uri": uri} if uri.startswith("file:") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def _region(document: Document, span: Span) -> dict[str, int]:
+    start, end = place_at(document, span.start), place_at(document, span.end)
+    return {
+        "startLine": start.line,
+        "startColumn": start.column,
+        "endLine": end.line,
+        "endColumn": end.column,
+    }

@@ -1,0 +1,156 @@
+"""What earlier runs found, kept in `.npulens_cache` so that only what changed is analysed again.
+
+A file for each state of all that findings depend on besides the checked file itself: npulens, its
+rules, the settings, the facts of the project. In it, the findings of each checked file with a
+digest of its path, its text and whether it runs under the shim. The analysis is a function of
+these and nothing else, so what fits is as good as a new analysis.
+
+The folder may come with a project from anywhere. So it is data, of which nothing is run, and what
+changes files does not read it. Whatever is wrong with it, it counts as not there.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import npulens
+from npulens.catalog.loader import rules_folder
+from npulens.catalog.model import Finding, ProjectFacts, Shim
+from npulens.catalog.tables import Catalogue
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.finding_records import finding_of, record_of
+from npulens.workspace.writing import write_whole
+
+FOLDER = ".npulens_cache"
+_MOST_STATES = 8
+"""Of so many states of settings and project, those used last, the findings are kept."""
+
+
+class FindingCache:
+    """The findings of one state; read when made, and written by `save`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        catalogue: Catalogue,
+        configuration: Configuration,
+        project: ProjectFacts,
+    ) -> None:
+        """Read what is there.
+
+        Args:
+            folder: The folder in which `.npulens_cache` stands.
+            catalogue: The rules.
+            configuration: The settings.
+            project: What a file cannot know of its project.
+        """
+        self._rules = catalogue.rules
+        self._file = folder / FOLDER / f"{_state(catalogue, configuration, project)}.json"
+        self._known = _read(self._file)
+        self._new: dict[str, tuple[str, list[Any]]] = {}
+
+    def digest(self, path: str, shim: Shim, data: bytes) -> str:
+        """What findings of a file are kept under: all that they depend on in this state."""
+        name = f"{path}\0{shim.value}\0".encode("utf-8", "surrogatepass")
+        return blake2b(data, digest_size=16, key=blake2b(name, digest_size=16).digest()).hexdigest()
+
+    def findings(self, path: str, digest: str) -> tuple[Finding, ...] | None:
+        """The findings of a file, `None` if they are not known."""
+        known = self._known.get(path)
+        if known is None or known[0] != digest:
+            return None
+        try:
+            return tuple(finding_of(record, self._rules) for record in known[1])
+        except (KeyError, TypeError, ValueError, IndexError):
+            return None
+
+    def add(self, report: FileReport) -> None:
+        """Remember the findings of a file, if they are new and can be shown again."""
+        if report.digest and report.problem is None:
+            if report.findings and not (report.document and report.document.text):
+                return  # no text could be read, which is found out quickly
+            records = [record_of(finding) for finding in report.findings]
+            self._new[report.path] = (report.digest, records)
+
+    def save(self) -> None:
+        """Write what is new, beside what other runs wrote meanwhile; where that fails, let it be.
+
+        A run beside this one may write at the same time. Then the findings of one of them are
+        missing in the file, which is whole all the same.
+        """
+        if not self._new:
+            return
+        known = {path: entry for path, entry in _read(self._file).items() if os.path.lexists(path)}
+        body = json.dumps({**known, **self._new}, separators=(",", ":")).encode()
+        with suppress(OSError):
+            _prepare(self._file.parent)
+            write_whole(self._file, _checksum(body) + b"\n" + body)
+            _drop_oldest(self._file.parent)
+
+
+def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectFacts) -> str:
+    """A name for all that findings depend on besides the file."""
+    parts: list[object] = [npulens.__version__, sys.version_info[:3], *_program()]
+    parts += [path.read_bytes() for path in configuration.extend_rules]
+    plain = replace(configuration, language=None, exclude=(), extend_rules=())
+    # Patterns for files are relative to one folder, and the names of files to another.
+    parts += [plain, bool(catalogue.native.verified), Path.cwd()]
+    for name in ProjectFacts.__slots__:
+        parts.append(sorted(getattr(project, name)))
+    return blake2b("\0".join(map(repr, parts)).encode(), digest_size=16).hexdigest()
+
+
+def _program() -> list[tuple[str, int, int]]:
+    """What npulens consists of: a changed file of it may find something else."""
+    package = Path(npulens.__file__).parent
+    stamps = []
+    for folder, suffixes in ((package, (".py",)), (rules_folder(), (".json", ".py", ".tsv"))):
+        for place, _, names in os.walk(folder):
+            for name in names:
+                if name.endswith(suffixes):
+                    found = os.stat(os.path.join(place, name))  # noqa: PTH116, PTH118
+                    stamps.append((f"{place}/{name}", found.st_size, found.st_mtime_ns))
+    return sorted(stamps)
+
+
+def _read(file: Path) -> Mapping[str, tuple[str, list[Any]]]:
+    try:
+        checksum, _, body = file.read_bytes().partition(b"\n")
+        if checksum != _checksum(body):
+            return {}
+        known = json.loads(body)
+        with suppress(OSError):
+            os.utime(file)  # used last
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(known, dict):
+        return {}
+    return {path: (e[0], e[1]) for path, e in known.items() if isinstance(e, list) and len(e) == 2}
+
+
+def _checksum(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).hexdigest().encode()
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, one that neither git nor a backup wants."""
+    folder.mkdir(exist_ok=True)
+    for name, text in (
+        (".gitignore", "*\n"),
+        ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"),
+    ):
+        if not (folder / name).exists():
+            write_whole(folder / name, text.encode())
+
+
+def _drop_oldest(folder: Path) -> None:
+    states = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+    for file in states[:-_MOST_STATES]:
+        file.unlink(missing_ok=True)

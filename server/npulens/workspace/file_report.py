@@ -1,0 +1,28 @@
+"""What a check of one file came to."""
+
+from dataclasses import dataclass
+
+from npulens.catalog.model import Finding
+from npulens.text.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What a check of one file came to.
+
+    Attributes:
+        path: The path as the user names it.
+        findings: The wanted findings, in order of their place.
+        document: The text they are in, or None where there are none.
+        problem: Why there was no check, or None.
+        traceback: Of the mistake of npulens that is the problem, or empty.
+        digest: Under which the findings can be kept, or empty if they came from the cache or
+            there is none.
+    """
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    document: Document | None = None
+    problem: str | None = None
+    traceback: str = ""
+    digest: str = ""

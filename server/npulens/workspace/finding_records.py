@@ -1,0 +1,75 @@
+"""Findings as plain data that JSON can carry, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Finding,
+    Fix,
+    ImportNeed,
+    LocalizedText,
+    MigrationStyle,
+    Related,
+    Rule,
+    Severity,
+)
+from npulens.text.spans import Span
+
+
+def record_of(finding: Finding) -> list[Any]:
+    """A finding as lists, texts and numbers."""
+    return [
+        finding.rule.code,
+        finding.span,
+        dict(finding.arguments),
+        finding.note,
+        [_fix_record(fix) for fix in finding.fixes],
+        finding.severity and finding.severity.value,
+        finding.related,
+    ]
+
+
+def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
+    """The finding that such a record came from.
+
+    Raises:
+        KeyError: There is no such rule.
+        TypeError, ValueError: It is no such record.
+    """
+    code, span, arguments, note, fixes, severity, related = record
+    return Finding(
+        rules[code],
+        Span(*span),
+        arguments,
+        note and LocalizedText(*note),
+        tuple(_fix_of(fix) for fix in fixes),
+        severity and Severity(severity),
+        tuple(Related(Span(*place), LocalizedText(*text)) for place, text in related),
+    )
+
+
+def _fix_record(fix: Fix) -> list[Any]:
+    return [
+        fix.title,
+        fix.applicability.value,
+        fix.edits,
+        fix.style.value,
+        fix.isolation,
+        fix.imports.value,
+        fix.module,
+    ]
+
+
+def _fix_of(record: Any) -> Fix:
+    title, applicability, edits, style, isolation, imports, module = record
+    return Fix(
+        LocalizedText(*title),
+        Applicability(applicability),
+        tuple(Edit(Span(*span), replacement) for span, replacement in edits),
+        MigrationStyle(style),
+        isolation,
+        ImportNeed(imports),
+        module,
+    )

@@ -1,0 +1,91 @@
+"""Many files at once, in several processes."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from npulens.catalog.model import ProjectFacts, Shim
+from npulens.catalog.tables import Catalogue
+from npulens.workspace.cache import FindingCache
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.run import Checker
+
+_Result = TypeVar("_Result")
+_Work = Callable[[Checker, Path], _Result]
+
+_NO_SHIMS: Mapping[str, Shim] = {}
+_NO_PROJECT = ProjectFacts()
+
+
+def check_files(
+    paths: Sequence[Path],
+    catalogue: Catalogue,
+    configuration: Configuration,
+    jobs: int | None = None,
+    project: ProjectFacts = _NO_PROJECT,
+    shims: Mapping[str, Shim] = _NO_SHIMS,
+    cache: FindingCache | None = None,
+) -> Iterator[FileReport]:
+    """Check files, in so many processes; the reports come in the order of the paths."""
+    checker = Checker(catalogue, configuration, project, shims, cache)
+    return in_processes(Checker.check_file, checker, paths, jobs)
+
+
+def in_processes(
+    work: _Work[_Result], checker: Checker, paths: Sequence[Path], jobs: int | None = None
+) -> Iterator[_Result]:
+    """Do the same with every file; what comes of it comes in the order of the paths.
+
+    Args:
+        work: What to do; a function that has a name in its module.
+        checker: What it is done with.
+        paths: The files.
+        jobs: How many processes to use; without it, as many as pay.
+    """
+    # A fork is quickest by far, but of a process with threads it may hang.
+    start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    if jobs is None:
+        jobs = 1 if len(paths) < _TOO_FEW_FILES[start] else min(_usable_processors(), _MOST_JOBS)
+    jobs = min(jobs, len(paths))
+    if jobs <= 1:
+        for path in paths:
+            yield work(checker, path)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    executor = ProcessPoolExecutor(jobs, get_context(start), _start_worker, (work, checker))
+    try:
+        chunk = max(1, min(_FILES_AT_ONCE, len(paths) // (jobs * 4)))
+        yield from executor.map(_work_in_worker, paths, chunksize=chunk)
+    finally:  # also where the caller wants no more
+        executor.shutdown(cancel_futures=True)
+
+
+_FILES_AT_ONCE = 16
+_TOO_FEW_FILES = {"fork": 32, "spawn": 256}
+"""Fewer are checked sooner than processes are started; measured on two processors."""
+_MOST_JOBS = 4
+
+
+def _usable_processors() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+_worker: tuple[_Work[Any], Checker]
+
+
+def _start_worker(work: _Work[Any], checker: Checker) -> None:
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    _worker = work, checker
+
+
+def _work_in_worker(path: Path) -> Any:
+    work, checker = _worker
+    return work(checker, path)

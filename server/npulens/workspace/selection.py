@@ -1,0 +1,72 @@
+"""Which findings a configuration wants, and how much they matter to it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npulens.catalog.model import Finding, Rule, Severity
+from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+def selected(
+    findings: Iterable[Finding], configuration: Configuration, path: str
+) -> tuple[Finding, ...]:
+    """The findings of a file that the configuration wants, with the severities it gives them.
+
+    Args:
+        findings: The findings.
+        configuration: The settings.
+        path: The file, as the user names it.
+    """
+    ignored = _ignored_in(path, configuration)
+    wanted: dict[str, bool] = {}
+    kept = []
+    for finding in findings:
+        rule = finding.rule
+        if rule.code not in wanted:
+            wanted[rule.code] = is_selected(rule, configuration) and not any(
+                fitting(word, rule) for word in ignored
+            )
+        if wanted[rule.code]:
+            severity = _severity(rule, configuration) if configuration.severities else None
+            kept.append(finding if severity is None else replace(finding, severity=severity))
+    return tuple(kept)
+
+
+def _severity(rule: Rule, configuration: Configuration) -> Severity | None:
+    """What the longest word for the rule says."""
+    fits = [(fitting(word, rule), severity) for word, severity in configuration.severities]
+    length, severity = max(fits, key=lambda fit: fit[0])
+    return severity if length else None
+
+
+def _ignored_in(path: str, configuration: Configuration) -> tuple[str, ...]:
+    if not configuration.per_file_ignores:
+        return ()
+    try:
+        relative = absolute(Path(path)).relative_to(absolute(configuration.root)).as_posix()
+    except ValueError:  # the patterns are about files below the configuration
+        return ()
+    return tuple(
+        word
+        for pattern, words in configuration.per_file_ignores
+        if _matches(pattern, relative)
+        for word in words
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _matches(pattern: str, path: str) -> bool:
+    return _compiled(pattern).match_file(path)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines([pattern])

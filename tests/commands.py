@@ -1,0 +1,50 @@
+"""The command as a user runs it, and files for it to read."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+import npulens
+from npulens.cli.main import cli
+
+CODE = "import torch\ntorch.cuda.synchronize()\n"
+CLEAN = "import torch\n"
+PACKAGE_FOLDER = str(Path(npulens.__file__).parents[1])
+
+
+def command(
+    *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the real command; what it prints is bytes."""
+    return subprocess.run(
+        [sys.executable, "-m", "npulens", *arguments],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, **(environment or {})},
+        timeout=60,
+        check=False,
+    )
+
+
+def invoke(*arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
+    """Run the command in this process: its exit code, output, and errors."""
+    result = CliRunner().invoke(cli, arguments, input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def records(*arguments: str, stdin: bytes | None = None) -> list[dict[str, Any]]:
+    _, output, _ = invoke("check", "--output-format", "json", *arguments, stdin=stdin)
+    found: list[dict[str, Any]] = json.loads(output)
+    return found
+
+
+def codes(*arguments: str, stdin: bytes | None = None) -> list[str]:
+    return [record["code"] for record in records(*arguments, stdin=stdin)]
