@@ -6,7 +6,9 @@ away from all that follows.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from npulens.checks.cuda_only import NEGATION, Source, listed_names
 
@@ -15,6 +17,24 @@ _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
 _NPU_CALL = re.compile(r"torch\.npu\.([\w.]+)\(")
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+class _Block(NamedTuple):
+    """What a block does for the NPU, gathered once for all of its statements.
+
+    Attributes:
+        helper_tests: Its `if`s that ask for the NPU in words of their author.
+        beginnings: How its `if`s begin.
+        targets: What its assignments assign to, and how often.
+        decided_again: What such an `if` assigns to where there is an NPU.
+        called_for_npu: The functions of `torch.npu` that helper tests call.
+    """
+
+    helper_tests: list[ast.If]
+    beginnings: frozenset[str]
+    targets: Counter[str]
+    decided_again: frozenset[str]
+    called_for_npu: frozenset[str]
 
 
 class Twins:
@@ -43,7 +63,8 @@ class Twins:
 
     def reached(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a block that names the NPU, without those that it never comes to."""
-        body = [statement for statement in body if not self._has_twin(statement, body)]
+        block = self._block(body)
+        body = [statement for statement in body if not self._has_twin(statement, block)]
         exits = [
             index
             for index, statement in enumerate(body)
@@ -72,48 +93,43 @@ class Twins:
             and _HELPER.search(self._source(statement.test)) is not None
         )
 
-    def _has_twin(self, statement: ast.stmt, body: list[ast.stmt]) -> bool:
+    def _has_twin(self, statement: ast.stmt, block: "_Block") -> bool:
         """Whether another statement of the block does the same for the NPU."""
         if isinstance(statement, ast.If):
             if not _CUDA.search(self._source(statement.test)) or self._mentions_npu(statement.test):
                 return False
-            if any(self._is_helper_test(other) for other in body):
-                return True
             twin = self._beginning(statement).replace("cuda", "npu")
-            return any(isinstance(o, ast.If) and self._beginning(o) == twin for o in body)
+            return bool(block.helper_tests) or twin in block.beginnings
         if isinstance(statement, ast.Assign):
             target = self._source(statement.targets[0])
             twin = target.replace("cuda", "npu")
-            if any(self._decides_again(other, target) for other in body):
-                return True
-            return any(
-                isinstance(other, ast.Assign) and self._source(other.targets[0]) == twin
-                for other in body
-                if other is not statement
-            )
+            return target in block.decided_again or block.targets[twin] > (twin == target)
         called = (
             _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
         )
-        if called is None:
-            return False
-        twin = f"torch.npu.{called.group(1)}("
-        return any(self._is_helper_test(o) and twin in self._source(o) for o in body)
+        return called is not None and called.group(1) in block.called_for_npu
+
+    def _block(self, body: list[ast.stmt]) -> "_Block":
+        ifs = [statement for statement in body if isinstance(statement, ast.If)]
+        helper_tests = [node for node in ifs if self._is_helper_test(node)]
+        return _Block(
+            helper_tests,
+            frozenset(self._beginning(node) for node in ifs),
+            Counter(self._source(s.targets[0]) for s in body if isinstance(s, ast.Assign)),
+            frozenset(
+                self._source(s.targets[0])
+                for node in ifs
+                if self._mentions_npu(node.test, *node.body)
+                for s in node.body
+                if isinstance(s, ast.Assign)
+            ),
+            frozenset(n for node in helper_tests for n in _NPU_CALL.findall(self._source(node))),
+        )
 
     def _beginning(self, statement: ast.If) -> str:
         """The test, and the first statement up to its first bracket."""
         first = self._source(statement.body[0]).partition("(")[0]
         return f"{self._source(statement.test)}: {first}"
-
-    def _decides_again(self, statement: ast.stmt, target: str) -> bool:
-        """Whether an `if` puts another device into a name where there is an NPU."""
-        return (
-            isinstance(statement, ast.If)
-            and self._mentions_npu(statement.test, *statement.body)
-            and any(
-                isinstance(s, ast.Assign) and self._source(s.targets[0]) == target
-                for s in statement.body
-            )
-        )
 
 
 def _translations(function: ast.AST, name: str) -> Iterator[ast.stmt]:
