@@ -62,8 +62,8 @@ def first_diagnostics(command: list[str], text: str) -> None:
         client.diagnostics(uri_of(0), 1)
 
 
-def bench(name: str, command: list[str], text: str, requests: int) -> list[float]:
-    """Print the figures of one server; the latencies of its requests."""
+def bench(name: str, command: list[str], text: str, requests: int) -> float:
+    """Print the figures of one server; of its kinds of requests, the p95 of the slowest."""
     chance = random.Random(0)
     lines = text.split("\n")
     parses: list[float] = []
@@ -108,7 +108,7 @@ def bench(name: str, command: list[str], text: str, requests: int) -> list[float
     for kind, found in latencies.items():
         if found:
             say(row(kind, found, base))
-    return [latency for found in latencies.values() for latency in found]
+    return max(quantile(found, 0.95) for found in latencies.values() if found)
 
 
 def main() -> None:
@@ -119,11 +119,11 @@ def main() -> None:
     say(f"{text.count(chr(10))} lines; times in ms, then as a multiple of ast.parse p50")
     say(f"{'':32}{'n':>5}{'p50':>9}{'p95':>9}{'max':>9}")
     server = [sys.executable, "-m", "npulens", "server"]
-    p95 = quantile(bench("npulens", server, text, arguments.requests), 0.95)
+    p95 = bench("npulens", server, text, arguments.requests)
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
     if ruff is not None:
         bench("ruff", [ruff, "server"], text, arguments.requests)
-    say(f"p95 of npulens is {p95 * 1000:.1f} ms; the target is {TARGET * 1000:.0f}")
+    say(f"the slowest p95 of npulens is {p95 * 1000:.1f} ms; the target is {TARGET * 1000:.0f}")
 
 
 if __name__ == "__main__":
