@@ -167,7 +167,7 @@ def test_other_completions_are_left_to_others(client: LspClient, uri: str, text:
     assert asked(client, "completion", uri, line, character) == []
 
 
-# Code lens, links, hints
+# Code lens, links
 
 
 @pytest.mark.parametrize(
@@ -210,12 +210,6 @@ def test_links(client: LspClient, uri: str) -> None:
     params = {"textDocument": {"uri": configuration}}
     (link,) = client.request("textDocument/documentLink", params)
     assert link["range"] == range_of((0, 11), (0, 17))
-
-
-def test_hints_are_answered(client: LspClient, uri: str) -> None:
-    client.open(uri, "x = 1\n")
-    params = {"textDocument": {"uri": uri}, "range": range_of((0, 0), (1, 0))}
-    assert client.request("textDocument/inlayHint", params) == []
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,27 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 
+@dataclass(frozen=True, slots=True)
+class ShapeReport:
+    """What is known of the shapes of a module.
+
+    Attributes:
+        ranked: Where they depend on data and where the host waits, the worst first.
+        hints: The symbolic shapes of names, and what functions hold, in order of place.
+    """
+
+    ranked: Sequence[Ranked]
+    hints: Sequence[Hint]
+
+
+NO_SHAPES = ShapeReport((), ())
+
+
 class StatementCache:
     """What the analysis of an earlier version of a text found out, so that only changes cost time.
 
     One for each open document, for use by one thread at a time; the answer is the same without.
+    `shapes` is what the last call of `analyze` has come to know of shapes.
     """
 
     def __init__(self) -> None:
@@ -62,6 +79,7 @@ class StatementCache:
         self.pieces: dict[str, Piece] = {}
         self.state: ModuleState | None = None
         self.signature = Signature((), {})
+        self.shapes = NO_SHAPES
 
     def forget(self, pieces: Sequence[Piece], state: "ModuleState", signature: Signature) -> None:
         """Forget what was found in pieces that a change of other pieces may concern."""
@@ -132,7 +150,10 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    findings += shape_findings(hotspots.ranked(document.path), catalogue)
+    ranked = hotspots.ranked(document.path)
+    if cache is not None:
+        cache.shapes = ShapeReport(ranked, hotspots.hints())
+    findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)
@@ -147,19 +168,6 @@ def analyze(
     return tuple(without_suppressed(document.lines, told, catalogue))
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeReport:
-    """What is known of the shapes of a module.
-
-    Attributes:
-        ranked: Where they depend on data and where the host waits, the worst first.
-        hints: The symbolic shapes of names, and what functions hold, in order of place.
-    """
-
-    ranked: Sequence[Ranked]
-    hints: Sequence[Hint]
-
-
 def analyze_shapes(
     document: Document, catalogue: Catalogue, cache: StatementCache | None = None
 ) -> ShapeReport:
@@ -169,7 +177,7 @@ def analyze_shapes(
     touches no file and never raises.
     """
     if document.kind is not Kind.PYTHON:
-        return ShapeReport((), ())
+        return NO_SHAPES
     pieces = None
     if cache is not None:
         pieces = _reused_pieces(document.text, catalogue, cache.triggers, cache)

@@ -12,7 +12,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability
 from npulens.catalog.rule_page import rule_page
@@ -24,6 +24,7 @@ from npulens.lsp.engine import Analysis
 from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
+from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.workspace.overview import FileState
@@ -34,6 +35,7 @@ MIGRATE_FILE = "npulens.migrateFile"
 MIGRATE_WORKSPACE = "npulens.migrateWorkspace"
 WRITE_REPORT = "npulens.writeReport"
 RESTART_INDEX = "npulens.restartIndex"
+RANK_SHAPES = "npulens.rankShapes"
 ADD_RUN_TIME = "npulens.addRunTimeMigration"
 REMOVE_RUN_TIME = "npulens.removeRunTimeMigration"
 _FILES_AT_ONCE = 8
@@ -123,6 +125,38 @@ class _Commands:
             await asyncio.to_thread(_write, target, records)
         return {"findings": len(records), "path": str(target)}
 
+    async def rank_shapes(self, params: types.ExecuteCommandParams) -> list[dict[str, Any]]:
+        """The dynamic shapes of an open document or, without one, of the workspace.
+
+        The worst come first; those are shown as a message, too.
+        """
+        session = self._session
+        records: list[dict[str, Any]] = []
+        async with self._progress(params, say.RANK_SHAPES) as progress:
+            if params.arguments:
+                records += records_of(await self._analysis(params))
+            else:
+                async for found in self._ranked(progress):
+                    records += found
+        records.sort(key=lambda record: -record["score"])
+        message = summary(records, session.terms.language)
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
+        return records
+
+    async def _ranked(self, progress: Progress) -> Any:
+        """The places in each file; what is open has been analysed already."""
+        session = self._session
+        folders = [(folder, session.settings_of(folder)) for folder in session.folders]
+        files = await asyncio.to_thread(lambda: [*files_below(folders)])
+        for done, (path, around, settings) in enumerate(files):
+            progress.go_on(f"{done}/{len(files)}", 100 * done // len(files))
+            uri = path.as_uri()
+            if uri not in session.opened:
+                terms = session.terms.speaking(settings.language)
+                yield await asyncio.to_thread(records_on_disk, path, around, terms)
+            elif (analysis := await session.analysis(uri)) is not None:
+                yield records_of(analysis)
+
     async def restart_index(self, params: types.ExecuteCommandParams) -> None:
         """Forget what was read from the disk."""
         async with self._progress(params, say.RESTART_INDEX):
@@ -166,12 +200,10 @@ class _Commands:
         done = 0
         try:
             while portion := await asyncio.to_thread(lambda: [*islice(states, _FILES_AT_ONCE)]):
-                if progress.is_cancelled:
-                    raise JsonRpcRequestCancelled("Cancelled by the user.")
+                done += len(portion)
+                progress.go_on(f"{done}")
                 for state in portion:
                     yield state
-                done += len(portion)
-                progress.report(f"{done}")
         finally:
             cancelled.set()
 
@@ -246,6 +278,7 @@ def register(server: NpulensServer) -> None:
         MIGRATE_WORKSPACE: commands.migrate_workspace,
         WRITE_REPORT: commands.write_report,
         RESTART_INDEX: commands.restart_index,
+        RANK_SHAPES: commands.rank_shapes,
         ADD_RUN_TIME: commands.add_run_time,
         REMOVE_RUN_TIME: commands.remove_run_time,
     }

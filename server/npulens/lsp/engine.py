@@ -7,13 +7,16 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.analysis import StatementCache, analyze
+from npulens.analysis import ShapeReport, StatementCache, analyze
 from npulens.catalog.model import Finding
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
 from npulens.workspace.selection import selected
 from npulens.workspace.surroundings import Surroundings
+
+ShapesShown = tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, int], ...]]
+"""What hints and code lenses are made of."""
 
 
 @dataclass(eq=False)
@@ -26,6 +29,8 @@ class OpenDocument:
         view: Its newest text.
         surroundings: What counts for it; `None` until that was looked up.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
+        shapes_shown: What an editor that has asked shows of shapes, wherever that stands; `None`
+            before the first analysis.
         statements: What its last analysis found. Belongs to the analysis thread.
     """
 
@@ -34,6 +39,7 @@ class OpenDocument:
     view: View
     surroundings: Surroundings | None = None
     mentions_shim: bool = False
+    shapes_shown: ShapesShown | None = None
     statements: StatementCache = field(default_factory=StatementCache)
 
 
@@ -60,6 +66,8 @@ class Analysis:
         terms: The terms of the client, in the language of the project.
         findings: In the order of their places.
         diagnostics: One for each finding.
+        shapes: The hotspots and symbolic shapes.
+        shapes_shown: What an editor shows of these, apart from where.
         serial: Its number, which no other analysis has.
     """
 
@@ -68,6 +76,8 @@ class Analysis:
     terms: ClientTerms
     findings: Sequence[Finding]
     diagnostics: Sequence[types.Diagnostic]
+    shapes: ShapeReport
+    shapes_shown: ShapesShown
     serial: int = field(default_factory=lambda: next(_serials))
 
     def of_part(self, uri: str) -> list[types.Diagnostic]:
@@ -92,4 +102,11 @@ def run(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
     kept = selected(findings, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)
     diagnostics = [to_diagnostic(finding, view, terms) for finding in kept]
-    return Analysis(view, surroundings, terms, kept, diagnostics)
+    shapes = task.opened.statements.shapes
+    shown = _shown(shapes)
+    return Analysis(view, surroundings, terms, kept, diagnostics, shapes, shown)
+
+
+def _shown(shapes: ShapeReport) -> ShapesShown:
+    hints = tuple((hint.shape, hint.is_dynamic) for hint in shapes.hints)
+    return hints, tuple((each.function, each.score) for each in shapes.ranked)

@@ -12,6 +12,7 @@ from npulens.checks.names_at import NameAt, names_at
 from npulens.lsp import wording as say
 from npulens.lsp.engine import Analysis, OpenDocument
 from npulens.lsp.server import NpulensServer
+from npulens.lsp.shape_paths import paths_at
 from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
@@ -30,10 +31,14 @@ def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str
     if named is not None:
         facts, span = named
         parts.append("\n\n".join(_of_name(facts, language)))
-    parts += ["\n\n".join(_of_finding(finding, language)) for finding in here[:_MOST_FINDINGS]]
-    if not parts:
-        return None
-    return "\n\n---\n\n".join(parts), span or here[0].span
+    if here:
+        parts += ["\n\n".join(_of_finding(f, language)) for f in here[:_MOST_FINDINGS]]
+        span = span or here[0].span
+    paths = paths_at(analysis, offset)
+    if paths is not None:
+        parts += paths[0]
+        span = span or paths[1]
+    return None if span is None else ("\n\n---\n\n".join(parts), span)
 
 
 def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameFacts, Span] | None:

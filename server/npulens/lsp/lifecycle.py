@@ -50,9 +50,12 @@ class _Lifecycle:
         uris = [folder.uri for folder in params.workspace_folders or ()]
         session.folders = list(workspace_folders(uris or [params.root_uri or ""]))
         self._server.protocol.trace = params.trace or types.TraceValue.Off
-        refreshable = tuple(name for name, support in _REFRESHES.items() if self._has(support))
-        self._server.start(logging.WARNING, refreshable)
+        self._server.start(logging.WARNING)
         self._take_for_all(self._options)
+        # Only from now on, since there must be no requests before the answer to this one.
+        self._server.refreshable = tuple(
+            n for n, support in _REFRESHES.items() if self._has(support)
+        )
 
     async def initialized(self) -> None:
         registrations = []

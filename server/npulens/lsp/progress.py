@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
 from npulens.lsp.server import NpulensServer
 
@@ -45,8 +45,14 @@ class Progress:
         future = None if self._token is None else tokens.get(self._token)
         return future is not None and future.cancelled()
 
-    def report(self, message: str, percentage: int | None = None) -> None:
-        """Tell how far it is."""
+    def go_on(self, message: str, percentage: int | None = None) -> None:
+        """Tell how far it is.
+
+        Raises:
+            JsonRpcRequestCancelled: The user has stopped it.
+        """
+        if self.is_cancelled:
+            raise JsonRpcRequestCancelled("Cancelled by the user.")
         if self._token is not None:
             report = types.WorkDoneProgressReport(message=message, percentage=percentage)
             self._server.work_done_progress.report(self._token, report)

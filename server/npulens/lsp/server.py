@@ -17,9 +17,14 @@ from npulens.workspace.overview import Overview
 
 logger = logging.getLogger(__name__)
 
+_SHOW_SHAPES = (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH)
+
 
 class NpulensServer(LanguageServer):
-    """A connection to one client and the session on it."""
+    """A connection to one client and the session on it.
+
+    `refreshable` are the refresh requests that the client understands.
+    """
 
     protocol: Protocol
 
@@ -30,18 +35,12 @@ class NpulensServer(LanguageServer):
         self.session = Session(self)
         self.overview = Overview()
         self._log: ClientLog | None = None
-        self._refreshable: tuple[str, ...] = ()
+        self.refreshable: tuple[str, ...] = ()
         self.watch_rules: Callable[[], Awaitable[None]] | None = None
         self._watching: asyncio.Future[None] | None = None
 
-    def start(self, log_level: int, refreshable: tuple[str, ...]) -> None:
-        """The client is there: from now on, send it log records and requests.
-
-        Args:
-            log_level: From which level on records are sent.
-            refreshable: The refresh requests that it understands.
-        """
-        self._refreshable = refreshable
+    def start(self, log_level: int) -> None:
+        """The client is there: from now on, send it log records from this level on."""
         if self._log is None:
             self._log = ClientLog(self)
         self._log.set_level(log_level)
@@ -75,8 +74,14 @@ class NpulensServer(LanguageServer):
 
     def refresh(self) -> None:
         """Ask to be asked again for what has been answered before."""
-        for method in self._refreshable:
+        for method in self.refreshable:
             self.protocol.send_request(method, None)
+
+    def refresh_shapes(self) -> None:
+        """Ask to be asked again for what is shown of shapes."""
+        for method in _SHOW_SHAPES:
+            if method in self.refreshable:
+                self.protocol.send_request(method, None)
 
     def rule_files_named(self) -> None:
         """Have the client watch rule files that a configuration names."""

@@ -34,6 +34,9 @@ class Client(Protocol):
     def refresh(self) -> None:
         """Ask to be asked again for what has been answered before."""
 
+    def refresh_shapes(self) -> None:
+        """Ask to be asked again for what is shown of shapes."""
+
     def trace(self, message: str) -> None:
         """Tell what was done, if somebody wants to follow that."""
 
@@ -236,6 +239,10 @@ class Session:
             for part in analysis.view.parts:
                 found = analysis.of_part(part.uri)
                 self._client.publish(part.uri, found, part.document.version)
+        opened = self.opened[uri]
+        before, opened.shapes_shown = opened.shapes_shown, analysis.shapes_shown
+        if before is not None and before != analysis.shapes_shown:
+            self._client.refresh_shapes()
         version = analysis.view.document.version
         self._client.trace(f"{uri}, version {version}: {len(analysis.findings)} findings")
 

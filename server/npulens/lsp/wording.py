@@ -46,3 +46,52 @@ RESTART_INDEX = LocalizedText("Read the workspace again", "重新读取工作区
 PREVIEW = LocalizedText(
     "npulens: migration to the NPU, please look through", "npulens：迁移到 NPU，请检查"
 )
+
+DYNAMIC = LocalizedText("dynamic", "动态")
+SYMBOLIC_SHAPE = LocalizedText(
+    "Symbolic shape, as far as the code tells it: names and numbers are sizes, `?` is a size that "
+    "cannot be told, `...` any number of dimensions.",
+    "从代码中推断的符号形状：名称和数字表示大小，`?` 表示无法确定的大小，`...` 表示任意多个维度。",
+)
+DEPENDS_ON_DATA = LocalizedText(
+    "It depends on data, and changes from step to step:", "该形状依赖数据，每一步都可能不同："
+)
+DYNAMIC_SHAPE = LocalizedText("Dynamic shape", "动态形状")
+HOST_SYNC = LocalizedText("The host waits for the device", "主机等待设备")
+BATCH_SIZE = LocalizedText("Batches of different size", "批次大小不固定")
+SCORE = LocalizedText(", score {score} of 100", "，得分 {score}/100")
+TRAINING = LocalizedText(", in the training step", "，位于训练步骤中")
+COLD = LocalizedText(", outside of training", "，位于训练之外")
+SHAPE_HERE = LocalizedText("makes a shape depend on data", "使形状依赖数据")
+WAITS_HERE = LocalizedText("makes the host wait", "使主机等待")
+BOTH_HERE = LocalizedText(
+    "makes a shape depend on data, and the host wait", "使形状依赖数据，并使主机等待"
+)
+SIZE_HERE = LocalizedText("decides the size of batches", "决定批次大小")
+HAS_SHAPE = LocalizedText("has the shape", "的形状为")
+WORKS_ON_IT = LocalizedText("works on it", "在其上计算")
+IN_LINE = LocalizedText("line {line}: {code}", "第 {line} 行：{code}")
+IN_CELL = LocalizedText(
+    "cell {cell}, line {line}: {code}", "第 {cell} 个单元格第 {line} 行：{code}"
+)
+ONE_SHAPE = LocalizedText("1 dynamic shape", "1 个动态形状")
+SHAPES = LocalizedText("{number} dynamic shapes", "{number} 个动态形状")
+ONE_SYNC = LocalizedText("1 sync", "1 次同步")
+SYNCS = LocalizedText("{number} syncs", "{number} 次同步")
+IN_TRAINING = LocalizedText(
+    "npulens: {counts} in the training step", "npulens：训练步骤中有 {counts}"
+)
+BESIDES_TRAINING = LocalizedText(
+    "npulens: {counts} outside of training", "npulens：训练之外有 {counts}"
+)
+COUNTED = LocalizedText("npulens: {counts}", "npulens：{counts}")
+RANK_SHAPES = LocalizedText("Rank dynamic shapes", "按影响排列动态形状")
+NO_SHAPES = LocalizedText("npulens: no shape depends on data", "npulens：没有依赖数据的形状")
+ONE_RANKED = LocalizedText(
+    "npulens: 1 place where a shape depends on data or the host waits",
+    "npulens：1 处形状依赖数据或主机等待设备",
+)
+RANKED = LocalizedText(
+    "npulens: {number} places where shapes depend on data or the host waits, the worst first",
+    "npulens：{number} 处形状依赖数据或主机等待设备，影响最大的在前",
+)
