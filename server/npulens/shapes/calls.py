@@ -135,6 +135,8 @@ class Calls(Libraries):
             return made(call, call.keywords.get("device") or Foreign("device"))._replace(
                 on_host=value.on_host
             )
+        if name == "item" and not self.around and self._is_drawn(callee.value):
+            return CONSTANT
         host = self._copied(node, name, value, call)
         if host is not None:
             return host
@@ -154,6 +156,14 @@ class Calls(Libraries):
             if isinstance(callee.value, ast.Name):
                 self.names[callee.value.id] = result
         return result
+
+    def _is_drawn(self, node: ast.expr) -> bool:
+        """A number drawn once from a generator that is handed in, such as a seed."""
+        return (
+            isinstance(node, ast.Call)
+            and self.qualified(node.func) == "torch.randint"
+            and any(keyword.arg == "generator" for keyword in node.keywords)
+        )
 
     def _measured(self, name: str, value: Tensor, call: Applied) -> Value:
         if name != "size":

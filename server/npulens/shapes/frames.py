@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.shapes.callers import given_parameters
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import annotated, known_tensors
 from npulens.shapes.extents import NO_SOURCES, Sources
@@ -61,6 +62,7 @@ class Session:
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -126,6 +128,13 @@ class Frame:
         if value is UNKNOWN and name in self.known:
             return Tensor()
         return value
+
+    def is_given(self, name: str) -> bool:
+        """Whether all calls of this function fill a parameter that defaults to `None`."""
+        given = self.session.given
+        if self.function.node not in given:
+            given[self.function.node] = given_parameters(self.function)
+        return name in given[self.function.node]
 
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""

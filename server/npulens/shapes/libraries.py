@@ -175,6 +175,8 @@ class Libraries(Expressions):
             values = list(call.arguments[:1]) if call.name == "full" else []
         else:
             values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
+        if any(_is_part(argument) for argument in node.args):
+            return  # a slice is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
         reads = any(on_device(value) for value in flat)
         if reads or any(
@@ -227,6 +229,10 @@ class Libraries(Expressions):
         """`checkpoint(function, x)`."""
         first, rest = call.first, list(call.arguments[1:])
         return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
+
+
+def _is_part(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def _layer(name: str, call: Applied) -> Value:

@@ -11,7 +11,7 @@ HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
     r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|prepare|preprocess|prun|quant|summary|stat_|report"
+    r"|calibrat|prepare|preprocess|prun|quant|summary|stat_|report"
 )
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger)\w*|val)"
@@ -21,6 +21,8 @@ _HOST_FILE = re.compile(
     r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data)[/\\]"
     r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
+_COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
+_LEAVING = re.compile(r"\W*deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD = 0.7, 0.3
 _WARNING, _INFO = 60, 40
@@ -73,19 +75,42 @@ class Described(NamedTuple):
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
         is_module: It is a method of a class with a `forward`.
+        is_unused: Its class will be removed, and nothing of the module makes one.
     """
 
     name: str
     calls: frozenset[str]
     trains: bool
     is_module: bool
+    is_unused: bool = False
 
 
-def reaches(functions: Iterable[Described]) -> Mapping[str, Reach]:
-    """From where each function of a module is reached, as far as the module shows."""
+def is_leaving(node: ast.ClassDef, text: str) -> bool:
+    """Whether a class says of itself that it will be removed."""
+    said = re.compile(rf"\b{node.name}\W{{1,4}}is deprecated[^\n]{{1,40}}\bremoved\b")
+    about = ast.get_docstring(node) or ""
+    return said.search(text) is not None or _LEAVING.match(about) is not None
+
+
+def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
+    """From where each function of a module is reached, as far as the module shows.
+
+    Args:
+        functions: The functions of the module.
+        leaving: Classes that will be removed; those that nothing else makes count as cold.
+    """
     known = list(functions)
-    hot = {f.name for f in known if f.trains or (_is_hot_name(f) and not _is_cold_name(f.name))}
-    cold = {f.name for f in known if _is_cold_name(f.name)} - hot
+    unused = set(leaving)
+    for function in known:
+        if function.name.partition(".")[0] not in unused:
+            unused -= function.calls
+    known = [f._replace(is_unused=f.name.partition(".")[0] in unused) for f in known]
+    hot = {
+        f.name
+        for f in known
+        if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
+    }
+    cold = {f.name for f in known if f.is_unused or _is_cold_name(f.name)} - hot
     by_last: dict[str, list[Described]] = {}
     for function in known:
         by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
@@ -146,6 +171,15 @@ def calls_in(node: ast.AST) -> frozenset[str]:
 def is_cold_file(path: str) -> bool:
     """Whether a file is for evaluation, pictures or conversion."""
     return _COLD_FILE.search(path) is not None
+
+
+def is_copied_file(path: str) -> bool:
+    """Whether another file is generated from this one, which runs in its place.
+
+    The model of a folder `x` that transformers keeps in `modular_x.py` runs as `modeling_x.py`,
+    which the head of that one says.
+    """
+    return _COPIED_FILE.search(path) is not None
 
 
 def is_host_file(path: str) -> bool:

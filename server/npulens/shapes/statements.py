@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.binding import Binding
+from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Session
 from npulens.shapes.pipelines import GROWTH_COST, grows
@@ -116,6 +117,9 @@ class Statements(Binding):
     def _if(self, node: ast.If) -> bool:
         sources = self.decide(node.test)
         before, depth = dict(self.names), len(self.control)
+        tested = none_tested(node.test)
+        if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
+            return self.block(node.orelse)
         if sources:
             self.control.append(sources)
         is_rare = is_rare_test(node.test)
