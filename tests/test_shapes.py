@@ -126,6 +126,22 @@ FOUND = {
             y = torch.nn.functional.pad(y, (0, x.shape[0]))
             return ⟦NPU802:y[y > x]⟧
         """,
+    "method-about-to-go-but-in-use": """
+        class Pipeline:
+            def decode(self, latents: Tensor):
+                deprecate("decode", "1.0.0", "The decode method is deprecated")
+                return ⟦NPU805:latents.max().item()⟧
+
+            def sample(self, latents: Tensor):
+                return self.decode(latents)
+        """,
+    "arrays-for-the-next-step": """
+        import numpy as np
+
+        def forward(costs: Tensor) -> Tensor:
+            rows = np.argsort(⟦NPU805:costs.cpu()⟧.numpy())
+            return costs + torch.from_numpy(rows)
+        """,
     "at-module-level": """
         total = 0.0
         for batch in torch.randn(4, 8, device="npu"):
@@ -255,6 +271,29 @@ SILENT = {
 
             def process(self, scores: Tensor) -> float:
                 return scores.max().item()
+        """,
+    "method-about-to-go": """
+        class Pipeline:
+            def decode(self, latents: Tensor):
+                deprecate("decode", "1.0.0", "The decode method is deprecated")
+                return latents.max().item()
+        """,
+    "pictures-for-the-caller": """
+        def sample(image: Tensor):
+            image = (image / 2 + 0.5).clamp(0, 1)
+            image = image.cpu().permute(0, 2, 3, 1).float().numpy()
+            return image
+        """,
+    "arrays-for-the-caller": """
+        import numpy as np
+
+        def features(model, text: Tensor) -> np.ndarray:
+            return text.sigmoid().detach().cpu().numpy()
+        """,
+    "collators": """
+        class TextCollator:
+            def create_mask(self, masks: Tensor) -> Tensor:
+                return torch.ones(masks.sum().item())
         """,
     "errors": """
         def forward(x: Tensor) -> Tensor:

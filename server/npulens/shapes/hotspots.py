@@ -21,7 +21,7 @@ from npulens.shapes.scoring import (
     is_cold_file,
     is_copied_file,
     is_host_file,
-    is_leaving,
+    leaving,
     reaches,
     score,
 )
@@ -290,12 +290,10 @@ class Hotspots:
 
     @property
     def _leaving(self) -> Iterator[str]:
-        """Classes that say that they will be removed."""
+        """Classes, functions and methods that say that they will be removed."""
         for piece in self._pieces:
-            if "deprecated" in piece.parsed.text:
-                for node in piece.parsed.body:
-                    if isinstance(node, ast.ClassDef) and is_leaving(node, piece.parsed.text):
-                        yield node.name
+            if "deprecate" in piece.parsed.text:
+                yield from leaving(piece.parsed)
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

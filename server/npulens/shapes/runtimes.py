@@ -13,7 +13,8 @@ _NAMES = (
     "|tritonclient"
 )
 _IMPORT = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b", re.MULTILINE)
-_MODULE = re.compile(rf"(?:{_NAMES})(?:\.|\Z)")
+_MODULE = re.compile(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
+"""A module that works with TensorFlow as well as with PyTorch imports both at its top."""
 _COPIES = frozenset({"cpu", "numpy", "to"})
 
 

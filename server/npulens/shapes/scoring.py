@@ -2,10 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
+from npulens.syntax.bindings import Function
+from npulens.syntax.statements import ParsedText
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
@@ -22,7 +24,11 @@ _HOST_FILE = re.compile(
     r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
 _COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
-_LEAVING = re.compile(r"\W*deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
+_LEAVING = re.compile(
+    r"\b(\w{1,80})\W{1,4}(?:method |function )?is deprecated[^\n]{1,40}\bremoved\b"
+    r"|\bdeprecate\(\s{0,99}[\"'](\w{1,80})"
+)
+_LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD = 0.7, 0.3
 _WARNING, _INFO = 60, 40
@@ -75,7 +81,7 @@ class Described(NamedTuple):
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
         is_module: It is a method of a class with a `forward`.
-        is_unused: Its class will be removed, and nothing of the module makes one.
+        is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 
     name: str
@@ -85,11 +91,22 @@ class Described(NamedTuple):
     is_unused: bool = False
 
 
-def is_leaving(node: ast.ClassDef, text: str) -> bool:
-    """Whether a class says of itself that it will be removed."""
-    said = re.compile(rf"\b{node.name}\W{{1,4}}is deprecated[^\n]{{1,40}}\bremoved\b")
-    about = ast.get_docstring(node) or ""
-    return said.search(text) is not None or _LEAVING.match(about) is not None
+def leaving(parsed: ParsedText) -> Iterator[str]:
+    """Classes, functions and methods of a piece that say that they will be removed."""
+    said = {name for found in _LEAVING.finditer(parsed.text) for name in found.groups() if name}
+    for node in parsed.body:
+        if isinstance(node, ast.ClassDef | Function) and _is_leaving(node, said):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, Function) and _is_leaving(method, said):
+                    yield f"{node.name}.{method.name}"
+
+
+def _is_leaving(node: ast.ClassDef | Function, said: set[str]) -> bool:
+    return (
+        node.name in said or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
+    )
 
 
 def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
@@ -97,14 +114,15 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
 
     Args:
         functions: The functions of the module.
-        leaving: Classes that will be removed; those that nothing else makes count as cold.
+        leaving: Classes and functions that will be removed; those that nothing else calls count
+            as cold.
     """
     known = list(functions)
     unused = set(leaving)
     for function in known:
-        if function.name.partition(".")[0] not in unused:
-            unused -= function.calls
-    known = [f._replace(is_unused=f.name.partition(".")[0] in unused) for f in known]
+        if not _is_of(function, unused):
+            unused -= {name for name in unused if name.rpartition(".")[2] in function.calls}
+    known = [function._replace(is_unused=_is_of(function, unused)) for function in known]
     hot = {
         f.name
         for f in known
@@ -144,6 +162,10 @@ def _spread(
                     reached.add(function.name)
                     pending.append(function.name)
     return reached
+
+
+def _is_of(function: Described, names: set[str]) -> bool:
+    return function.name in names or function.name.partition(".")[0] in names
 
 
 def _is_hot_name(function: Described) -> bool:

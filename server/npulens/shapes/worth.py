@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
-_HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
+_HOST_CODE = re.compile(
+    r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer|Processor"
+)
 _LONGEST_LINE = 400
 _MOST_NAMES = 200
 _SHORT = 12
