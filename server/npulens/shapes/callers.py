@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.walking import nodes_in
 
 
 def given_parameters(method: FunctionHere) -> frozenset[str]:
@@ -38,7 +39,7 @@ def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
 def _uses(caller: FunctionHere, name: str) -> Iterator[ast.Call | None]:
     """Calls of a method of `self`, and `None` where it is handed on."""
     called: set[ast.AST] = set()
-    for node in ast.walk(caller.node):
+    for node in nodes_in(caller.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == name:
                 called.add(node.func)

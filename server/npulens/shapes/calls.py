@@ -95,7 +95,7 @@ class Calls(Libraries):
 
     def _method(self, node: ast.Call, callee: ast.Attribute) -> Value:
         owner = self.function.owner
-        if isinstance(callee.value, ast.Name) and callee.value.id == self.function.receiver:
+        if isinstance(callee.value, ast.Name) and callee.value.id == self.receiver:
             if owner is not None:
                 method = self.session.definitions.method(owner, callee.attr)
                 if method is not None:

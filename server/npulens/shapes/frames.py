@@ -21,6 +21,7 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
+from npulens.shapes.walking import nodes_in
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name
@@ -74,6 +75,7 @@ class Frame:
         self.session = session
         self.function = function
         self.names = names
+        self.receiver = function.receiver
         if function.node not in session.known:
             session.known[function.node] = known_tensors(function.node)
         self.known = session.known[function.node]
@@ -139,7 +141,7 @@ class Frame:
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
         name = dotted_name(node)
-        if name is None or name.root in self.names or name.root == self.function.receiver:
+        if name is None or name.root in self.names or name.root == self.receiver:
             return ""
         # A name that the functions around do not bind means the same in the whole piece.
         scopes = _function_scopes(self.function.scope)
@@ -173,7 +175,7 @@ class Frame:
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
         receiver = method.receiver
-        for node in ast.walk(method.node):
+        for node in nodes_in(method.node):
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(_is_member(target, receiver, attribute) for target in targets):

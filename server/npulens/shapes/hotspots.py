@@ -80,8 +80,8 @@ class Hotspots:
 
     def ranked(self, path: str) -> list[Ranked]:
         """All hotspots of the module, the worst first; its path tells what it is for."""
-        is_cold = is_cold_file(path) or is_copied_file(path)
-        is_host = is_host_file(path)
+        is_cold = is_cold_file(path)
+        is_host = is_host_file(path) or is_copied_file(path)
         found = [
             Ranked(
                 hotspot,

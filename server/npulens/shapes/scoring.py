@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
+from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
 
@@ -13,10 +14,10 @@ HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
     r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|calibrat|prepare|preprocess|prun|quant|summary|stat_|report"
+    r"|calibrat|set_timesteps|resize_\w*(?:table|embed)|prepare|preprocess|prun|quant|summary|stat_|report"
 )
 _COLD_FILE = re.compile(
-    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger)\w*|val)"
+    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger|calibrat)\w*|val)"
     r"(?:\.py$|[/\\])"
 )
 _HOST_FILE = re.compile(
@@ -180,7 +181,7 @@ def _is_cold_name(name: str) -> bool:
 def calls_in(node: ast.AST) -> frozenset[str]:
     """The last parts of the names that a function calls."""
     found = set()
-    for part in ast.walk(node):
+    for part in nodes_in(node):
         if isinstance(part, ast.Call):
             callee = part.func
             if isinstance(callee, ast.Attribute):
@@ -217,5 +218,5 @@ def is_rare_test(node: ast.expr) -> bool:
 
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
-    r"|not .*\btraining\b|is_tracing|is_exporting|export"
+    r"|not .*\btraining\b|is_tracing|is_exporting|export|output_type =="
 )
