@@ -295,6 +295,20 @@ SILENT = {
             def create_mask(self, masks: Tensor) -> Tensor:
                 return torch.ones(masks.sum().item())
         """,
+    "modules-of-devices": """
+        def owner(device: str):
+            return torch.get_device_module(device)
+
+        def wait(device: str) -> None:
+            if owner(device).is_available():
+                print("waits")
+        """,
+    "other-accelerators": """
+        def rotate(ids: Tensor) -> Tensor:
+            if ids.device.type == "mps":
+                ids = ids.to("cpu")
+            return ids * 2
+        """,
     "errors": """
         def forward(x: Tensor) -> Tensor:
             if x.dim() != 2:
@@ -350,6 +364,14 @@ PLACES = {
     "anywhere": ("def pick({}):\n    return {}", Severity.HINT),
     "evaluation": ("def evaluate({}):\n    return {}", None),
     "start-up": ("def build_targets({}):\n    return {}", None),
+    "start of a run": ("def set_timesteps({}):\n    return {}", None),
+    "loading of weights": ("def resize_position_table({}):\n    return {}", None),
+    "kernels of another device": ("def cuda_kernels_forward({}):\n    return {}", None),
+    "calibration": ("def _calibration_step({}):\n    return {}", None),
+    "what the caller wants": (
+        "def sample({}, output_type: str):\n    if output_type == 'np':\n        return {}",
+        None,
+    ),
     "every so many steps": (
         "def training_step({}, step: int):\n    if step % 100 == 0:\n        y = {}",
         Severity.HINT,

@@ -1,7 +1,6 @@
 """Evaluates calls: operators of PyTorch, layers, methods, and functions of the same file."""
 
 import ast
-import re
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.applied import Applied
@@ -37,27 +36,6 @@ from npulens.shapes.values import (
     sources_of,
 )
 
-_OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
-_OTHERS = (
-    "no_grad enable_grad inference_mode set_grad_enabled device manual_seed load save compile "
-    "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
-    "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
-    "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
-    "is_autocast_enabled set_num_threads get_num_threads dtype Generator stride"
-)
-_NO_TENSOR = frozenset(_OTHERS.split())
-_MODULES = frozenset(
-    {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
-)
-_SIZE_COST = 55
-_CONSTRUCTORS = {
-    "torch.Tensor": "float",
-    "torch.FloatTensor": "float",
-    "torch.LongTensor": "long",
-    "torch.IntTensor": "int",
-    "torch.BoolTensor": "bool",
-}
-_PAD = "torch.nn.utils.rnn.pad_sequence"
 _NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
 _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
 _LISTS = frozenset(

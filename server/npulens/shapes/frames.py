@@ -52,6 +52,10 @@ class Session:
         active: The functions that are being evaluated.
         results: What functions returned for given arguments.
         members: What attributes of classes hold.
+        names: The qualified names of dotted names.
+        known: Names that functions show to be tensors.
+        given: Parameters that default to `None` and that all calls fill.
+        attributes: What constructors assign to attributes.
     """
 
     definitions: Definitions
@@ -64,6 +68,7 @@ class Session:
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -75,6 +80,8 @@ class Frame:
         self.session = session
         self.function = function
         self.names = names
+        self.with_parts = {name.partition(".")[0] for name in names if "." in name}
+        """Names of which some attribute is known."""
         self.receiver = function.receiver
         if function.node not in session.known:
             session.known[function.node] = known_tensors(function.node)
@@ -174,15 +181,13 @@ class Frame:
 
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
-        receiver = method.receiver
-        for node in nodes_in(method.node):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(_is_member(target, receiver, attribute) for target in targets):
-                    return self._constructed(node.value, method)
-            elif isinstance(node, ast.Call) and _registers(node, attribute):
-                return Tensor()
-        return None
+        if method.node not in self.session.attributes:
+            self.session.attributes[method.node] = _attributes(method)
+        known = self.session.attributes[method.node]
+        if attribute not in known:
+            return None
+        value = known[attribute]
+        return Tensor() if value is None else self._constructed(value, method)
 
     def _constructed(self, node: ast.expr, method: FunctionHere) -> Value:
         if isinstance(node, ast.IfExp):
@@ -234,24 +239,35 @@ def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
         scope = scope.parent
 
 
-def _is_member(target: ast.expr, receiver: str | None, attribute: str) -> bool:
-    return (
-        isinstance(target, ast.Attribute)
-        and target.attr == attribute
-        and isinstance(target.value, ast.Name)
-        and target.value.id == receiver
-    )
+def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
+    """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
+    receiver = method.receiver
+    found: dict[str, ast.expr | None] = {}
+    for node in nodes_in(method.node):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                owner = target.value if isinstance(target, ast.Attribute) else None
+                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name):
+                    found.setdefault(target.attr if owner.id == receiver else "", node.value)
+        elif isinstance(node, ast.Call):
+            registered = _registered(node)
+            if registered:
+                found.setdefault(registered, None)
+    return found
 
 
-def _registers(node: ast.Call, attribute: str) -> bool:
-    """`self.register_buffer("name", ...)`."""
+def _registered(node: ast.Call) -> str:
+    """`name` of `self.register_buffer("name", ...)`; empty for other calls."""
     first = node.args[0] if node.args else None
-    return (
+    if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in ("register_buffer", "register_parameter")
         and isinstance(first, ast.Constant)
-        and first.value == attribute
-    )
+        and isinstance(first.value, str)
+    ):
+        return first.value
+    return ""
 
 
 def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:

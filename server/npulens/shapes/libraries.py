@@ -49,7 +49,7 @@ _OTHERS = (
     "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
     "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
     "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
-    "is_autocast_enabled set_num_threads get_num_threads dtype Generator stride"
+    "is_autocast_enabled get_device_module set_num_threads get_num_threads dtype Generator stride"
 )
 _NO_TENSOR = frozenset(_OTHERS.split())
 _MODULES = frozenset(

@@ -14,7 +14,7 @@ HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
     r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|calibrat|set_timesteps|resize_\w*(?:table|embed)|prepare|preprocess|prun|quant|summary|stat_|report"
+    r"|calibrat|cuda_kernels|state_dict|set_timesteps|resize_\w*(?:table|embed)|prepare|preprocess|prun|quant|summary|stat_|report"
 )
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger|calibrat)\w*|val)"
@@ -218,5 +218,5 @@ def is_rare_test(node: ast.expr) -> bool:
 
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
-    r"|not .*\btraining\b|is_tracing|is_exporting|export|output_type =="
+    r"|not .*\btraining\b|is_tracing|is_exporting|export|output_type ==|== 'mps'"
 )
