@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from helpers import CATALOGUE, check, code, findings, unmarked
-from npulens.analysis import StatementCache, analyze_shapes
-from npulens.catalog.model import Severity
+from helpers import CATALOGUE, NPU, check, code, findings, unmarked
+from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.catalog.model import Severity, Target, TorchVersion
 from npulens.cli.main import cli
 from npulens.text.document import Document
 
@@ -78,6 +78,70 @@ FOUND = {
             print("loss", ⟦NPU805:loss⟧)
             log["text"] = f"{⟦NPU805:loss⟧:.3f}"
         """,
+    "seed-drawn-in-each-turn": """
+        def forward(x: Tensor) -> Tensor:
+            draws = torch.Generator(x.device)
+            for _ in range(8):
+                seed = ⟦NPU805:torch.randint(0, 9, (1,), generator=draws, device=x.device).item()⟧
+                x = x + seed
+            return x
+        """,
+    "not-given-by-one-caller": """
+        class Net(nn.Module):
+            def forward(self, lengths: Tensor) -> Tensor:
+                return self._mask(lengths, longest=4) + self._mask(lengths)
+
+            def _mask(self, lengths: Tensor, longest=None) -> Tensor:
+                if longest is None:
+                    longest = ⟦NPU805:lengths.max().item()⟧
+                return lengths.unsqueeze(1) * longest
+        """,
+    "not-given-from-outside": """
+        class Net(nn.Module):
+            def forward(self, lengths: Tensor) -> Tensor:
+                return self.mask(lengths, longest=4)
+
+            def mask(self, lengths: Tensor, longest=None) -> Tensor:
+                if longest is None:
+                    longest = ⟦NPU805:lengths.max().item()⟧
+                return lengths.unsqueeze(1) * longest
+        """,
+    "about-to-go-but-in-use": """
+        import warnings
+
+        class Scorer(nn.Module):
+            def __init__(self) -> None:
+                warnings.warn("`Scorer` is deprecated and will be removed in v5.")
+
+            def forward(self, scores: Tensor) -> float:
+                return ⟦NPU805:scores.max().item()⟧
+
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                self.scorer = Scorer()
+        """,
+    "device-tensor-with-a-host-number": """
+        def forward(x: Tensor) -> Tensor:
+            y = torch.arange(4, device=x.device) * torch.tensor(2)
+            y = torch.nn.functional.pad(y, (0, x.shape[0]))
+            return ⟦NPU802:y[y > x]⟧
+        """,
+    "method-about-to-go-but-in-use": """
+        class Pipeline:
+            def decode(self, latents: Tensor):
+                deprecate("decode", "1.0.0", "The decode method is deprecated")
+                return ⟦NPU805:latents.max().item()⟧
+
+            def sample(self, latents: Tensor):
+                return self.decode(latents)
+        """,
+    "arrays-for-the-next-step": """
+        import numpy as np
+
+        def forward(costs: Tensor) -> Tensor:
+            rows = np.argsort(⟦NPU805:costs.cpu()⟧.numpy())
+            return costs + torch.from_numpy(rows)
+        """,
     "at-module-level": """
         total = 0.0
         for batch in torch.randn(4, 8, device="npu"):
@@ -125,6 +189,126 @@ SILENT = {
 
         val_loader = DataLoader(dataset, batch_size=4)
         """,
+    "mask-of-a-padded-host-tensor": """
+        def forward(grid: Tensor, width: Tensor) -> Tensor:
+            rows = torch.arange(8).reshape(2, 4)
+            rows = torch.nn.functional.pad(rows, (0, width[0]), "constant", -1)
+            rows = rows.reshape(-1, width[0])
+            return rows[rows != -1]
+        """,
+    "mask-of-host-tensors-joined": """
+        def forward(x: Tensor) -> Tensor:
+            both = torch.cat([torch.full((3, 4), 2.0), torch.linspace(0, 1, 4)[None]])
+            taken = both[both > 1]
+            seen = torch.zeros(4, dtype=torch.bool)
+            return taken.sum() + torch.tensor([1, 2, 3, 4])[~seen].sum()
+        """,
+    "host-tensor-in-one-branch": """
+        def forward(x: Tensor, place: Tensor | None = None) -> Tensor:
+            place = torch.arange(9) if x.dim() else torch.zeros(4)
+            place = place * 2
+            return place[place > 3]
+        """,
+    "no-size": """
+        def forward(mask: Tensor, x: Tensor) -> Tensor:
+            unique = mask.new_ones((x[:2]))
+            return unique
+        """,
+    "other-runtimes": """
+        from numpy import ndarray
+
+        class Backend(nn.Module):
+            def load(self, path: str) -> None:
+                from openvino import Core
+
+                self.net = Core().compile_model(path)
+
+            def forward(self, image: Tensor) -> ndarray:
+                image = image.cpu()
+                return self.net(image.numpy())
+        """,
+    "session-of-another-runtime": """
+        import onnxruntime as runtime
+
+        class Backend:
+            def __init__(self, path: str) -> None:
+                self.session = runtime.InferenceSession(path)
+
+            def forward(self, image: Tensor):
+                return self.session.run(None, {"x": image.cpu().numpy()})
+        """,
+    "calibration": """
+        class Hook:
+            def _calibration_step(self, now: Tensor, before: Tensor) -> None:
+                self.ratios.append((now / before).mean().item())
+
+            def forward(self, now: Tensor, before: Tensor) -> Tensor:
+                if self.config.calibrate:
+                    self._calibration_step(now, before)
+                return now
+        """,
+    "seed-drawn-once": """
+        def __call__(self, generator, draw: Tensor) -> int:
+            seed = int(torch.randint(0, 99, (1,), generator=generator, device=draw.device).item())
+            return seed
+        """,
+    "given-by-all-callers": """
+        class Net(nn.Module):
+            def forward(self, lengths: Tensor) -> Tensor:
+                return self._mask(lengths, longest=lengths.shape[0])
+
+            def _mask(self, lengths: Tensor, longest=None) -> Tensor:
+                if longest is None:
+                    longest = lengths.max().item()
+                return lengths.unsqueeze(1) * longest
+        """,
+    "about-to-go": """
+        import warnings
+
+        class Scorer:
+            def __init__(self) -> None:
+                warnings.warn("`Scorer` is deprecated and will be removed in v5.")
+
+            def process(self, scores: Tensor) -> float:
+                return scores.max().item()
+        """,
+    "method-about-to-go": """
+        class Pipeline:
+            def decode(self, latents: Tensor):
+                deprecate("decode", "1.0.0", "The decode method is deprecated")
+                return latents.max().item()
+        """,
+    "pictures-for-the-caller": """
+        def sample(image: Tensor):
+            image = (image / 2 + 0.5).clamp(0, 1)
+            image = image.cpu().permute(0, 2, 3, 1).float().numpy()
+            return image
+        """,
+    "arrays-for-the-caller": """
+        import numpy as np
+
+        def features(model, text: Tensor) -> np.ndarray:
+            return text.sigmoid().detach().cpu().numpy()
+        """,
+    "collators": """
+        class TextCollator:
+            def create_mask(self, masks: Tensor) -> Tensor:
+                return torch.ones(masks.sum().item())
+        """,
+    "modules-of-devices": """
+        def owner(device: str):
+            return torch.get_device_module(device)
+
+        def wait(device: str) -> None:
+            if owner(device).is_available():
+                print("waits")
+        """,
+    "other-accelerators": """
+        def rotate(ids: Tensor) -> Tensor:
+            if ids.device.type == "mps":
+                ids = ids.to("cpu")
+            return ids * 2
+        """,
     "errors": """
         def forward(x: Tensor) -> Tensor:
             if x.dim() != 2:
@@ -144,6 +328,27 @@ def test_what_is_left_alone(name: str) -> None:
     check(HEAD + code(SILENT[name]))
 
 
+MODEL = (
+    HEAD
+    + "class Net(nn.Module):\n    def forward(self, x: Tensor):\n        return x[x > 0].sum()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told"),
+    [
+        ("models/csm/modeling_csm.py", True),
+        ("models/csm/modular_csm.py", False),
+        ("modular_pipelines/flux/modular_pipeline.py", True),
+        ("models/modular_csm.py", True),
+    ],
+)
+def test_what_another_file_is_generated_from_is_told_there_alone(path: str, is_told: bool) -> None:
+    document = Document(path, MODEL, 1)
+    found = analyze(document, CATALOGUE, Target(TorchVersion(2, 8), NPU))
+    assert bool(found) == is_told
+
+
 SOURCE = "x[scores > 0.5]"
 PLACES = {
     "forward pass": ("def forward({}):\n    return {}", Severity.WARNING),
@@ -159,6 +364,14 @@ PLACES = {
     "anywhere": ("def pick({}):\n    return {}", Severity.HINT),
     "evaluation": ("def evaluate({}):\n    return {}", None),
     "start-up": ("def build_targets({}):\n    return {}", None),
+    "start of a run": ("def set_timesteps({}):\n    return {}", None),
+    "loading of weights": ("def resize_position_table({}):\n    return {}", None),
+    "kernels of another device": ("def cuda_kernels_forward({}):\n    return {}", None),
+    "calibration": ("def _calibration_step({}):\n    return {}", None),
+    "what the caller wants": (
+        "def sample({}, output_type: str):\n    if output_type == 'np':\n        return {}",
+        None,
+    ),
     "every so many steps": (
         "def training_step({}, step: int):\n    if step % 100 == 0:\n        y = {}",
         Severity.HINT,

@@ -51,14 +51,26 @@ class Applied:
         return frozenset().union(*map(sources_of, (*self.arguments, *self.keywords.values())))
 
     def result(self, shape: Shape, kind: str = "") -> Tensor:
-        """A tensor computed from the arguments."""
+        """A tensor computed from the arguments.
+
+        It is where those with dimensions are; numbers of the host may be without.
+        """
         tensors = self.tensors
+        places = [tensor for tensor in tensors if tensor.shape != SCALAR] or tensors
         return Tensor(
             shape,
             kind,
-            bool(tensors) and all(tensor.on_host for tensor in tensors),
+            bool(places) and all(tensor.on_host for tensor in places),
             bool(tensors) and all(tensor.is_fixed for tensor in tensors),
         )
+
+    def moved(self, shape: Shape) -> Tensor:
+        """A tensor with the elements of the first argument; the others are lengths."""
+        first = self.first
+        fixed = bool(self.tensors) and all(tensor.is_fixed for tensor in self.tensors)
+        if isinstance(first, Tensor):
+            return Tensor(shape, first.kind, first.on_host, fixed)
+        return Tensor(shape, is_fixed=fixed)
 
 
 def shape_of(value: Value) -> Shape:

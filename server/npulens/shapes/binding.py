@@ -22,6 +22,7 @@ class Binding(Calls):
             for element, part in zip(target.elts, self._unpacked(target, value), strict=True):
                 self.bind(element, part)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            self.with_parts.add(target.value.id)
             self.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Starred):
             self.bind(target.value, Items(self.element_of(value)))
@@ -44,6 +45,8 @@ class Binding(Calls):
             self.names[name] = Items(either(owner.each, value), None, owner.sources)
 
     def _forget_parts(self, name: str) -> None:
+        if name not in self.with_parts:
+            return
         start = f"{name}."
         for key in [key for key in self.names if key.startswith(start)]:
             del self.names[key]

@@ -1,7 +1,6 @@
 """Evaluates calls: operators of PyTorch, layers, methods, and functions of the same file."""
 
 import ast
-import re
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.applied import Applied
@@ -37,27 +36,6 @@ from npulens.shapes.values import (
     sources_of,
 )
 
-_OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
-_OTHERS = (
-    "no_grad enable_grad inference_mode set_grad_enabled device manual_seed load save compile "
-    "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
-    "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
-    "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
-    "is_autocast_enabled set_num_threads get_num_threads dtype Generator stride"
-)
-_NO_TENSOR = frozenset(_OTHERS.split())
-_MODULES = frozenset(
-    {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
-)
-_SIZE_COST = 55
-_CONSTRUCTORS = {
-    "torch.Tensor": "float",
-    "torch.FloatTensor": "float",
-    "torch.LongTensor": "long",
-    "torch.IntTensor": "int",
-    "torch.BoolTensor": "bool",
-}
-_PAD = "torch.nn.utils.rnn.pad_sequence"
 _NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
 _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
 _LISTS = frozenset(
@@ -95,7 +73,7 @@ class Calls(Libraries):
 
     def _method(self, node: ast.Call, callee: ast.Attribute) -> Value:
         owner = self.function.owner
-        if isinstance(callee.value, ast.Name) and callee.value.id == self.function.receiver:
+        if isinstance(callee.value, ast.Name) and callee.value.id == self.receiver:
             if owner is not None:
                 method = self.session.definitions.method(owner, callee.attr)
                 if method is not None:
@@ -135,6 +113,8 @@ class Calls(Libraries):
             return made(call, call.keywords.get("device") or Foreign("device"))._replace(
                 on_host=value.on_host
             )
+        if name == "item" and not self.around and self._is_drawn(callee.value):
+            return CONSTANT
         host = self._copied(node, name, value, call)
         if host is not None:
             return host
@@ -154,6 +134,14 @@ class Calls(Libraries):
             if isinstance(callee.value, ast.Name):
                 self.names[callee.value.id] = result
         return result
+
+    def _is_drawn(self, node: ast.expr) -> bool:
+        """A number drawn once from a generator that is handed in, such as a seed."""
+        return (
+            isinstance(node, ast.Call)
+            and self.qualified(node.func) == "torch.randint"
+            and any(keyword.arg == "generator" for keyword in node.keywords)
+        )
 
     def _measured(self, name: str, value: Tensor, call: Applied) -> Value:
         if name != "size":

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
+from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
 from npulens.syntax.values import dotted_name
 
@@ -30,7 +31,7 @@ _TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
 def known_tensors(node: ast.AST) -> frozenset[str]:
     """Names, also dotted ones, on which a function asks for what only tensors have."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in nodes_in(node):
         owner = _proven(part)
         name = None if owner is None else dotted_name(owner)
         if name is not None and name.root not in ("torch", "F", "np", "nn"):

@@ -103,7 +103,7 @@ class Expressions(Indexing):
             written = ".".join((name.root, *name.path))
             if written in self.names:
                 return self.names[written]
-            if name.root == self.function.receiver:
+            if name.root == self.receiver:
                 known = self.member(name.path[0]) if len(name.path) == 1 else UNKNOWN
                 return Tensor() if known is UNKNOWN and written in self.known else known
             if name.root not in self.names:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.shapes.callers import given_parameters
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import annotated, known_tensors
 from npulens.shapes.extents import NO_SOURCES, Sources
@@ -20,6 +21,7 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
+from npulens.shapes.walking import nodes_in
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name
@@ -50,6 +52,10 @@ class Session:
         active: The functions that are being evaluated.
         results: What functions returned for given arguments.
         members: What attributes of classes hold.
+        names: The qualified names of dotted names.
+        known: Names that functions show to be tensors.
+        given: Parameters that default to `None` and that all calls fill.
+        attributes: What constructors assign to attributes.
     """
 
     definitions: Definitions
@@ -61,6 +67,8 @@ class Session:
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -72,6 +80,9 @@ class Frame:
         self.session = session
         self.function = function
         self.names = names
+        self.with_parts = {name.partition(".")[0] for name in names if "." in name}
+        """Names of which some attribute is known."""
+        self.receiver = function.receiver
         if function.node not in session.known:
             session.known[function.node] = known_tensors(function.node)
         self.known = session.known[function.node]
@@ -127,10 +138,17 @@ class Frame:
             return Tensor()
         return value
 
+    def is_given(self, name: str) -> bool:
+        """Whether all calls of this function fill a parameter that defaults to `None`."""
+        given = self.session.given
+        if self.function.node not in given:
+            given[self.function.node] = given_parameters(self.function)
+        return name in given[self.function.node]
+
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
         name = dotted_name(node)
-        if name is None or name.root in self.names or name.root == self.function.receiver:
+        if name is None or name.root in self.names or name.root == self.receiver:
             return ""
         # A name that the functions around do not bind means the same in the whole piece.
         scopes = _function_scopes(self.function.scope)
@@ -163,15 +181,13 @@ class Frame:
 
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
-        receiver = method.receiver
-        for node in ast.walk(method.node):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(_is_member(target, receiver, attribute) for target in targets):
-                    return self._constructed(node.value, method)
-            elif isinstance(node, ast.Call) and _registers(node, attribute):
-                return Tensor()
-        return None
+        if method.node not in self.session.attributes:
+            self.session.attributes[method.node] = _attributes(method)
+        known = self.session.attributes[method.node]
+        if attribute not in known:
+            return None
+        value = known[attribute]
+        return Tensor() if value is None else self._constructed(value, method)
 
     def _constructed(self, node: ast.expr, method: FunctionHere) -> Value:
         if isinstance(node, ast.IfExp):
@@ -223,24 +239,35 @@ def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
         scope = scope.parent
 
 
-def _is_member(target: ast.expr, receiver: str | None, attribute: str) -> bool:
-    return (
-        isinstance(target, ast.Attribute)
-        and target.attr == attribute
-        and isinstance(target.value, ast.Name)
-        and target.value.id == receiver
-    )
+def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
+    """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
+    receiver = method.receiver
+    found: dict[str, ast.expr | None] = {}
+    for node in nodes_in(method.node):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                owner = target.value if isinstance(target, ast.Attribute) else None
+                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name):
+                    found.setdefault(target.attr if owner.id == receiver else "", node.value)
+        elif isinstance(node, ast.Call):
+            registered = _registered(node)
+            if registered:
+                found.setdefault(registered, None)
+    return found
 
 
-def _registers(node: ast.Call, attribute: str) -> bool:
-    """`self.register_buffer("name", ...)`."""
+def _registered(node: ast.Call) -> str:
+    """`name` of `self.register_buffer("name", ...)`; empty for other calls."""
     first = node.args[0] if node.args else None
-    return (
+    if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in ("register_buffer", "register_parameter")
         and isinstance(first, ast.Constant)
-        and first.value == attribute
-    )
+        and isinstance(first.value, str)
+    ):
+        return first.value
+    return ""
 
 
 def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:

@@ -13,12 +13,15 @@ from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
 from npulens.shapes.reporting import PIPELINES, Reporter, name_of
+from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import (
     Described,
     Reach,
     calls_in,
     is_cold_file,
+    is_copied_file,
     is_host_file,
+    leaving,
     reaches,
     score,
 )
@@ -77,7 +80,8 @@ class Hotspots:
 
     def ranked(self, path: str) -> list[Ranked]:
         """All hotspots of the module, the worst first; its path tells what it is for."""
-        is_cold, is_host = is_cold_file(path), is_host_file(path)
+        is_cold = is_cold_file(path)
+        is_host = is_host_file(path) or is_copied_file(path)
         found = [
             Ranked(
                 hotspot,
@@ -151,7 +155,7 @@ class Hotspots:
             return
         definitions = self._definitions
         definitions.asked = set()
-        reporter = Reporter(self.homes, piece)
+        reporter = Reporter(self.homes, piece, self._runtimes)
         methods = _methods(self._catalogue)
         known = Session(definitions, self._catalogue.operators, methods, Recorder())
         for function in functions:
@@ -231,7 +235,14 @@ class Hotspots:
     @property
     def helpers(self) -> str:
         """What the findings of all statements depend on, besides what they look up."""
-        return "" if self._helpers is None else self._helpers.pattern
+        found = (self._helpers, self._runtimes)
+        return "|".join("" if pattern is None else pattern.pattern for pattern in found)
+
+    @cached_property
+    def _runtimes(self) -> re.Pattern[str] | None:
+        """Names of the module that stand for runtimes of other accelerators or of the host."""
+        names = sorted(runtime_names(piece.bindings for piece in self._pieces))
+        return re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
 
     @cached_property
     def _has_torch(self) -> bool:
@@ -275,7 +286,14 @@ class Hotspots:
             if piece.described is None:
                 piece.described = tuple(_described(piece, self._definitions))
             described += piece.described
-        return reaches([Described(*each) for each in described])
+        return reaches([Described(*each) for each in described], self._leaving)
+
+    @property
+    def _leaving(self) -> Iterator[str]:
+        """Classes, functions and methods that say that they will be removed."""
+        for piece in self._pieces:
+            if "deprecate" in piece.parsed.text:
+                yield from leaving(piece.parsed)
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

@@ -49,7 +49,7 @@ _OTHERS = (
     "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
     "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
     "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
-    "is_autocast_enabled set_num_threads get_num_threads dtype Generator stride"
+    "is_autocast_enabled get_device_module set_num_threads get_num_threads dtype Generator stride"
 )
 _NO_TENSOR = frozenset(_OTHERS.split())
 _MODULES = frozenset(
@@ -175,6 +175,8 @@ class Libraries(Expressions):
             values = list(call.arguments[:1]) if call.name == "full" else []
         else:
             values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
+        if any(_is_part(argument) for argument in node.args):
+            return  # a slice is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
         reads = any(on_device(value) for value in flat)
         if reads or any(
@@ -227,6 +229,10 @@ class Libraries(Expressions):
         """`checkpoint(function, x)`."""
         first, rest = call.first, list(call.arguments[1:])
         return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
+
+
+def _is_part(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def _layer(name: str, call: Applied) -> Value:

@@ -8,33 +8,32 @@ from npulens.shapes.values import UNKNOWN, Foreign, Items, Number, Value, items_
 def reshaped(call: Applied) -> Value:
     """The length that is given as -1 takes what the others do not name."""
     shape = shape_of(call.first)
-    kind = getattr(call.first, "kind", "")
     asked = call.arguments[1:] or [v for k, v in call.keywords.items() if k in ("shape", "size")]
     if len(asked) == 1 and isinstance(asked[0], Foreign):
         return call.result(shape)  # view(torch.int32)
     wanted = sizes(asked)
     if wanted.is_open:
-        return call.result(opened(shape.sources | wanted.sources), kind)
+        return call.moved(opened(shape.sources | wanted.sources))
     inferred = Dim("?", shape.sources - wanted.sources)
     dims = (inferred if dim.text == "-1" else dim for dim in wanted.lead)
-    return call.result(closed(*dims), kind)
+    return call.moved(closed(*dims))
 
 
 def expanded(call: Applied) -> Value:
     shape, wanted = shape_of(call.first), sizes(call.arguments[1:])
     if wanted.is_open:
-        return call.result(opened(shape.sources | wanted.sources), getattr(call.first, "kind", ""))
+        return call.moved(opened(shape.sources | wanted.sources))
     start = len(wanted.lead)
     dims = (
         shape.at(index - start) if dim.text == "-1" else dim
         for index, dim in enumerate(wanted.lead)
     )
-    return call.result(closed(*dims), getattr(call.first, "kind", ""))
+    return call.moved(closed(*dims))
 
 
 def repeated(call: Applied) -> Value:
     shape = shape_of(call.first)
-    return call.result(opened(shape.sources | sizes(call.arguments[1:]).sources))
+    return call.moved(opened(shape.sources | sizes(call.arguments[1:]).sources))
 
 
 def flattened(call: Applied) -> Value:
@@ -123,8 +122,8 @@ def narrowed(call: Applied) -> Value:
     index = over.value if isinstance(over, Number) else None
     shape = shape_of(call.first)
     if index is None:
-        return call.result(opened(call.sources))
-    return call.result(shape.with_dim(index, dim_of(length)), getattr(call.first, "kind", ""))
+        return call.moved(opened(call.sources))
+    return call.moved(shape.with_dim(index, dim_of(length)))
 
 
 def index_selected(call: Applied) -> Value:
@@ -145,7 +144,7 @@ def padded(call: Applied) -> Value:
     """Filling up to a fixed length ends what depended on data."""
     shape, amounts = shape_of(call.first), call.get(1, "pad")
     if not isinstance(amounts, Items) or amounts.elements is None:
-        return call.result(opened(call.sources))
+        return call.moved(opened(call.sources))
     for place in range(len(amounts.elements) // 2):
         dim = shape.at(-1 - place)
         given = [v for v in amounts.elements[2 * place : 2 * place + 2] if isinstance(v, Number)]
@@ -154,7 +153,7 @@ def padded(call: Applied) -> Value:
             shape = _without_sources(shape, -1 - place, sources)
         elif any(number.text != "0" for number in given):
             shape = shape.with_dim(-1 - place, Dim("?", sources))
-    return call.result(shape, getattr(call.first, "kind", ""))
+    return call.moved(shape)
 
 
 def _without_sources(shape: Shape, index: int, sources: Sources) -> Shape:

@@ -6,6 +6,7 @@ its title says. That needs a mask of the very shape of what it selects from.
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere
@@ -31,9 +32,11 @@ class Repairs:
     def __init__(self, function: FunctionHere, lines: LineMap) -> None:
         self._function = function
         self._lines = lines
-        self._parents = {
-            child: node for node in ast.walk(function.node) for child in ast.iter_child_nodes(node)
-        }
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        nodes = ast.walk(self._function.node)
+        return {child: node for node in nodes for child in ast.iter_child_nodes(node)}
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""

@@ -1,6 +1,7 @@
 """From what evaluations have found to hotspots and hints of a piece."""
 
 import ast
+import re
 from collections.abc import Mapping
 
 from npulens.checks.pieces import Hint, Hotspot, Piece
@@ -8,6 +9,7 @@ from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.hints import hint_of_function, hints_of_names
 from npulens.shapes.repairs import Repairs
+from npulens.shapes.runtimes import is_copy, uses_runtime
 from npulens.shapes.worth import is_host_code
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.lines import LineMap
@@ -20,9 +22,15 @@ PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-
 class Reporter:
     """Turns what evaluations of one piece have found into hotspots and hints."""
 
-    def __init__(self, homes: Mapping[ast.AST, tuple[str, Piece]], piece: Piece) -> None:
+    def __init__(
+        self,
+        homes: Mapping[ast.AST, tuple[str, Piece]],
+        piece: Piece,
+        runtimes: re.Pattern[str] | None,
+    ) -> None:
         self._homes = homes
         self._piece = piece
+        self._runtimes = runtimes
         self._lines: dict[int, LineMap] = {}
         self._known_repairs: dict[ast.AST, Repairs] = {}
         self.hotspots: list[Hotspot] = []
@@ -37,6 +45,8 @@ class Reporter:
                 continue
             if event.rule not in PIPELINES and is_host_code(event.function):
                 continue
+            if event.rule == "host-read" and is_copy(event.node) and self._feeds_runtime(event):
+                continue
             kept.append(event)
             self.hotspots.append(self._hotspot(event))
         if not kept:
@@ -45,6 +55,10 @@ class Reporter:
         if own and function.node.name.isidentifier():
             self.hints.append(hint_of_function(self._name(function), own))
         self.hints += hints_of_names(recorder, self._placed)
+
+    def _feeds_runtime(self, event: Event) -> bool:
+        """Whether a copy is what another runtime, which has the model, takes."""
+        return uses_runtime(self._home(event.function)[1].parsed.text, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
         home, piece = self._home(function)

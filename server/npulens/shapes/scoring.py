@@ -2,25 +2,34 @@
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
+from npulens.shapes.walking import nodes_in
+from npulens.syntax.bindings import Function
+from npulens.syntax.statements import ParsedText
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
     r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
     r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|prepare|preprocess|prun|quant|summary|stat_|report"
+    r"|calibrat|cuda_kernels|state_dict|set_timesteps|resize_\w*(?:table|embed)|prepare|preprocess|prun|quant|summary|stat_|report"
 )
 _COLD_FILE = re.compile(
-    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger)\w*|val)"
+    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger|calibrat)\w*|val)"
     r"(?:\.py$|[/\\])"
 )
 _HOST_FILE = re.compile(
     r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data)[/\\]"
     r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
+_COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
+_LEAVING = re.compile(
+    r"\b(\w{1,80})\W{1,4}(?:method |function )?is deprecated[^\n]{1,40}\bremoved\b"
+    r"|\bdeprecate\(\s{0,99}[\"'](\w{1,80})"
+)
+_LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD = 0.7, 0.3
 _WARNING, _INFO = 60, 40
@@ -73,19 +82,54 @@ class Described(NamedTuple):
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
         is_module: It is a method of a class with a `forward`.
+        is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 
     name: str
     calls: frozenset[str]
     trains: bool
     is_module: bool
+    is_unused: bool = False
 
 
-def reaches(functions: Iterable[Described]) -> Mapping[str, Reach]:
-    """From where each function of a module is reached, as far as the module shows."""
+def leaving(parsed: ParsedText) -> Iterator[str]:
+    """Classes, functions and methods of a piece that say that they will be removed."""
+    said = {name for found in _LEAVING.finditer(parsed.text) for name in found.groups() if name}
+    for node in parsed.body:
+        if isinstance(node, ast.ClassDef | Function) and _is_leaving(node, said):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, Function) and _is_leaving(method, said):
+                    yield f"{node.name}.{method.name}"
+
+
+def _is_leaving(node: ast.ClassDef | Function, said: set[str]) -> bool:
+    return (
+        node.name in said or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
+    )
+
+
+def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
+    """From where each function of a module is reached, as far as the module shows.
+
+    Args:
+        functions: The functions of the module.
+        leaving: Classes and functions that will be removed; those that nothing else calls count
+            as cold.
+    """
     known = list(functions)
-    hot = {f.name for f in known if f.trains or (_is_hot_name(f) and not _is_cold_name(f.name))}
-    cold = {f.name for f in known if _is_cold_name(f.name)} - hot
+    unused = set(leaving)
+    for function in known:
+        if not _is_of(function, unused):
+            unused -= {name for name in unused if name.rpartition(".")[2] in function.calls}
+    known = [function._replace(is_unused=_is_of(function, unused)) for function in known]
+    hot = {
+        f.name
+        for f in known
+        if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
+    }
+    cold = {f.name for f in known if f.is_unused or _is_cold_name(f.name)} - hot
     by_last: dict[str, list[Described]] = {}
     for function in known:
         by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
@@ -121,6 +165,10 @@ def _spread(
     return reached
 
 
+def _is_of(function: Described, names: set[str]) -> bool:
+    return function.name in names or function.name.partition(".")[0] in names
+
+
 def _is_hot_name(function: Described) -> bool:
     last = function.name.rpartition(".")[2]
     return HOT.search(last) is not None or (function.is_module and last == "__call__")
@@ -133,7 +181,7 @@ def _is_cold_name(name: str) -> bool:
 def calls_in(node: ast.AST) -> frozenset[str]:
     """The last parts of the names that a function calls."""
     found = set()
-    for part in ast.walk(node):
+    for part in nodes_in(node):
         if isinstance(part, ast.Call):
             callee = part.func
             if isinstance(callee, ast.Attribute):
@@ -146,6 +194,15 @@ def calls_in(node: ast.AST) -> frozenset[str]:
 def is_cold_file(path: str) -> bool:
     """Whether a file is for evaluation, pictures or conversion."""
     return _COLD_FILE.search(path) is not None
+
+
+def is_copied_file(path: str) -> bool:
+    """Whether another file is generated from this one, which runs in its place.
+
+    The model of a folder `x` that transformers keeps in `modular_x.py` runs as `modeling_x.py`,
+    which the head of that one says.
+    """
+    return _COPIED_FILE.search(path) is not None
 
 
 def is_host_file(path: str) -> bool:
@@ -161,5 +218,5 @@ def is_rare_test(node: ast.expr) -> bool:
 
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
-    r"|not .*\btraining\b|is_tracing|is_exporting|export"
+    r"|not .*\btraining\b|is_tracing|is_exporting|export|output_type ==|== 'mps'"
 )

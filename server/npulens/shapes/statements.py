@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.binding import Binding
+from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.handing import hands_out
 from npulens.shapes.pipelines import GROWTH_COST, grows
 from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
@@ -63,8 +65,16 @@ class Statements(Binding):
         self.read(node.value)
         return True
 
+    def _computed_for(self, node: ast.expr | None, *, is_returned: bool) -> Value:
+        """What a statement assigns or returns; copies that are wanted as such weigh little."""
+        is_wanted = hands_out(node, self.function, is_returned=is_returned)
+        self.rare += is_wanted
+        value = self.read(node)
+        self.rare -= is_wanted
+        return value
+
     def _assign(self, node: ast.Assign) -> bool:
-        value = self.read(node.value)
+        value = self._computed_for(node.value, is_returned=False)
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
@@ -87,7 +97,7 @@ class Statements(Binding):
         return True
 
     def _return(self, node: ast.Return) -> bool:
-        self.returned.append(self.read(node.value))
+        self.returned.append(self._computed_for(node.value, is_returned=True))
         return False
 
     def _assert(self, node: ast.Assert) -> bool:
@@ -116,6 +126,9 @@ class Statements(Binding):
     def _if(self, node: ast.If) -> bool:
         sources = self.decide(node.test)
         before, depth = dict(self.names), len(self.control)
+        tested = none_tested(node.test)
+        if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
+            return self.block(node.orelse)
         if sources:
             self.control.append(sources)
         is_rare = is_rare_test(node.test)

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
-_HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
+_HOST_CODE = re.compile(
+    r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer|Processor"
+)
 _LONGEST_LINE = 400
+_LONGEST_INDEX = 90
 _MOST_NAMES = 200
 _SHORT = 12
 """In lines."""
@@ -30,10 +33,9 @@ _REDUCTIONS = (
     *(".argmax(", ".argmin("),
 )
 _READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
-_INLINE = re.compile(
-    r"\w\[(?:~|torch\.(?:is|logical))|\.bool\(\)\]"
-    r"|\w\[[\w.()\[\]:, ]{0,80} (?:==|!=|<=?|>=?) [^\n\]]{0,80}\]"
-)
+_INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
+_OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
+_CLOSED = re.compile(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
 _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
@@ -61,8 +63,8 @@ class Sources:
         self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
-            found += (match.start() for match in _INLINE.finditer(text))
-            self._masks = sorted(self._assigned_masks())
+            found += (place for word in _INLINE for place in _places(word, text))
+            self._masks = sorted(self._assigned_masks(found))
         self._places = sorted(found)
 
     @property
@@ -94,12 +96,22 @@ class Sources:
             for part in parts_of(name)
         )
 
-    def _assigned_masks(self) -> Iterator[tuple[int, str]]:
+    def _assigned_masks(self, inline: list[int]) -> Iterator[tuple[int, str]]:
+        """Where names are assigned that may be masks; comparisons in brackets go to `inline`."""
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
             for place in _places(word, self._text):
-                found = _ASSIGNED.match(self._line(place + 2))
+                line = self._line(place + 2)
+                found = _ASSIGNED.match(line)
                 if found is not None:
                     yield place, found[1]
+                if "[" in line and self._is_inside(word, place):
+                    inline.append(place)
+
+    def _is_inside(self, word: str, place: int) -> bool:
+        """Whether a comparison stands between the brackets of an index."""
+        first = max(0, place - _LONGEST_INDEX)
+        opened = _OPENED.search(self._text[first:place])
+        return opened is not None and _CLOSED.match(self._text, place + len(word)) is not None
 
     def _line(self, place: int) -> str:
         """What stands before a place in its line; nothing if that is very long."""

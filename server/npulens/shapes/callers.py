@@ -1,0 +1,86 @@
+"""What the calls in a class tell of the parameters of its private methods."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.walking import nodes_in
+
+
+def given_parameters(method: FunctionHere) -> frozenset[str]:
+    """Parameters that default to `None` and that each call of a private method fills.
+
+    A method is private if its name begins with one underscore: it is called in its class alone.
+    """
+    owner, name = method.owner, method.node.name
+    defaults = _none_by_default(method.node.args)
+    is_private = name.startswith("_") and not name.startswith("__")
+    if owner is None or not is_private or not defaults or method.receiver is None:
+        return frozenset()
+    given: set[str] | None = None
+    for caller in owner.methods.values():
+        optional = _none_by_default(caller.node.args)
+        for call in _uses(caller, name):
+            filled = set() if call is None else set(_filled(call, method, optional))
+            given = filled if given is None else given & filled
+    return frozenset(given or ()) & defaults
+
+
+def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    count = len(positional) - len(arguments.defaults)
+    pairs = [
+        *zip(positional[count:], arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return frozenset(argument.arg for argument, default in pairs if _is_none(default))
+
+
+def _uses(caller: FunctionHere, name: str) -> Iterator[ast.Call | None]:
+    """Calls of a method of `self`, and `None` where it is handed on."""
+    called: set[ast.AST] = set()
+    for node in nodes_in(caller.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == name:
+                called.add(node.func)
+                yield node
+        elif isinstance(node, ast.Attribute) and node.attr == name and node not in called:
+            yield None
+
+
+def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> Iterator[str]:
+    """The parameters that a call gives a value that is not `None`."""
+    arguments = method.node.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:]
+    for name, value in zip(names, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            return
+        if not _may_be_none(value, optional):
+            yield name
+    for keyword in call.keywords:
+        if keyword.arg is not None and not _may_be_none(keyword.value, optional):
+            yield keyword.arg
+
+
+def _may_be_none(node: ast.expr, optional: frozenset[str]) -> bool:
+    """Whether `None` is written, or the parameter of the caller that defaults to it."""
+    return any(
+        _is_none(part) or (isinstance(part, ast.Name) and part.id in optional)
+        for part in ([node.body, node.orelse] if isinstance(node, ast.IfExp) else [node])
+    )
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def none_tested(node: ast.expr) -> str:
+    """`x` of the condition `x is None`; empty for another one."""
+    if (
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.ops[0], ast.Is)
+        and _is_none(node.comparators[0])
+    ):
+        return node.left.id
+    return ""

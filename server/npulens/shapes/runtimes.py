@@ -1,0 +1,43 @@
+"""Runtimes of other accelerators and of the host, which take what tensors hold from host memory."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from npulens.syntax.bindings import Bindings
+from npulens.syntax.values import Imported
+
+_NAMES = (
+    "MNN|ai_edge_litert|axelera|coreai|coremltools|dx_engine|executorch|hailo_platform|ncnn"
+    "|onnxruntime|openvino|paddle|qai_appbuilder|rknn|rknnlite|tensorflow|tensorrt|tflite_runtime"
+    "|tritonclient"
+)
+_IMPORT = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b", re.MULTILINE)
+_MODULE = re.compile(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
+"""A module that works with TensorFlow as well as with PyTorch imports both at its top."""
+_COPIES = frozenset({"cpu", "numpy", "to"})
+
+
+def runtime_names(pieces: Iterable[Bindings]) -> Iterator[str]:
+    """Names of a module that stand for such a runtime or a part of it."""
+    for bindings in pieces:
+        for name, found in bindings.names.items():
+            if any(_is_runtime(binding.value) for binding in found):
+                yield name
+
+
+def _is_runtime(value: object) -> bool:
+    return isinstance(value, Imported) and _MODULE.match(value.qualified) is not None
+
+
+def uses_runtime(text: str, names: re.Pattern[str] | None) -> bool:
+    """Whether a class or function imports such a runtime, or uses names that stand for one."""
+    if _IMPORT.search(text) is not None:
+        return True
+    return names is not None and names.search(text) is not None
+
+
+def is_copy(node: ast.AST) -> bool:
+    """Whether a call copies a tensor to the host, and reads no single value of it."""
+    callee = node.func if isinstance(node, ast.Call) else None
+    return isinstance(callee, ast.Attribute) and callee.attr in _COPIES
