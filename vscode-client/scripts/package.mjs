@@ -67,6 +67,7 @@ run(
   "--no-dependencies",
   "--allow-missing-repository",
   "--no-rewrite-relative-links",
+  "--allow-package-all-secrets", // the scan for them takes many minutes for thousands of Python files
   ...(platform === "universal" ? [] : ["--target", platform]),
   "--out",
   `build/npulens-${platform}-${version}.vsix`,
