@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import instrumentation_coverage
+import shape_coverage
 
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.tables import Catalogue
@@ -37,7 +38,6 @@ WORKS_AS_IT_IS = "the library works with torch_npu, or has a plugin"
 UNKNOWN = "nobody says whether it works"
 OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
 FUSED = "later: fused operators, NPU7xx"
-DYNAMIC = "later: dynamic shapes, NPU8xx"
 
 _BY_KERNEL = "the kernel behind it is deprecated"
 _OFF_UNTIL_ENABLED = "it drops nothing until it is enabled for the model, then in evaluation too"
@@ -153,9 +153,19 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         return _sorted(e.rule.code for e in found_codes if e is not None)
     if file == "affinity_api.json":
         return _sorted({*_proposing(entry, catalogue), *_of_patterns(entry, catalogue)})
-    if file == "dynamic_shape_ops.json":
-        return ()
+    if file == shape_coverage.FILE:
+        return _of_shapes(entry, catalogue)
     return _sorted(_of_name(file, entry, catalogue))
+
+
+def _of_shapes(entry: str, catalogue: Catalogue) -> tuple[str, ...]:
+    if entry in shape_coverage.LEFT_OUT:
+        return ()
+    written = shape_coverage.WRITTEN.get(entry)
+    if written is not None:
+        return _named(written, catalogue)
+    found = (catalogue.operators.get(name) for name in shape_coverage.names_of(entry))
+    return _sorted(each.rule.code for each in found if each is not None)
 
 
 def _named(names: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
@@ -219,7 +229,8 @@ def _of_tables(name: str, catalogue: Catalogue) -> Iterator[str]:
 def _tables(catalogue: Catalogue) -> Iterator[Mapping[str, Any]]:
     for each in fields(catalogue):
         value = getattr(catalogue, each.name)
-        if isinstance(value, Mapping):
+        # What is said of shapes is another matter than whether a name works.
+        if isinstance(value, Mapping) and each.name != "operators":
             yield value
 
 
@@ -246,13 +257,11 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
         ("transfer_to_npu.md", point, why if isinstance(why, str) else NOT_YET)
         for point, why in SHIM_POINTS.items()
     )
-    for file, key, field, reason in (
-        ("affinity_api.json", "apis", "api", FUSED),
-        ("dynamic_shape_ops.json", "python_apis", "api", DYNAMIC),
-        ("dynamic_shape_ops.json", "aten_ops", "op", DYNAMIC),
-    ):
+    for file, key, field, reason in (("affinity_api.json", "apis", "api", FUSED),):
         names = [each[field] for each in _read(folder, file)[key]]
         yield from ((file, name, FUSED_LEFT_OUT.get(name, reason)) for name in names)
+    shapes = _read(folder, shape_coverage.FILE)
+    yield from ((shape_coverage.FILE, *pair) for pair in shape_coverage.entries(shapes))
     facts = _read(folder, instrumentation_coverage.FILE)
     for entry, reason in instrumentation_coverage.entries(facts):
         yield instrumentation_coverage.FILE, entry, reason

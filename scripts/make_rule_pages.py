@@ -9,9 +9,8 @@ from pathlib import Path
 
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Language, LocalizedText, Rule
+from npulens.catalog.rule_page import SEVERITIES, rule_page
 from npulens.report.human import printable
-from npulens.report.rule_page import rule_page
-from npulens.report.wording import SEVERITIES
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
 

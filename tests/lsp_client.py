@@ -19,24 +19,37 @@ Position = tuple[int, int]
 _TIMEOUT = 20.0
 
 
+def server_environment() -> dict[str, str]:
+    """The environment of a server process: the package that is tested comes first."""
+    paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 class LspClient:
     """A session with a server process; a context manager that leaves no process behind.
 
-    `published` holds the parameters of each `publishDiagnostics` in order, `logged` those of each
-    `window/logMessage`.
+    `published` holds the parameters of each `publishDiagnostics` in order; `logged`, `shown`,
+    `traced` and `progress` those of other notifications. `asked` holds the requests of the server,
+    to which `answers` holds what to say: a function of the parameters by method. `refused` holds
+    the errors for messages that have no id.
     """
 
     def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
-        paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "npulens", "server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            env=server_environment(),
         )
         self.published: list[Message] = []
         self.logged: list[Message] = []
+        self.shown: list[Message] = []
+        self.traced: list[Message] = []
+        self.progress: list[Message] = []
+        self.asked: list[Message] = []
+        self.refused: list[Message] = []
+        self.answers: dict[str, Callable[[Any], Any]] = {}
         self.capabilities: Message = {}
         self._responses: dict[int, Message] = {}
         self._arrived: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
@@ -104,12 +117,27 @@ class LspClient:
 
     def _take(self, message: Message) -> None:
         if "method" not in message:
-            assert message["id"] not in self._responses, "answered twice"
+            if message["id"] is None:
+                self.refused.append(message["error"])
+                return
+            is_ours = message["id"] in range(1, self._requests + 1)
+            assert not is_ours or message["id"] not in self._responses, "answered twice"
             self._responses[message["id"]] = message
         elif message["method"] == "textDocument/publishDiagnostics":
             self.published.append(message["params"])
         elif message["method"] == "window/logMessage":
             self.logged.append(message["params"])
+        elif message["method"] == "window/showMessage":
+            self.shown.append(message["params"])
+        elif message["method"] == "$/logTrace":
+            self.traced.append(message["params"])
+        elif message["method"] == "$/progress":
+            self.progress.append(message["params"])
+        elif "id" in message:
+            self.asked.append(message)
+            answer = self.answers.get(message["method"])
+            result = answer(message["params"]) if answer is not None else None
+            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
         else:
             raise AssertionError(f"unexpected: {message}")
 
@@ -121,6 +149,13 @@ class LspClient:
             body = self.process.stdout.read(int(header.split(b":")[1]))
             self._arrived.put(json.loads(body))
         self._arrived.put(None if not header else {"method": f"not protocol: {header!r}"})
+
+    def forget(self) -> None:
+        """Drop what was heard and nobody asked for."""
+        kept = (self.published, self.logged, self.shown, self.traced, self.progress, self.refused)
+        for messages in kept:
+            messages.clear()
+        self._responses.clear()
 
     # The life of a session
 
@@ -198,3 +233,25 @@ def range_of(start: Position, end: Position) -> Message:
 def replacing(start: Position, end: Position, text: str) -> Message:
     """An incremental change."""
     return {"range": range_of(start, end), "text": text}
+
+
+def applied_edit(text: str, edit: Message) -> str:
+    """A text after the only document change of a workspace edit, in UTF-16."""
+    if "documentChanges" in edit:
+        (change,) = edit["documentChanges"]
+        edits = change["edits"]
+    else:
+        (edits,) = edit["changes"].values()
+    data = text.encode("utf-16-le", "surrogatepass")
+    lines = text.replace("\r\n", " \n").replace("\r", "\n").split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + 2 + len(line.encode("utf-16-le", "surrogatepass")))
+
+    def offset(place: Message) -> int:
+        return starts[place["line"]] + 2 * place["character"]
+
+    for each in sorted(edits, key=lambda e: offset(e["range"]["start"]), reverse=True):
+        start, end = offset(each["range"]["start"]), offset(each["range"]["end"])
+        data = data[:start] + each["newText"].encode("utf-16-le") + data[end:]
+    return data.decode("utf-16-le", "surrogatepass")

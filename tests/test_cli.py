@@ -680,4 +680,5 @@ def test_what_is_not_needed_is_not_imported(here: Path) -> None:
     unwanted |= {"multiprocessing", "concurrent.futures", "traceback", "difflib", "asyncio"}
     assert not checking & unwanted
     own = {name for name in imported("--version") if name.startswith("npulens")}
-    assert own == {"npulens", "npulens.cli", "npulens.cli.main"}
+    commands = {"npulens.cli.main", "npulens.cli.refusals", "npulens.cli.shapes"}
+    assert own == {"npulens", "npulens.cli", *commands}

@@ -59,7 +59,7 @@ def test_every_key(tmp_path: Path) -> None:
         source=file,
     )
     changed = [f.name for f in fields(Configuration) if getattr(configuration, f.name) == f.default]
-    assert changed == ["project_version"], "a key is not tested"
+    assert changed == ["project_version", "folder"], "a key is not tested"
     assert configuration.root == tmp_path
     assert configuration.target == Target(TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC)
 

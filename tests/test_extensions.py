@@ -10,12 +10,11 @@ import pytest
 
 from helpers import CATALOGUE, check, marked, unmarked
 from helpers import Mark as FoundMark
+from lsp_client import LspClient
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.model import ProjectFacts, Target
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.native_tokens import tokens
-from npulens.lsp.convert import ClientTerms
-from npulens.lsp.engine import Engine, OpenDocument, Task
 from npulens.text.document import Document
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.discovery import discover
@@ -355,11 +354,11 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
     write(tmp_path, setup_py=SETUP, csrc__bind_cpp=BIND, csrc__kernel_cu="")
     path = tmp_path / "use.py"
     path.write_text("from pkg import _C\n_C.nms(1)\n")
-    document = Document(path.as_uri(), path.read_text(), 1)
-    opened = OpenDocument(path.as_uri(), path, document)
-    analysis = Engine().run(Task(opened, document, ClientTerms()), lambda: False)
-    assert analysis is not None
-    assert [finding.rule.code for finding in analysis.findings] == ["NPU608"]
+    with LspClient() as client:
+        client.initialize()
+        client.open(path.as_uri(), path.read_text())
+        [found] = client.diagnostics(path.as_uri(), 1)
+        assert found["code"] == "NPU608"
 
 
 def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:

@@ -43,7 +43,27 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\ny = f(x)\n"),
         ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\n"),
         ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nf(x)\nf.save('f')\n"),
+        (
+            "a.py",
+            T
+            + "def f(g):\n    try:\n        return torch.jit.script(g)\n    except Exception:\n        return g\n",
+        ),
+        (
+            "a.py",
+            T
+            + "def f(g):\n    try:\n        return ⟦NPU501:torch.jit.script⟧(g)\n    except KeyError:\n        return g\n",
+        ),
         # attention
+        (
+            "a.py",
+            "from torch.nn.attention import SDPBackend as B, sdpa_kernel\n"
+            "with sdpa_kernel([B.MATH, B.EFFICIENT_ATTENTION, B.FLASH_ATTENTION]):\n    y = f(q)\n",
+        ),
+        (
+            "a.py",
+            "from torch.nn.attention import SDPBackend as B, ⟦NPU501:sdpa_kernel⟧\n"
+            "with sdpa_kernel([B.MATH, B.EFFICIENT_ATTENTION]):\n    y = f(q)\n",
+        ),
         (
             "a.py",
             T

@@ -287,8 +287,9 @@ def test_a_quick_fix_repairs(session: LspClient, uri: str) -> None:
     session.open(uri, text)
     (found,) = session.diagnostics(uri, 1)
     column = found["range"]["start"]["character"] + 3
-    actions = session.code_actions(uri, (2, column), (2, column))
+    actions = session.code_actions(uri, (2, column), (2, column), only=["quickfix"])
     assert {action["kind"] for action in actions} == {"quickfix"}
+    actions = [action for action in actions if "Use" in action["title"]]
     assert [action["isPreferred"] for action in actions] == [True] + [False] * (len(actions) - 1)
     assert all(action["diagnostics"] == [found] for action in actions)
     assert apply(text, actions[0]["edit"]["changes"][uri]) == (
@@ -298,11 +299,12 @@ def test_a_quick_fix_repairs(session: LspClient, uri: str) -> None:
 
 def test_code_actions_are_for_the_range_and_the_kind(session: LspClient, uri: str) -> None:
     session.open(uri, f"import torch\n{CALL}()\nx = 1\n{CALL}()\n")
-    everything = session.code_actions(uri, (0, 0), (9, 0))
-    one = session.code_actions(uri, (1, 0), (1, 0))
-    assert len(everything) == 2 * len(one) > 0
-    assert session.code_actions(uri, (2, 0), (2, 5)) == []
-    assert session.code_actions(uri, (0, 0), (9, 0), only=["quickfix"]) == everything
+    everything = session.code_actions(uri, (0, 0), (9, 0), only=["quickfix"])
+    one = session.code_actions(uri, (1, 0), (1, 0), only=["quickfix"])
+    assert len([a for a in everything if "edit" in a]) == 2 * len([a for a in one if "edit" in a])
+    assert session.code_actions(uri, (2, 0), (2, 5), only=["quickfix"]) == []
+    kinds = {a["kind"] for a in session.code_actions(uri, (0, 0), (9, 0))}
+    assert kinds == {"quickfix", "refactor.rewrite", "npulens.explain"}
     assert session.code_actions(uri, (0, 0), (9, 0), only=["source.organizeImports"]) is None
     assert session.code_actions("file:///nowhere/unknown.py", (0, 0), (9, 0)) is None
 
@@ -452,7 +454,7 @@ def other(document, *given):
     {statement}
     return analyze(document, *given)
 engine.analyze = other
-from npulens.lsp.server import serve_stdio
+from npulens.lsp.transports import serve_stdio
 serve_stdio()
 """
     return [sys.executable, "-c", program]

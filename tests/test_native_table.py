@@ -11,9 +11,8 @@ from npulens.analysis import analyze
 from npulens.catalog.loader import CatalogueError, load_catalogue
 from npulens.catalog.model import Target, TorchVersion
 from npulens.cli.main import cli
-from npulens.lsp.engine import Engine
 from npulens.text.document import Document
-from npulens.workspace.catalogues import configured_catalogue
+from npulens.workspace.catalogues import Catalogues, configured_catalogue
 from npulens.workspace.configuration import Configuration
 
 KIND = {"kind": "ours", "rule": "native-api-unsupported", "text": {"en": "A.", "zh": "甲。"}}
@@ -155,7 +154,7 @@ def test_names_are_read_only_where_they_are_wanted() -> None:
     assert configured_catalogue(Configuration()).native.verified is None
     wanted = configured_catalogue(Configuration(extend_select=("NPU505",)))
     assert wanted.native.verified
-    engine = Engine()
-    assert engine._catalogue(Configuration()).native.verified is None
-    assert engine._catalogue(Configuration(extend_select=("NPU505",))).native.verified
-    assert engine._catalogue(Configuration()) is engine._catalogue(Configuration(language="zh"))
+    catalogues = Catalogues()
+    assert catalogues.of(Configuration()).native.verified is None
+    assert catalogues.of(Configuration(extend_select=("NPU505",))).native.verified
+    assert catalogues.of(Configuration()) is catalogues.of(Configuration(language="zh"))

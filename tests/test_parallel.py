@@ -314,7 +314,7 @@ REDUCED = [
     "t = torch.tensor([1.0], dtype=⟦NPU207:torch.float64⟧, device='npu')\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t, op=op)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.double⟧, device=d)\n    dist.all_reduce(t)\n"
-    "    t = t.tolist()",
+    "    t = ⟦NPU805:t.tolist()⟧",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).to(d)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧).npu()\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU207:torch.float64⟧, device=d)\n"

@@ -101,7 +101,12 @@ def test_advice_where_the_cause_is_seen(body: str) -> None:
 
 @pytest.mark.parametrize("body", NOT_FOUND)
 def test_no_advice_where_it_is_not(body: str) -> None:
-    check(script(body))
+    nothing_is_advised(script(body))
+
+
+def nothing_is_advised(source: str) -> None:
+    """What is told of shapes does not hang on what a module is."""
+    assert [f for f in findings(source) if f.rule.family != "dynamic"] == []
 
 
 @pytest.mark.parametrize("body", FOUND)
@@ -110,8 +115,8 @@ def test_no_advice_in_a_library_or_a_test(body: str) -> None:
     for code_of_rule in ("911", "912", "913", "914", "915", "916", "918"):
         bare = bare.replace(f"<NPU{code_of_rule}:", "")
     bare = bare.replace(">", "")
-    check(bare)
-    check(f"{bare}\n\ndef test_main():\n    pass\n{MAIN}")
+    nothing_is_advised(bare)
+    nothing_is_advised(f"{bare}\n\ndef test_main():\n    pass\n{MAIN}")
 
 
 def test_a_loop_of_the_module_makes_a_script_too() -> None:
@@ -121,7 +126,8 @@ def test_a_loop_of_the_module_makes_a_script_too() -> None:
 
 def test_each_advice_is_given_once() -> None:
     source = script(step("a = loss.item()", "b = loss.item()", "gc.collect()", "gc.collect()"))
-    assert [f.rule.code for f in findings(source)] == ["NPU912", "NPU913"]
+    advice = [f.rule.code for f in findings(source) if f.rule.family != "dynamic"]
+    assert advice == ["NPU912", "NPU913"]
 
 
 def test_all_of_it_is_a_hint() -> None:

@@ -7,7 +7,15 @@ from torch.nn import functional
 RULE = "NPU702"
 APPLICABILITY = "manual"
 WITHOUT_GRADIENT = True
-WORDS = ("rsqrt", "mean(", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+WORDS = (
+    "rsqrt",
+    "mean(",
+    ").sqrt(",
+    "torch.sqrt(",
+    "F.rms_norm(",
+    "functional.rms_norm(",
+    "nn.RMSNorm(",
+)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {
     "residual": ("tensor", "not_negative"),

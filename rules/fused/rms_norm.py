@@ -5,7 +5,7 @@ import torch_npu
 
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
-WORDS = ("rsqrt", "mean(")
+WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter", "row"), "eps": ("number",)}
 CHECK = {

@@ -3,7 +3,7 @@
 import torch
 
 RULE = "NPU701"
-WORDS = ("rsqrt", "mean(")
+WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",), "dim": ("not_last",)}
 ALMOST = {

@@ -4,7 +4,15 @@ import torch
 from torch.nn import functional
 
 RULE = "NPU701"
-WORDS = ("rsqrt", "mean(", "F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+WORDS = (
+    "rsqrt",
+    "mean(",
+    ").sqrt(",
+    "torch.sqrt(",
+    "F.rms_norm(",
+    "functional.rms_norm(",
+    "nn.RMSNorm(",
+)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",)}
 ALMOST = {

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
+from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.cuda_places import (
     outside_of_extensions,
@@ -22,7 +24,7 @@ from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
 from npulens.checks.performance import ADVICE
-from npulens.checks.pieces import Piece, module_facts, module_signature, piece_of
+from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
@@ -35,6 +37,8 @@ from npulens.fixes.imports import (
     leading_imports_end,
 )
 from npulens.fused.idioms import Idioms
+from npulens.shapes.findings import findings_of as shape_findings
+from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
@@ -56,7 +60,38 @@ class StatementCache:
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
         self.pieces: dict[str, Piece] = {}
-        self.module: object = None
+        self.state: ModuleState | None = None
+        self.signature = Signature((), {})
+
+    def forget(self, pieces: Sequence[Piece], state: "ModuleState", signature: Signature) -> None:
+        """Forget what was found in pieces that a change of other pieces may concern."""
+        before, self.state = self.state, state
+        affected = None
+        if before is not None and before[:2] == state[:2]:
+            helpers = before.helpers ^ state.helpers
+            affected = words_affected(self.signature, signature, helpers, pieces)
+        self.signature = signature
+        for piece in pieces:
+            if affected is None or not affected.isdisjoint(piece.words):
+                piece.findings = piece.idioms = piece.hotspots = None
+            elif before is not None and before.sources != state.sources:
+                piece.hotspots = None
+
+
+class ModuleState(NamedTuple):
+    """What the findings of all pieces depend on, besides the names of the module.
+
+    Attributes:
+        target: What is analysed for.
+        facts: What the pieces tell each other.
+        helpers: Functions that hold a part of some computation.
+        sources: What matches calls of functions that hold a source of dynamic shapes.
+    """
+
+    target: Target
+    facts: ModuleFacts
+    helpers: frozenset[str]
+    sources: str
 
 
 def analyze(
@@ -82,14 +117,13 @@ def analyze(
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
+    hotspots = Hotspots(pieces, names, catalogue)
     if cache is not None:
-        state = (target, facts, module_signature(pieces), idioms.helpers)
-        if cache.module != state:
-            for piece in pieces:
-                piece.findings = piece.idioms = None
-            cache.module = state
+        state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
+        cache.forget(pieces, state, module_signature(pieces))
     insertions = _Insertions(pieces, document.text)
     idioms.find()
+    hotspots.find()
     findings: list[Finding] = []
     start = 0
     for index, piece in enumerate(pieces):
@@ -98,6 +132,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
+    findings += shape_findings(hotspots.ranked(document.path), catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
     findings = outside_of_kernel_tests(findings, names, document.path)
@@ -108,7 +143,42 @@ def analyze(
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return tuple(without_suppressed(document.lines, _told_once(findings), catalogue))
+    told = _without_shapes_told(_told_once(findings), document.text)
+    return tuple(without_suppressed(document.lines, told, catalogue))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeReport:
+    """What is known of the shapes of a module.
+
+    Attributes:
+        ranked: Where they depend on data and where the host waits, the worst first.
+        hints: The symbolic shapes of names, and what functions hold, in order of place.
+    """
+
+    ranked: Sequence[Ranked]
+    hints: Sequence[Hint]
+
+
+def analyze_shapes(
+    document: Document, catalogue: Catalogue, cache: StatementCache | None = None
+) -> ShapeReport:
+    """The shapes of a document, also places that `analyze` does not tell.
+
+    With the cache of an analysis of this very text nothing is computed again. Like `analyze` it
+    touches no file and never raises.
+    """
+    if document.kind is not Kind.PYTHON:
+        return ShapeReport((), ())
+    pieces = None
+    if cache is not None:
+        pieces = _reused_pieces(document.text, catalogue, cache.triggers, cache)
+    if pieces is None or any(piece.weighs_npu for piece in pieces):
+        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
+    names = ModuleNames([piece.bindings for piece in pieces])
+    hotspots = Hotspots(pieces, names, catalogue)
+    hotspots.find()
+    return ShapeReport(hotspots.ranked(document.path), hotspots.hints())
 
 
 def _launch_findings(
@@ -130,7 +200,7 @@ def _reused_pieces(
     text: str, catalogue: Catalogue, triggers: frozenset[str], cache: StatementCache
 ) -> list[Piece]:
     if cache.catalogue is not catalogue or cache.triggers != triggers:
-        cache.catalogue, cache.triggers, cache.pieces, cache.module = catalogue, triggers, {}, None
+        cache.catalogue, cache.triggers, cache.pieces, cache.state = catalogue, triggers, {}, None
     known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
     pieces = []
     for parsed in parse_statements(text, known):
@@ -204,6 +274,26 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
             told.add(detail)
         kept.append(finding)
     return told_once(kept)
+
+
+def _without_shapes_told(findings: Sequence[Finding], text: str) -> list[Finding]:
+    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
+
+    The place is told if a finding starts there too, or is on the name that is called.
+    """
+    others = [finding.span for finding in findings if finding.rule.family != "dynamic"]
+    starts, ends = {span.start for span in others}, {span.end for span in others}
+    return [
+        finding
+        for finding in findings
+        if finding.rule.family != "dynamic"
+        or not (finding.span.start in starts or _callee_end(finding.span, text) in ends)
+    ]
+
+
+def _callee_end(span: Span, text: str) -> int:
+    """Where in a call without inner calls among its arguments the name that is called ends."""
+    return text.rfind("(", span.start, span.end)
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

@@ -14,7 +14,7 @@ from npulens.catalog.model import (
     Severity,
     TorchVersion,
 )
-from npulens.catalog.tables import Meaning, Place
+from npulens.catalog.tables import Meaning, Place, When
 
 
 class FormatError(Exception):
@@ -46,7 +46,7 @@ def matching(pattern: str, description: str) -> Reader:
 
 
 def one_of(
-    choices: type[Severity] | type[Applicability] | type[Meaning] | type[Place],
+    choices: type[Severity] | type[Applicability] | type[Meaning] | type[Place] | type[When],
 ) -> Reader:
     members: dict[str, Any] = {member.value: member for member in choices}
 

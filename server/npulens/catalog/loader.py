@@ -14,6 +14,7 @@ from npulens.catalog.sections import (
     LAUNCH,
     LIBRARIES,
     METHODS,
+    OPERATORS,
     PARAMETERS,
     PLAIN,
     SYMBOLS,
@@ -24,6 +25,7 @@ from npulens.catalog.tables import (
     EnvironmentEntry,
     LaunchEntry,
     MethodEntry,
+    OperatorEntry,
     ParameterEntry,
     Place,
     SymbolEntry,
@@ -63,6 +65,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     libraries: dict[str, SymbolEntry] = {}
     calls: dict[str, dict[str, CallEntry]] = {}
     launch: dict[tuple[object, ...], LaunchEntry] = {}
+    operators: dict[str, OperatorEntry] = {}
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -80,6 +83,8 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         for fields in file.entries(LAUNCH, rules):
             key = (fields["place"], fields["name"], fields["value"])
             launch[key] = LaunchEntry(**fields)
+        for fields in file.entries(OPERATORS, rules):
+            operators[fields["operator"]] = OperatorEntry(**fields)
     return Catalogue(
         rules={rule.code: rule for rule in sorted(rules.values(), key=lambda rule: rule.code)},
         symbols=symbols,
@@ -95,6 +100,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
             place: tuple(entry for entry in launch.values() if entry.place is place)
             for place in Place
         },
+        operators=operators,
     )
 
 

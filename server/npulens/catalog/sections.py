@@ -30,7 +30,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Applicability
-from npulens.catalog.tables import Meaning, Place
+from npulens.catalog.tables import Meaning, Place, When
 
 
 @dataclass(frozen=True)
@@ -229,4 +229,31 @@ LAUNCH = Section(
         "unless": (),
     },
 )
-SECTIONS = (RULES, SYMBOLS, LIBRARIES, PLAIN, METHODS, PARAMETERS, CALLS, ENVIRONMENT, LAUNCH)
+OPERATORS = Section(
+    "operators",
+    ("operator",),
+    {
+        "operator": read_qualified_name,
+        "rule": read_string,
+        "gives": read_name,
+        "cost": read_position,
+        "advice": read_localized,
+        "method": read_flag,
+        "waits": read_flag,
+        "when": one_of(When),
+        "source": read_string,
+    },
+    {"method": False, "waits": True, "when": When.ALWAYS},
+)
+SECTIONS = (
+    RULES,
+    SYMBOLS,
+    LIBRARIES,
+    PLAIN,
+    METHODS,
+    PARAMETERS,
+    CALLS,
+    ENVIRONMENT,
+    LAUNCH,
+    OPERATORS,
+)

@@ -151,6 +151,41 @@ class EnvironmentEntry:
     severity: Severity | None = None
 
 
+class When(str, Enum):
+    """Which calls of an operator have a shape that depends on data, or wait for the device."""
+
+    ALWAYS = "always"
+    ONE_ARGUMENT = "one-argument"
+    TENSOR_REPEATS = "tensor-repeats"
+    WITHOUT_CLASSES = "without-classes"
+    ERROR_IF_NONFINITE = "error-if-nonfinite"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntry:
+    """An operator whose shape depends on data, or that the host waits for.
+
+    Attributes:
+        operator: The qualified name of the function, or of the method of `torch.Tensor`.
+        method: Tensors have a method of that name too, or only that.
+        gives: What comes out, by a name of `shapes/sources.py`.
+        waits: The host has to know something about values before it goes on.
+        when: Which calls are meant.
+        cost: How much a call hurts in a step, from 0 to 100; our own estimate.
+        advice: What to use instead.
+    """
+
+    operator: str
+    rule: Rule
+    gives: str
+    cost: int
+    advice: LocalizedText
+    source: str
+    method: bool = False
+    waits: bool = True
+    when: When = When.ALWAYS
+
+
 class Place(str, Enum):
     """Where in launch files and configuration something stands."""
 
@@ -218,6 +253,8 @@ class Catalogue:
     """By the place where it stands."""
     patterns: tuple[PatternSource, ...] = ()
     """Computations that NPU operators replace."""
+    operators: Mapping[str, OperatorEntry] = field(default_factory=dict)
+    """What has shapes that depend on data or waits for the device, by qualified name."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)

@@ -23,6 +23,7 @@ _STEERING = frozenset(
 """Names that tell the compiler what to leave alone; without a compiler they do nothing."""
 _SCRIPT = "torch.jit.script"
 _CHOICE_OF_ATTENTION = "torch.nn.attention.sdpa_kernel"
+_BOTH_ATTENTIONS = {"FLASH_ATTENTION", "MATH"}
 _EXPORT_API = "torch.export."
 _EXTENSION = "cuda-extension"
 _NEEDS_BUILD = frozenset({"library-needs-npu-build", "unported-part-of-library"})
@@ -83,9 +84,10 @@ class _Intents:
         if symbol in _STEERING:
             return not self._compiles
         if symbol == _SCRIPT:
-            return self._is_called_alone(finding.span.start)
+            start = finding.span.start
+            return self._is_called_alone(start) or any(start in span for span in self._tried)
         if symbol == _CHOICE_OF_ATTENTION:
-            return self._has_code_for_npu
+            return self._has_code_for_npu or self._excludes_no_attention
         if symbol.startswith(_EXPORT_API):
             return _FOR_EDGE.search(self._path.stem) is not None
         around = [node.name for node in self._around(finding.span.start)]
@@ -152,6 +154,37 @@ class _Intents:
     def _has_code_for_npu(self) -> bool:
         """Whether a function of the module is called after the NPU."""
         return any(_OF_NPU.search(node.name) for node in self._named)
+
+    @cached_property
+    def _excludes_no_attention(self) -> bool:
+        """Whether each choice names the fused kernel and the formula, so that both stay allowed."""
+        choices = [
+            {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Call)
+            and (node.func.attr if isinstance(node.func, ast.Attribute) else self._name(node.func))
+            == "sdpa_kernel"
+        ]
+        return bool(choices) and all(choice >= _BOTH_ATTENTIONS for choice in choices)
+
+    @cached_property
+    def _tried(self) -> list[range]:
+        """Where code stands that may fail in any way: something else is done then."""
+        return [
+            range(
+                self._lines.offset(node.body[0].lineno, 0),
+                self._lines.offset(
+                    node.body[-1].end_lineno or 0, node.body[-1].end_col_offset or 0
+                ),
+            )
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Try)
+            and any(self._name(handler.type) in ("", "Exception") for handler in node.handlers)
+        ]
+
+    @staticmethod
+    def _name(node: ast.expr | None) -> str:
+        return node.id if isinstance(node, ast.Name) else ""
 
     @cached_property
     def _lines_about_npu(self) -> list[int]:

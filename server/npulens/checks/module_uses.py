@@ -43,13 +43,28 @@ def without_handled_imports(
     """
     if str(module.place.parent) in project.folders_with_npu:
         findings = [f for f in findings if not _is_on_request(f, module.text)]
-    names = _GUARDED | _TYPES_ONLY | _WITH_OTHER_WAYS
-    if not any(finding.rule.name in names for finding in findings):
+    if not any(_may_be_handled(finding, module.text) for finding in findings):
         return list(findings)
     if module.tree is None:
         return list(findings)
     imports = _Imports(module.tree, module.text)
     return [finding for finding in findings if not imports.handles(finding)]
+
+
+def _may_be_handled(finding: Finding, text: str) -> bool:
+    """Whether a finding is worth a look at the whole module, which costs a walk over it."""
+    if finding.rule.name in _GUARDED | _WITH_OTHER_WAYS:
+        return True
+    return finding.rule.name in _TYPES_ONLY and _is_at_import(text, finding.span.start)
+
+
+def _is_at_import(text: str, offset: int) -> bool:
+    """Whether a place may be a name in an import, by what stands before it."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    if line.strip() == "from" or "import" in line:
+        return True
+    opened = text.rfind("(", 0, offset)
+    return opened > text.rfind(")", 0, offset) and text[:opened].rstrip().endswith("import")
 
 
 def _is_on_request(finding: Finding, text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, MigrationStyle, Shim, Target
+from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
@@ -16,6 +16,7 @@ from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
+from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
@@ -43,6 +44,68 @@ class Idiom(NamedTuple):
     finding: Finding
 
 
+class Hint(NamedTuple):
+    """Something to show at a place.
+
+    Attributes:
+        span: A name that is assigned, or the name of a function.
+        home: The top-level name of another piece that it stands in; empty for the piece itself.
+        shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
+        is_dynamic: The shape depends on data.
+        shapes: How many places of the function make shapes depend on data.
+        waits: In how many places the host waits for the device.
+        sources: Where the shape of the name comes from.
+    """
+
+    span: Span
+    home: str = ""
+    shape: str = ""
+    is_dynamic: bool = False
+    shapes: int = 0
+    waits: int = 0
+    sources: tuple[Span, ...] = ()
+
+    def shifted(self, distance: int) -> "Hint":
+        """The same hint in a text that has `distance` more code points before it."""
+        sources = tuple(span.shifted(distance) for span in self.sources)
+        return self._replace(span=self.span.shifted(distance), home="", sources=sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A place where a shape comes to depend on data, or where the host waits for the device.
+
+    Attributes:
+        rule: The name of the rule that it breaks.
+        span: The place, in offsets of its piece.
+        symbol: Its text, in one line.
+        home: The top-level name of another piece that it stands in; empty for the piece itself.
+        function: `function` or `Class.method` that it stands in.
+        cost: How much it hurts in a step, from 0 to 100.
+        loops: How many loops of the function are around it.
+        is_rare: It is reached every so many steps, or in evaluation only.
+        waits: The host waits here.
+        is_shape: A shape depends on data from here on.
+        advice: What is better.
+        used: Where what comes of it is worked on, each with its `home`.
+        fixes: Ways to repair it.
+    """
+
+    rule: str
+    span: Span
+    symbol: str
+    home: str
+    function: str
+    cost: int
+    loops: int
+    is_rare: bool
+    waits: bool
+    is_shape: bool
+    advice: LocalizedText
+    used: tuple[tuple[str, Span], ...]
+    fixes: tuple[Fix, ...]
+
+
 @dataclass(slots=True)
 class Piece:
     """One top-level statement, or a whole file.
@@ -59,6 +122,7 @@ class Piece:
         asks_for_npu: It defines a function that says whether an NPU is available.
         weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with; or it uses apex, whose uses are repaired together.
+        words: The identifiers in its text.
         has_backward: It holds a backward pass.
         runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It asks for pinned memory.
@@ -73,6 +137,11 @@ class Piece:
         idioms: The computations found in it, in offsets from its start, like `findings`.
         inlined: Functions that were looked into for one of these, each with its rule.
         asked: The definitions of other pieces that its idioms rest on, by name, as text.
+        hotspots: The dynamic shapes found from its functions on; `None` until that is known.
+        hints: What an editor can show of shapes besides, in offsets from its start.
+        sources: Where words of sources of dynamic shapes stand; `None` until asked for.
+        looked_up: The definitions of other pieces that its hotspots rest on, by name, as text.
+        described: Its functions with what they call; `None` until asked for.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
     """
@@ -89,6 +158,7 @@ class Piece:
     methods: frozenset[str]
     weighs_npu: bool
     npu_words: Sequence[tuple[int, int]]
+    words: frozenset[str] = frozenset()
     has_backward: bool = False
     runs: bool = False
     pins_memory: bool = False
@@ -100,6 +170,11 @@ class Piece:
     idioms: list[Idiom] | None = None
     inlined: frozenset[tuple[ast.AST, str]] = frozenset()
     asked: dict[str, str | None] = field(default_factory=dict)
+    hotspots: tuple[Hotspot, ...] | None = None
+    hints: tuple[Hint, ...] = ()
+    sources: object = None
+    looked_up: dict[str, str | None] = field(default_factory=dict)
+    described: tuple[tuple[str, frozenset[str], bool, bool], ...] | None = None
     findings: list[Finding] | None = None
 
 
@@ -111,6 +186,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     lines = parsed.lines if has_torch else None
     words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
+    identifiers = frozenset(_WORD.findall(text))
     if "global " in text and _GLOBAL.search(text) is not None:
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]
@@ -118,7 +194,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         parsed,
         bindings,
         _mentions(bindings),
-        _triggers_in(text, triggers),
+        _triggers_in(text, identifiers, triggers),
         None if lines is None else torch_import(parsed.body, lines),
         has_plugin and imports_module(parsed.body, "torch_npu"),
         has_plugin and binds_module(parsed.body, "torch_npu"),
@@ -127,6 +203,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         frozenset(_own_methods(bindings)),
         "scale_loss" in text or _weighs_npu(parsed, words),
         words,
+        words=identifiers,
         has_backward=".backward(" in text,
         runs=_runs(parsed),
         pins_memory="pin_memory" in text and _PINNED.search(text) is not None,
@@ -141,9 +218,8 @@ def _runs(parsed: ParsedText) -> bool:
     )
 
 
-def _triggers_in(text: str, triggers: frozenset[str]) -> frozenset[str]:
+def _triggers_in(text: str, words: frozenset[str], triggers: frozenset[str]) -> frozenset[str]:
     """Those that stand in a text; one with a dot before it counts only where the dot is."""
-    words = set(_WORD.findall(text))
     found = triggers & words
     dotted = {f".{word}" for word in words} & triggers
     if dotted:
@@ -290,18 +366,3 @@ def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str
         aliases.update(name for name, words in mentions if not words.isdisjoint(known))
         known |= aliases
     return frozenset(aliases)
-
-
-def module_signature(pieces: Sequence[Piece]) -> object:
-    """The names of a module with their values: while it stays equal, so do findings."""
-    names: dict[str, list[tuple[object, ...]]] = {}
-    stars: list[str] = []
-    for index, piece in enumerate(pieces):
-        stars += piece.bindings.stars
-        for name, found in piece.bindings.names.items():
-            names.setdefault(name, []).append((index, *(b.value for b in found)))
-    return (
-        stars,
-        # Where a name is bound only once, the place of the statement does not matter.
-        {name: found if len(found) > 1 else found[0][1:] for name, found in names.items()},
-    )

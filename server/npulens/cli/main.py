@@ -4,14 +4,16 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from npulens import __version__
+from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
+from npulens.cli.shapes import shapes
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 """Exit code where there are findings."""
-FAILURE = 2
-"""Exit code of wrong usage, of input that cannot be checked, and of mistakes of npulens."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -47,13 +47,13 @@ def main() -> None:
         error.show()
         code = FAILURE
     except OSError as error:  # not of what is read, but of writing, or of the machine
-        _complain(f"stopped: {error.strerror}")
+        complain(f"stopped: {error.strerror}")
         _discard_output()
         code = FAILURE
     except Exception as error:
         from npulens.workspace.run import internal_error
 
-        _complain(*internal_error(error))
+        complain(*internal_error(error))
         code = FAILURE
     sys.exit(code)
 
@@ -62,21 +62,6 @@ def _discard_output() -> None:
     """What could not be written must not be tried again when Python ends."""
     with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _complain(sentence: str, traceback: str = "") -> None:
-    click.echo(f"npulens: {sentence}", err=True)
-    if os.environ.get("NPULENS_TRACEBACK") == "1":
-        click.echo(traceback, err=True, nl=False)
-
-
-class _Refusal(click.ClickException):
-    """The one sentence that ends a command."""
-
-    exit_code = FAILURE
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        _complain(self.message)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -162,7 +147,7 @@ def check(
     if reads_stdin:
         paths = (stdin_filename or "-",)
     paths = paths or (".",)
-    with _refusals():
+    with refusals():
         configuration = _configuration(paths, config, options)
         catalogue = _catalogue(configuration, options)
 
@@ -175,7 +160,7 @@ def check(
     for file in files:
         if file.problem is not None:
             problems += 1
-            _complain(f"{file.path or repr('')}: {file.problem}", file.traceback)
+            complain(f"{file.path or repr('')}: {file.problem}", file.traceback)
             continue
         checked += 1
         if file.document is not None:
@@ -191,37 +176,52 @@ def check(
 @click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the page.")
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""
-    from npulens.report.rule_page import rule_page
+    from npulens.catalog.rule_page import rule_page
     from npulens.workspace.configuration import nearest
 
-    with _refusals():
+    with refusals():
         configuration = _configuration((".",), None, {"language": language})
         catalogue = _catalogue(configuration, {})
     found = catalogue.rule_named(code) or catalogue.rule_named(code.upper())
     if found is None:
         known = [*catalogue.rules, *(each.name for each in catalogue.rules.values())]
-        raise _Refusal(f'there is no rule "{code}"{nearest(code, known)}')
+        raise Refusal(f'there is no rule "{code}"{nearest(code, known)}')
     click.echo(rule_page(found, _language(configuration)), nl=False)
 
 
+cli.add_command(shapes)
+
+
 @cli.command()
-def server() -> None:
-    """Serve an editor: the language server protocol over standard input and output."""
-    from npulens.lsp.server import serve_stdio
+@click.option("--tcp", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Use a socket.")
+@click.option(
+    "--websocket",
+    "websocket_port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Use a WebSocket; needs the package websockets.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+def server(port: int | None, websocket_port: int | None, host: str) -> None:
+    """Serve an editor: the language server protocol.
 
-    serve_stdio()
+    It is spoken over standard input and output or, with a PORT, with the first client that
+    connects there; of port 0, which is any free one, the number is told on standard error.
+    """
+    from npulens.lsp.transports import serve_stdio, serve_tcp, serve_websocket
 
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Make a refusal of what the user's files say."""
-    from npulens.catalog.loader import CatalogueError
-    from npulens.workspace.configuration import ConfigurationError
-
+    if port is not None and websocket_port is not None:
+        raise click.UsageError("--tcp and --websocket cannot be used at once")
     try:
-        yield
-    except (CatalogueError, ConfigurationError) as error:
-        raise _Refusal(str(error)) from error
+        if port is not None:
+            serve_tcp(host, port)
+        if websocket_port is not None:
+            serve_websocket(host, websocket_port)
+    except ImportError:
+        raise Refusal("a WebSocket needs the package websockets") from None
+    except OSError as error:
+        raise Refusal(f"cannot listen at {host}: {error.strerror}") from error
+    serve_stdio()
 
 
 def _configuration(
@@ -233,18 +233,9 @@ def _configuration(
     if file is not None:
         configuration = read_configuration(Path(file))
     else:
-        configuration = find_configuration(_common_folder(paths))
+        configuration = find_configuration(common_folder(paths))
     given = {field: value for field, value in options.items() if value is not None}
     return replace(configuration, **given)
-
-
-def _common_folder(paths: Sequence[str]) -> Path:
-    from npulens.workspace.configuration import absolute
-
-    try:
-        return Path(os.path.commonpath([absolute(Path(path)) for path in paths]))
-    except ValueError:  # drives of Windows have nothing in common
-        return Path()
 
 
 def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
@@ -270,7 +261,7 @@ def _check_stdin(
     from npulens.workspace.shim import ShimFinder
 
     if sys.stdin is None:
-        raise _Refusal("standard input is closed")
+        raise Refusal("standard input is closed")
     try:
         with click.open_file("-", "rb") as stream:
             data = stream.read(MAX_FILE_SIZE + 1)
@@ -293,7 +284,7 @@ def _check_paths(
     project = project_facts(found.files, found.folders, catalogue)
     for path, problem in found.problems.items():
         yield FileReport(path, problem=problem)
-    folder = _common_folder(paths)
+    folder = common_folder(paths)
     shims = ShimFinder().states_of_project(configuration, found.files, folder)
     yield from check_files(found.files, catalogue, configuration, jobs, project, shims)
 

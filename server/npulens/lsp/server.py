@@ -1,19 +1,19 @@
-"""The server: which message goes where."""
+"""The server: a connection to one client, the session on it, and which feature is where."""
 
+import asyncio
 import contextlib
-import gc
 import logging
-import sys
-from typing import NoReturn
+from collections.abc import Awaitable, Callable
 
 from lsprotocol import types
-from pygls.exceptions import FeatureNotificationError
+from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 from npulens import __version__
 from npulens.lsp.client_log import ClientLog
 from npulens.lsp.protocol import Protocol
-from npulens.lsp.session import QUICK_FIX, REWRITE, Session, agreed_terms, workspace_folders
+from npulens.lsp.session import Session
+from npulens.workspace.overview import Overview
 
 logger = logging.getLogger(__name__)
 
@@ -21,94 +21,69 @@ logger = logging.getLogger(__name__)
 class NpulensServer(LanguageServer):
     """A connection to one client and the session on it."""
 
-    def __init__(self) -> None:
-        super().__init__("npulens", __version__, protocol_cls=Protocol)
-        self.session = Session(self._publish)
-        self._log: ClientLog | None = None
+    protocol: Protocol
 
-    def start_log(self) -> None:
-        """From now on, send log records to the client."""
+    def __init__(self, notebooks: types.NotebookDocumentSyncOptions) -> None:
+        super().__init__(
+            "npulens", __version__, protocol_cls=Protocol, notebook_document_sync=notebooks
+        )
+        self.session = Session(self)
+        self.overview = Overview()
+        self._log: ClientLog | None = None
+        self._refreshable: tuple[str, ...] = ()
+        self.watch_rules: Callable[[], Awaitable[None]] | None = None
+        self._watching: asyncio.Future[None] | None = None
+
+    def start(self, log_level: int, refreshable: tuple[str, ...]) -> None:
+        """The client is there: from now on, send it log records and requests.
+
+        Args:
+            log_level: From which level on records are sent.
+            refreshable: The refresh requests that it understands.
+        """
+        self._refreshable = refreshable
         if self._log is None:
             self._log = ClientLog(self)
-            for name in ("npulens", "pygls", "asyncio"):
-                logging.getLogger(name).addHandler(self._log)
-            logging.getLogger("pygls").setLevel(logging.ERROR)  # its warnings are routine
+        self._log.set_level(log_level)
+
+    def set_log_level(self, level: int) -> None:
+        """From now on send records from this level on."""
+        if self._log is not None:
+            self._log.set_level(level)
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Log what pygls itself does not; never a pop-up, which the user can do nothing about."""
-        if source is FeatureNotificationError:
+        """Log mistakes of ours; never a pop-up, which the user can do nothing about."""
+        if source is FeatureNotificationError or isinstance(error, JsonRpcInternalError):
             details = getattr(error, "data", None) or {}
             logger.error("%s\n%s", error, "".join(details.get("traceback", ())))
 
-    def _publish(self, params: types.PublishDiagnosticsParams) -> None:
+    # What the session tells the client
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
+        """Show diagnostics."""
         with contextlib.suppress(BrokenPipeError):  # the end of the client's input is near
-            self.text_document_publish_diagnostics(params)
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, found, version)
+            )
 
+    def say(self, message: str) -> None:
+        """Tell the user of a mistake that only the user can mend."""
+        with contextlib.suppress(BrokenPipeError):
+            self.window_show_message(
+                types.ShowMessageParams(types.MessageType.Error, f"npulens: {message}")
+            )
 
-def create_server() -> NpulensServer:
-    """A server that is not connected yet.
+    def refresh(self) -> None:
+        """Ask to be asked again for what has been answered before."""
+        for method in self._refreshable:
+            self.protocol.send_request(method, None)
 
-    The handlers of documents are coroutines, which pygls starts in the order of the messages.
-    """
-    server = NpulensServer()
-    session = server.session
+    def rule_files_named(self) -> None:
+        """Have the client watch rule files that a configuration names."""
+        if self.watch_rules is not None:
+            self._watching = asyncio.ensure_future(self.watch_rules())
 
-    @server.feature(types.INITIALIZE)
-    def initialize(params: types.InitializeParams) -> None:
-        session.terms = agreed_terms(params)
-        session.folders = workspace_folders(params)
-        server.start_log()
-
-    @server.feature(types.SHUTDOWN)
-    def shutdown(_params: None) -> None:
-        session.shut_down()
-
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        session.open(params.text_document)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        session.change(params)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        session.save(params.text_document.uri)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        session.close(params.text_document.uri)
-
-    @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions(code_action_kinds=[QUICK_FIX, REWRITE]),
-    )
-    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        return await session.code_actions(params)
-
-    return server
-
-
-def serve_stdio() -> NoReturn:
-    """Serve the client at standard input and output, and end the process when it leaves.
-
-    The exit code is 0 if the client asked for a shutdown first, else 1.
-    """
-    _tune_interpreter()
-    server = create_server()
-    protocol_output = sys.stdout.buffer
-    with contextlib.redirect_stdout(sys.stderr):  # a stray print must not break the protocol
-        server.start_io(sys.stdin.buffer, protocol_output)
-    sys.exit(0 if server.session.was_shut_down else 1)
-
-
-def _tune_interpreter() -> None:
-    """Make the time of an answer steadier; `tests/benchmarks/typing_latency.py` measures it.
-
-    At the usual thresholds, a key now and then has to wait for a walk over the syntax trees of all
-    open documents, which takes longer than its analysis; there is little to collect in them.
-    """
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-    # Reading a message takes several turns; while an analysis runs, each would wait 5 ms for one.
-    sys.setswitchinterval(0.001)
+    def trace(self, message: str) -> None:
+        """Tell what was done, if the client follows that."""
+        if self.protocol.trace in (types.TraceValue.Messages, types.TraceValue.Verbose):
+            self.log_trace(types.LogTraceParams(message))

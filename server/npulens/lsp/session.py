@@ -1,175 +1,280 @@
 """The documents that a client has open, each with its newest analysis."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from lsprotocol import types
-from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 from pygls.uris import to_fs_path
 
-from npulens.catalog.model import LANGUAGES, Language
-from npulens.fixes.shim import SHIM_NAME, shim_rewrite
-from npulens.lsp.convert import (
-    ClientTerms,
-    to_code_actions,
-    to_position,
-    to_rewrite,
-    to_text_changes,
-)
-from npulens.lsp.engine import Analysis, Engine, OpenDocument, Task
-from npulens.lsp.slots import LatestWins
-from npulens.text.document import Document, PositionEncoding
+from npulens.fixes.shim import SHIM_NAME
+from npulens.lsp.convert import ClientTerms, to_text_changes
+from npulens.lsp.engine import Analysis, OpenDocument, Task, run
+from npulens.lsp.settings import ClientSettings
+from npulens.lsp.slots import IsSuperseded, LatestWins
+from npulens.lsp.views import View
+from npulens.text.document import Document
 from npulens.text.kinds import kind_by_language, kind_by_name
+from npulens.workspace.configuration import Settings
+from npulens.workspace.surroundings import Lookout, Surroundings
 
 logger = logging.getLogger(__name__)
 
-QUICK_FIX = types.CodeActionKind.QuickFix.value
-REWRITE = types.CodeActionKind.RefactorRewrite.value
+
+class Client(Protocol):
+    """What a session tells the client without being asked."""
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
+        """Show diagnostics."""
+
+    def say(self, message: str) -> None:
+        """Tell the user of a mistake that only the user can mend."""
+
+    def refresh(self) -> None:
+        """Ask to be asked again for what has been answered before."""
+
+    def trace(self, message: str) -> None:
+        """Tell what was done, if somebody wants to follow that."""
+
+    def rule_files_named(self) -> None:
+        """A configuration names rule files that none has named before."""
+
+
+_Look = tuple[Path | None, Path | None, Settings]
 
 
 class Session:
     """What one client has told, and what it shall be told.
 
-    Next to nothing is computed here: a change makes a new document and puts it into its slot, a
-    code action is looked up.
+    Next to nothing is computed here: a change makes a new document and puts it into its slot.
+    What a file needs to know of the disk is looked up on a thread of its own, when it is opened or
+    something changes on the disk, never for a change of a text.
     """
 
-    def __init__(self, publish: Callable[[types.PublishDiagnosticsParams], None]) -> None:
-        """Start without documents; `publish` sends diagnostics to the client."""
+    def __init__(self, client: Client) -> None:
+        """Start without documents."""
         self.was_shut_down = False
         self.terms = ClientTerms()
         self.folders: Sequence[Path] = ()
-        self._publish = publish
-        self._opened: dict[str, OpenDocument] = {}
-        self._slots = LatestWins[str, Task, Analysis](Engine().run, self._deliver, self._failed)
+        self.settings: dict[Path | None, ClientSettings] = {}
+        self.opened: dict[str, OpenDocument] = {}
+        self.rule_files: frozenset[Path] = frozenset()
+        self._client = client
+        self._cells: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+        self._lookout = Lookout()
+        self._forget_rules = self._forget_projects = False
+        self._looks = LatestWins[str, _Look, Surroundings](self._look, self._looked, self._failed)
+        self._analyses = LatestWins[str, Task, Analysis](run, self._deliver, self._failed)
 
     def shut_down(self) -> None:
         """Finish; nothing is published any more."""
         self.was_shut_down = True
-        self._slots.stop()
+        self._looks.stop()
+        self._analyses.stop()
+
+    # Documents
 
     def open(self, item: types.TextDocumentItem) -> None:
         """Take in a document; one of a kind that npulens does not read is none of ours."""
-        name = to_fs_path(item.uri) if item.uri.startswith("file:") else None
-        path = Path(name) if name else None
+        path = file_path(item.uri)
+        name = None if path is None else str(path)
         language = kind_by_name(name or "") or kind_by_language(item.language_id)
         if language is None:
             return
         document = Document(name or item.uri, item.text, item.version, language)
-        opened = OpenDocument(item.uri, path, document, folder=self._folder(path))
-        opened.mentions_shim = SHIM_NAME in item.text
-        self._opened[item.uri] = opened
-        self._analyse(opened)
+        self.show(item.uri, path, View.of_file(item.uri, document))
+
+    def show(self, uri: str, path: Path | None, view: View) -> None:
+        """Take in the first text of a file or notebook."""
+        opened = OpenDocument(uri, path, view)
+        opened.mentions_shim = SHIM_NAME in view.document.text
+        self._forget_parts(uri)
+        self.opened[uri] = opened
+        self._remember_parts(opened)
+        self.look_again([opened])
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Take in the next version of a document."""
-        opened = self._opened.get(params.text_document.uri)
+        opened = self.opened.get(params.text_document.uri)
         if opened is not None:
-            opened.document = opened.document.edited(
+            document = opened.view.document.edited(
                 tuple(to_text_changes(params.content_changes)),
                 self.terms.encoding,
                 params.text_document.version,
             )
-            self._analyse(opened)
+            self.update(opened, View.of_file(opened.uri, document))
+
+    def update(self, opened: OpenDocument, view: View) -> None:
+        """Take in the next text of a file or notebook."""
+        self._clear(opened, {part.uri for part in view.parts})
+        opened.view = view
+        self._remember_parts(opened)
+        self._analyse(opened)
 
     def save(self, uri: str) -> None:
-        """Look at a document again, with the configuration that it has now."""
-        opened = self._opened.get(uri)
+        """Look at a document again, with what is on the disk now."""
+        opened = self.opened.get(uri)
         if opened is not None:
             mentioned = opened.mentions_shim
-            opened.mentions_shim = SHIM_NAME in opened.document.text
+            opened.mentions_shim = SHIM_NAME in opened.view.document.text
             # The files that a script imports run under the shim if it imports the shim.
-            concerned = self._opened.values() if mentioned or opened.mentions_shim else [opened]
-            for each in concerned:
-                each.configuration_is_due = True
-                self._analyse(each)
+            concerns_all = mentioned or opened.mentions_shim
+            self.look_again(self.opened.values() if concerns_all else [opened])
 
     def close(self, uri: str) -> None:
-        """Forget a document and clear its diagnostics."""
-        if self._opened.pop(uri, None) is not None:
-            self._slots.forget(uri)
-            self._publish(types.PublishDiagnosticsParams(uri, []))
+        """Forget a file or notebook and clear its diagnostics."""
+        opened = self.opened.pop(uri, None)
+        if opened is not None:
+            self._looks.forget(uri)
+            self._analyses.forget(uri)
+            self._clear(opened, set())
+            self._told.pop(uri, None)
 
-    async def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        """Quick fixes for the findings at a range, and what can be done about the shim there.
+    def of_document(self, uri: str) -> OpenDocument | None:
+        """What a document of the client belongs to: itself, or the notebook of a cell."""
+        return self.opened.get(self._cells.get(uri, uri))
 
-        They come from the analysis of this very text; `None` if it changes before that is there.
+    async def analysis(self, uri: str) -> Analysis | None:
+        """The analysis of the text that a document has now, as soon as it is there.
+
+        `None` if the document is not open, or is changed in the meantime.
         """
-        uri = params.text_document.uri
-        wants_fixes, wants_rewrites = (
-            _wants(kind, params.context.only) for kind in (QUICK_FIX, REWRITE)
-        )
-        if not (wants_fixes or wants_rewrites):
+        opened = self.of_document(uri)
+        if opened is None:
             return None
-        analysis = await self._slots.latest(uri)
-        if analysis is None:
+        view = opened.view
+        await self._looks.latest(opened.uri)
+        if opened.view is not view:
             return None
-        document, terms = analysis.document, analysis.terms
-        start = document.offset_at(to_position(params.range.start), terms.encoding)
-        end = document.offset_at(to_position(params.range.end), terms.encoding)
-        actions = [
-            action
-            for finding, diagnostic in zip(analysis.findings, analysis.diagnostics, strict=True)
-            if wants_fixes and finding.span.start <= end and start <= finding.span.end
-            for action in to_code_actions(finding, diagnostic, uri, document, terms)
-        ]
-        rewrite = shim_rewrite(document.text, start, end) if wants_rewrites else None
-        if rewrite is not None:
-            actions.append(to_rewrite(rewrite, uri, document, terms))
-        return actions
+        analysis = await self._analyses.latest(opened.uri)
+        return analysis if analysis is not None and analysis.view is view else None
 
-    def _folder(self, path: Path | None) -> Path | None:
+    def current(self, uri: str) -> Analysis | None:
+        """The same, if it is there already."""
+        return self._analyses.finished(self._cells.get(uri, uri))
+
+    # What counts for them
+
+    def folder_of(self, path: Path | None) -> Path | None:
         """The innermost folder of the workspace that a file is in."""
         around = [folder for folder in self.folders if path and path.is_relative_to(folder)]
         return max(around, key=lambda folder: len(folder.parts), default=None)
 
+    def settings_of(self, folder: Path | None) -> ClientSettings:
+        """What the user has set for a folder of the workspace."""
+        return self.settings.get(folder) or self.settings.get(None) or ClientSettings()
+
+    def set_settings(self, settings: dict[Path | None, ClientSettings]) -> None:
+        """From now on these count."""
+        if settings != self.settings:
+            self.settings = settings
+            self.look_again(self.opened.values())
+            self._client.refresh()
+
+    def look_again(
+        self, documents: Iterable[OpenDocument], *, rules: bool = False, projects: bool = False
+    ) -> None:
+        """Look up what counts for documents; what differs is analysed anew.
+
+        Args:
+            documents: Which documents.
+            rules: Rule files have changed.
+            projects: Other files of projects have.
+        """
+        self._forget_rules = self._forget_rules or rules
+        self._forget_projects = self._forget_projects or projects
+        for opened in list(documents):
+            folder = self.folder_of(opened.path)
+            settings = self.settings_of(folder).project
+            self._looks.submit(opened.uri, (opened.path, folder, settings))
+
+    def _look(self, look: _Look, is_superseded: IsSuperseded) -> Surroundings | None:
+        """Runs on the thread of `_looks`."""
+        if self._forget_rules:
+            self._forget_rules = False
+            self._lookout.forget_rules()
+        if self._forget_projects:
+            self._forget_projects = False
+            self._lookout.forget_projects()
+        return None if is_superseded() else self._lookout.look(*look)
+
+    def _looked(self, uri: str, found: Surroundings) -> None:
+        opened = self.opened.get(uri)
+        if opened is None:
+            return
+        self._tell(uri, found.problem)
+        if not self.rule_files.issuperset(found.configuration.extend_rules):
+            self.rule_files |= frozenset(found.configuration.extend_rules)
+            self._client.rule_files_named()
+        opened.surroundings = found
+        self._analyse(opened)
+
+    def _tell(self, uri: str, problem: str | None) -> None:
+        """Say what is wrong with a configuration, once for all documents that it is for."""
+        if problem is None:
+            self._told.pop(uri, None)
+            return
+        is_new = problem not in self._told.values()
+        self._told[uri] = problem
+        if is_new:
+            logger.error("%s", problem)
+            self._client.say(problem)
+
+    # Analyses
+
     def _analyse(self, opened: OpenDocument) -> None:
-        self._slots.submit(opened.uri, Task(opened, opened.document, self.terms))
+        if opened.surroundings is None:
+            return  # when it is there, the newest text is analysed
+        asked_for = self.settings_of(self.folder_of(opened.path)).language
+        terms = self.terms.speaking(asked_for)
+        self._analyses.submit(opened.uri, Task(opened, opened.view, opened.surroundings, terms))
 
     def _deliver(self, uri: str, analysis: Analysis) -> None:
-        version = analysis.document.version
-        self._publish(types.PublishDiagnosticsParams(uri, analysis.diagnostics, version))
+        if not self.terms.pulls:
+            for part in analysis.view.parts:
+                found = analysis.of_part(part.uri)
+                self._client.publish(part.uri, found, part.document.version)
+        version = analysis.view.document.version
+        self._client.trace(f"{uri}, version {version}: {len(analysis.findings)} findings")
 
     def _failed(self, uri: str, error: Exception) -> None:
         logger.error("The analysis of %s failed.", uri, exc_info=error)
 
+    # Cells
 
-def agreed_terms(params: types.InitializeParams) -> ClientTerms:
-    """What the client offers, and what the user chose, when it connects."""
-    capabilities = params.capabilities
-    encoding = ServerCapabilitiesBuilder.choose_position_encoding(capabilities)
-    options = params.initialization_options
-    asked_for = options.get("language") if isinstance(options, dict) else None
-    language = asked_for if asked_for in LANGUAGES else _spoken(params.locale)
-    return ClientTerms(
-        PositionEncoding(types.PositionEncodingKind(encoding).value),
-        language,
-        language_is_asked_for=asked_for in LANGUAGES,
-        versioned_edits=bool(
-            get_capability(capabilities, "workspace.workspace_edit.document_changes")
-        ),
-        related_places=bool(
-            get_capability(capabilities, "text_document.publish_diagnostics.related_information")
-        ),
-    )
+    def _remember_parts(self, opened: OpenDocument) -> None:
+        self._cells.update((p.uri, opened.uri) for p in opened.view.parts if p.uri != opened.uri)
+
+    def _forget_parts(self, uri: str) -> None:
+        opened = self.opened.get(uri)
+        for part in () if opened is None else opened.view.parts:
+            self._cells.pop(part.uri, None)
+
+    def _clear(self, opened: OpenDocument, kept: set[str]) -> None:
+        """Clear the diagnostics of those parts that are not kept."""
+        for part in opened.view.parts:
+            if part.uri not in kept:
+                self._cells.pop(part.uri, None)
+                if not self.terms.pulls:
+                    self._client.publish(part.uri, [], None)
 
 
-def _spoken(locale: str | None) -> Language:
-    return "zh" if locale is not None and locale.lower().startswith("zh") else "en"
+def file_path(uri: str) -> Path | None:
+    """The file that a URI names, `None` if it names something else."""
+    if not uri.lower().startswith("file:"):
+        return None
+    try:
+        name = to_fs_path(uri)
+    except ValueError:  # such as brackets that are no address
+        return None
+    return Path(name) if name and "\0" not in name else None
 
 
-def _wants(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
-    """Whether a kind of code actions, or one that it belongs to, is asked for."""
-    if only is None:
-        return True
-    wanted = [k.value if isinstance(k, types.CodeActionKind) else k for k in only]
-    return any(not w or kind == w or kind.startswith(f"{w}.") for w in wanted)
-
-
-def workspace_folders(params: types.InitializeParams) -> list[Path]:
+def workspace_folders(uris: Iterable[str]) -> Iterator[Path]:
     """The folders that the client has open, without those that are no project."""
-    uris = [folder.uri for folder in params.workspace_folders or ()]
-    names = [to_fs_path(uri) for uri in uris or [params.root_uri or ""] if uri.startswith("file:")]
-    folders = [Path(name) for name in names if name]
-    return [f for f in folders if f not in (f.parent, Path("~").expanduser())]
+    for uri in uris:
+        path = file_path(uri)
+        if path is not None and path not in (path.parent, Path("~").expanduser()):
+            yield path

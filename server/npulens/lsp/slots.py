@@ -76,6 +76,11 @@ class LatestWins(Generic[Key, Input, Result]):
         job = self._newest.get(key)
         return None if job is None else await asyncio.shield(job.outcome)
 
+    def finished(self, key: Key) -> Result | None:
+        """The result for what the slot of `key` holds now, if it is there already."""
+        job = self._newest.get(key)
+        return job.outcome.result() if job is not None and job.outcome.done() else None
+
     def stop(self) -> None:
         """Empty all slots and end the thread after what it is at."""
         for key in list(self._newest):

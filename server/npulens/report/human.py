@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import click
 
 from npulens.catalog.model import Applicability, Finding, Language, Severity
-from npulens.report.places import place_at
-from npulens.report.wording import APPLICABILITIES, HELP, SEVERITIES, summary, with_lines
+from npulens.catalog.rule_page import SEVERITIES
+from npulens.report.wording import APPLICABILITIES, HELP, summary, with_lines
 from npulens.text.document import Document
+from npulens.text.places import place_at
 from npulens.text.spans import Span
 
 _COLOURS = {

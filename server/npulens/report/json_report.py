@@ -2,48 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
-from npulens.catalog.model import Finding, Fix, Language
-from npulens.report.places import place_at
+from npulens.catalog.model import Finding, Language
 from npulens.text.document import Document
-from npulens.text.spans import Span
-
-
-def finding_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:
-    """A finding as plain data; its preferred fix alone is in it."""
-    rule = finding.rule
-    return {
-        "path": document.path,
-        **_range(document, finding.span),
-        "code": rule.code,
-        "name": rule.name,
-        "family": rule.family,
-        "severity": finding.effective_severity.value,
-        "message": finding.message(language),
-        "url": rule.url,
-        "related": [
-            {**_range(document, part.span), "message": part.text.in_language(language)}
-            for part in finding.related
-        ],
-        "fix": _fix(document, finding.fixes[0], language) if finding.fixes else None,
-    }
-
-
-def _fix(document: Document, fix: Fix, language: Language) -> dict[str, Any]:
-    return {
-        "title": fix.title.in_language(language),
-        "applicability": fix.applicability.value,
-        "edits": [
-            {**_range(document, edit.span), "new_text": edit.replacement} for edit in fix.edits
-        ],
-    }
-
-
-def _range(document: Document, span: Span) -> dict[str, int]:
-    line, column = place_at(document, span.start)
-    end_line, end_column = place_at(document, span.end)
-    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+from npulens.workspace.records import finding_record
 
 
 class JsonLinesReport:

@@ -2,24 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from npulens.catalog.model import Applicability, Language, LocalizedText, Severity
+from npulens.catalog.model import Applicability, Language, LocalizedText
 
-SEVERITIES: Mapping[Severity, LocalizedText] = {
-    Severity.ERROR: LocalizedText("error", "错误"),
-    Severity.WARNING: LocalizedText("warning", "警告"),
-    Severity.INFO: LocalizedText("info", "信息"),
-    Severity.HINT: LocalizedText("hint", "提示"),
-}
 APPLICABILITIES: Mapping[Applicability, LocalizedText] = {
     Applicability.SAFE: LocalizedText("safe fix", "安全修复"),
     Applicability.UNSAFE: LocalizedText("unsafe fix, to be read", "不安全修复，需人工确认"),
 }
 HELP = LocalizedText("help", "建议")
-
-FAMILY = LocalizedText("Family", "类别")
-SEVERITY = LocalizedText("Severity", "级别")
-EXAMPLE = LocalizedText("Example", "示例")
-BECOMES = LocalizedText("becomes", "修改为")
 
 
 def with_lines(numbers: Sequence[int], language: Language) -> str:

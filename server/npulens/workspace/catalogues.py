@@ -24,6 +24,33 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
     return catalogue
 
 
+class Catalogues:
+    """Catalogues that stay loaded; projects that ask for the same share one."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[Configuration, Catalogue] = {}
+
+    def of(self, configuration: Configuration) -> Catalogue:
+        """The catalogue that a configuration asks for.
+
+        Raises:
+            CatalogueError: A file cannot be used.
+        """
+        asked = Configuration(
+            select=configuration.select,
+            extend_select=configuration.extend_select,
+            ignore=configuration.ignore,
+            extend_rules=configuration.extend_rules,
+        )
+        if asked not in self._loaded:
+            self._loaded[asked] = configured_catalogue(asked)
+        return self._loaded[asked]
+
+    def forget(self) -> None:
+        """Read the rule files again when next asked."""
+        self._loaded.clear()
+
+
 def _check_patterns(catalogue: Catalogue) -> None:
     """See now, and not in the middle of a run, whether the user's patterns can be used."""
     for pattern in read_patterns(catalogue.patterns):

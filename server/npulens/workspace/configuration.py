@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from npulens.catalog.model import LANGUAGES, Language, MigrationStyle, Rule, Target, TorchVersion
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.project_version import NEWEST, project_version
 
+CONFIGURATION_FILES = ("npulens.toml", "pyproject.toml")
+"""Of two in one folder the first counts."""
 _NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
 """The rules for code that npulens cannot read."""
 
@@ -35,6 +38,7 @@ class Configuration:
         extend_rules: The user's rule files.
         language: The language of messages, or None to follow the environment.
         source: The file all this was read from, or None.
+        folder: Where settings that an editor keeps count, if there is no file.
     """
 
     torch_version: TorchVersion | None = None
@@ -47,6 +51,7 @@ class Configuration:
     extend_rules: tuple[Path, ...] = ()
     language: Language | None = None
     source: Path | None = None
+    folder: Path | None = None
 
     @property
     def target(self) -> Target:
@@ -57,11 +62,11 @@ class Configuration:
     @property
     def root(self) -> Path:
         """The folder that `exclude` is relative to."""
-        return self.source.parent if self.source else Path()
+        return self.source.parent if self.source else self.folder or Path()
 
     def place(self, key: str) -> str:
         """How an error names the value of a key."""
-        return f'{self.source}: "{key}"'
+        return f'{self.source or "settings"}: "{key}"'
 
 
 def absolute(path: Path) -> Path:
@@ -69,10 +74,18 @@ def absolute(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
-def find_configuration(start: Path) -> Configuration:
+Settings = Mapping[str, Any]
+"""Fields of a `Configuration` with their values."""
+
+
+def find_configuration(start: Path, settings: Settings = MappingProxyType({})) -> Configuration:
     """The configuration of a file or folder: that of the nearest folder above it that has one.
 
     Where it names no PyTorch release, the requirements of the project around tell it.
+
+    Args:
+        start: The file or folder.
+        settings: What counts where the configuration says nothing.
 
     Raises:
         ConfigurationError: It cannot be used.
@@ -81,10 +94,30 @@ def find_configuration(start: Path) -> Configuration:
     for folder in (start, *start.parents):
         if not os.path.isdir(folder):  # noqa: PTH112 (pathlib's raises for some names)
             continue
-        for name in ("npulens.toml", "pyproject.toml"):
-            if (configuration := _read_if_there(folder / name)) is not None:
+        for name in CONFIGURATION_FILES:
+            if (found := _read_if_there(folder / name)) is not None:
+                configuration = Configuration(**{**settings, **found}, source=folder / name)
                 return _with_project_version(configuration, start)
-    return _with_project_version(Configuration(), start)
+    return _with_project_version(Configuration(**settings), start)
+
+
+def read_settings(table: Mapping[str, Any], place: str, folder: Path) -> Settings:
+    """What an editor keeps under the keys of the configuration; `None` is no value.
+
+    Args:
+        table: The keys, in the spelling of the file or as `torchVersion`, and their values.
+        place: What they are called in messages.
+        folder: The folder that paths are relative to.
+
+    Raises:
+        ConfigurationError: A key is not known, or its value not what it should be.
+    """
+    given = {_kebab_case(key): value for key, value in table.items() if value is not None}
+    return _checked(given, place, folder)
+
+
+def _kebab_case(key: str) -> str:
+    return re.sub(r"[A-Z]", lambda match: f"-{match[0].lower()}", key)
 
 
 def _with_project_version(configuration: Configuration, start: Path) -> Configuration:
@@ -100,9 +133,10 @@ def read_configuration(path: Path) -> Configuration:
     Raises:
         ConfigurationError: It is not there or cannot be used.
     """
-    configuration = _read_if_there(absolute(path))
-    if configuration is not None:
-        return _with_project_version(configuration, path)
+    source = absolute(path)
+    found = _read_if_there(source)
+    if found is not None:
+        return _with_project_version(Configuration(**found, source=source), path)
     missing = "no [tool.npulens] in it" if path.exists() else "no such file"
     raise ConfigurationError(f"{path}: {missing}")
 
@@ -142,6 +176,20 @@ def _length(word: str, rule: Rule) -> int:
     if word == rule.name:
         return len(rule.code)
     return len(word) if rule.code.startswith(word) else 0
+
+
+def require_known_words(configuration: Configuration, catalogue: Catalogue) -> None:
+    """Refuse a configuration that names rules which there are not.
+
+    Raises:
+        ConfigurationError: It does; the sentence says where.
+    """
+    for key, words in (
+        ("select", configuration.select),
+        ("extend-select", configuration.extend_select),
+        ("ignore", configuration.ignore),
+    ):
+        require_known_rules(words, configuration.place(key), catalogue)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
@@ -218,7 +266,7 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
 """Each key of the file, the field it sets, and what reads it."""
 
 
-def _read_if_there(path: Path) -> Configuration | None:
+def _read_if_there(path: Path) -> Settings | None:
     """None if there is no such file, or it is a `pyproject.toml` that does not speak of npulens."""
     try:
         data = path.read_bytes()
@@ -237,7 +285,7 @@ def _read_if_there(path: Path) -> Configuration | None:
             return None
         if not isinstance(table, dict):
             raise ConfigurationError(f"{path}: tool.npulens must be a table")
-    return _checked(table, path)
+    return _checked(table, str(path), path.parent)
 
 
 def _parsed(data: bytes, path: Path) -> Any:
@@ -255,14 +303,14 @@ def _parsed(data: bytes, path: Path) -> Any:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
 
 
-def _checked(table: Mapping[str, Any], path: Path) -> Configuration:
+def _checked(table: Mapping[str, Any], place: str, folder: Path) -> Settings:
     settings: dict[str, Any] = {}
     for key, value in table.items():
         if key not in _KEYS:
-            raise ConfigurationError(f'{path}: unknown key "{key}"{nearest(key, list(_KEYS))}')
+            raise ConfigurationError(f'{place}: unknown key "{key}"{nearest(key, list(_KEYS))}')
         field, read = _KEYS[key]
         try:
-            settings[field] = read(value, path.parent)
+            settings[field] = read(value, folder)
         except _WrongValueError as error:
-            raise ConfigurationError(f'{path}: "{key}" must be {error}') from None
-    return Configuration(**settings, source=path)
+            raise ConfigurationError(f'{place}: "{key}" must be {error}') from None
+    return settings

@@ -14,6 +14,12 @@ from npulens.catalog.model import TorchVersion
 OLDEST, NEWEST = TorchVersion(2, 6), TorchVersion(2, 13)
 """The releases that support tables exist for."""
 
+REQUIREMENT_FILES = (
+    *("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "requirements/*.txt"),
+    *("environment.yml", "environment.yaml"),
+)
+"""Patterns of the names of files that say what a project requires."""
+
 _RELEASES = [TorchVersion(2, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1)]
 _PATCHES = range(10)
 _MAX_SIZE = 1_000_000

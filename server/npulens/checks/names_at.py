@@ -1,0 +1,154 @@
+"""What the names at a place of a Python text mean."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from npulens.catalog.native import NativeTable
+from npulens.checks.tensors import tensor_method
+from npulens.syntax.bindings import Bindings, Function, bindings_of, target_names, walrus_lines
+from npulens.syntax.meanings import Member, Qualified, resolve
+from npulens.syntax.scopes import (
+    ClassScope,
+    ComprehensionScope,
+    FunctionScope,
+    ModuleNames,
+    ModuleScope,
+    Scope,
+)
+from npulens.syntax.statements import ParsedText, parse_statements
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+Known = Mapping[str, tuple[ParsedText, Bindings]]
+"""By its text what is known already of a piece of the module."""
+
+
+class NameAt(NamedTuple):
+    """A name, where it stands, and whether it is the text of a string."""
+
+    name: str
+    span: Span
+    is_text: bool = False
+
+
+def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[NameAt]:
+    """The full names that an expression at a place may stand for, the innermost first.
+
+    Args:
+        text: The module.
+        offset: The place.
+        known: Pieces that need not be parsed again.
+        native: Says what returns a tensor, so that methods of tensors are known.
+    """
+    parsed = _pieces(text, known)
+    bindings = []
+    current = start = at = 0
+    for index, piece in enumerate(parsed):
+        there = known.get(piece.text)
+        if there is not None and there[0] is piece:
+            bindings.append(there[1])
+        else:
+            bindings.append(bindings_of(piece.body, walrus_lines(piece.text)))
+        if at <= offset:
+            current, start = index, at
+        at += len(piece.text)
+    piece = parsed[current]
+    scope = ModuleScope(ModuleNames(bindings), current, walrus_lines(piece.text))
+    return _Finder(LineMap(piece.text), start, offset - start, native).names(piece.body, scope)
+
+
+def _pieces(text: str, known: Known) -> list[ParsedText]:
+    """The pieces of a text; where those known make it up, it is not cut again."""
+    found = []
+    end = 0
+    for piece, (parsed, _) in known.items():
+        if not text.startswith(piece, end):
+            break
+        found.append(parsed)
+        end += len(piece)
+    if found and end == len(text):
+        return found
+    return parse_statements(text, {piece: parsed for piece, (parsed, _) in known.items()})
+
+
+class _Finder:
+    """Goes down to a place in one piece of a module."""
+
+    def __init__(self, lines: LineMap, start: int, offset: int, native: NativeTable) -> None:
+        self._lines = lines
+        self._start = start
+        self._offset = offset
+        self._native = native
+
+    def names(self, body: list[ast.stmt], scope: Scope) -> list[NameAt]:
+        found: list[NameAt] = []
+        level: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
+        while level:
+            there = [pair for pair in level if self._holds(pair[0])]
+            level = []
+            for node, around in there:
+                found += self._meant(node, around)
+                level += _children(node, around)
+        return found[::-1]
+
+    def _holds(self, node: ast.AST) -> bool:
+        if not hasattr(node, "lineno"):
+            return True  # arguments, comprehensions: what is in them has a place
+        decorators = getattr(node, "decorator_list", None)
+        start, end = self._span(node)
+        if decorators:
+            start = min(start, self._span(decorators[0]).start)
+        return start <= self._offset <= end
+
+    def _span(self, node: ast.AST) -> Span:
+        first, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        last, end = getattr(node, "end_lineno", first), getattr(node, "end_col_offset", column)
+        return Span(self._lines.offset(first, column), self._lines.offset(last, end))
+
+    def _meant(self, node: ast.AST, scope: Scope) -> Iterator[NameAt]:
+        span = self._span(node).shifted(self._start)
+        if isinstance(node, ast.Name | ast.Attribute):
+            for value in resolve(node, scope):
+                name = value.name if isinstance(value, Qualified | Member) else None
+                if isinstance(value, Member):
+                    name = tensor_method(value.name, self._native)
+                if name is not None:
+                    yield NameAt(name, span)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                if self._holds(alias):
+                    place = self._span(alias).shifted(self._start)
+                    yield NameAt(f"{node.module}.{alias.name}", place)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if self._holds(alias):
+                    yield NameAt(alias.name, self._span(alias).shifted(self._start))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield NameAt(node.value, span, is_text=True)
+
+
+def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    """What a node consists of, each with the scope in which its names are looked up."""
+    if isinstance(node, Function):
+        owner = scope if isinstance(scope, ClassScope) else None
+        inner: Scope = FunctionScope(node, scope.function_parent() or scope, owner)
+        outside: list[ast.AST | None] = [*node.decorator_list, node.args, node.returns]
+        yield from ((child, scope) for child in outside if child is not None)
+        yield from ((child, inner) for child in node.body)
+    elif isinstance(node, ast.Lambda):
+        yield node.args, scope
+        yield node.body, FunctionScope(node, scope.function_parent() or scope)
+    elif isinstance(node, ast.ClassDef):
+        inner = ClassScope(node, scope.function_parent() or scope)
+        outside = [*node.decorator_list, *node.bases, *node.keywords]
+        yield from ((child, scope) for child in outside if child is not None)
+        yield from ((child, inner) for child in node.body)
+    elif isinstance(node, _Comprehension):
+        targets = [name for part in node.generators for name in target_names(part.target)]
+        inner = ComprehensionScope(targets, scope)
+        yield from ((child, inner) for child in ast.iter_child_nodes(node))
+    else:
+        yield from ((child, scope) for child in ast.iter_child_nodes(node))

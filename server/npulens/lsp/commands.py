@@ -1,0 +1,253 @@
+"""What the user can have done: migrate a file or the workspace, write a report, and so on.
+
+Each command answers with what came of it; long ones report progress and can be cancelled.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
+
+from npulens.catalog.model import Applicability
+from npulens.catalog.rule_page import rule_page
+from npulens.fixes.run_time import run_time_migration
+from npulens.lsp import wording as say
+from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
+from npulens.lsp.convert import to_workspace_edit, workspace_edit
+from npulens.lsp.engine import Analysis
+from npulens.lsp.progress import Progress
+from npulens.lsp.server import NpulensServer
+from npulens.lsp.session import file_path
+from npulens.lsp.views import View
+from npulens.text.document import Document
+from npulens.workspace.fixing import rewrite
+from npulens.workspace.overview import FileState
+from npulens.workspace.records import finding_record
+
+MIGRATE_FILE = "npulens.migrateFile"
+MIGRATE_WORKSPACE = "npulens.migrateWorkspace"
+WRITE_REPORT = "npulens.writeReport"
+RESTART_INDEX = "npulens.restartIndex"
+ADD_RUN_TIME = "npulens.addRunTimeMigration"
+REMOVE_RUN_TIME = "npulens.removeRunTimeMigration"
+_FILES_AT_ONCE = 8
+
+_Command = Callable[[types.ExecuteCommandParams], Awaitable[Any]]
+
+
+class _Changed(NamedTuple):
+    """A file that fixes would change: its text, its edits, and how many fixes there are."""
+
+    view: View
+    edits: list[types.TextEdit]
+    applied: int
+
+
+class _Commands:
+    """The commands of one server."""
+
+    def __init__(self, server: NpulensServer) -> None:
+        self._server = server
+        self._session = server.session
+
+    async def apply_action(self, params: types.ExecuteCommandParams) -> bool:
+        edit = await edit_later(self._session, _argument(params, 0, dict))
+        return edit is not None and await self._apply(edit, say.FIX_ALL.en)
+
+    async def explain_rule(self, params: types.ExecuteCommandParams) -> str:
+        """The page of a rule, which is shown as a message, too."""
+        code = _argument(params, 0, str)
+        for opened in self._session.opened.values():
+            if opened.surroundings is not None:
+                rule = opened.surroundings.catalogue.rule_named(code)
+                if rule is not None:
+                    wanted = opened.surroundings.configuration.language
+                    language = self._session.terms.in_project(wanted).language
+                    text = f"{rule.code} {rule.name}\n\n{rule.explanation.in_language(language)}"
+                    self._server.window_show_message(
+                        types.ShowMessageParams(types.MessageType.Info, text)
+                    )
+                    return rule_page(rule, language)
+        raise JsonRpcInvalidParams(f"There is no rule {code}.")
+
+    async def migrate_file(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
+        """Apply the safe fixes of an open file, or all if the second argument says so."""
+        analysis = await self._analysis(params)
+        async with self._progress(params, say.MIGRATE_FILE):
+            allowed = _applicability(params, 1)
+            document = analysis.view.document
+            result = await asyncio.to_thread(rewrite, document, analysis.surroundings, allowed)
+        confirm = say.TO_BE_READ.in_language(analysis.terms.language) if result.has_unsafe else None
+        edit = to_workspace_edit(result.edits, analysis.view, analysis.terms, confirm)
+        is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
+        return {"fixes": result.applied, "applied": is_applied}
+
+    async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
+        """Offer the fixes of all files as one change to look through before it is made."""
+        allowed = _applicability(params, 0)
+        changed: list[_Changed] = []
+        language = self._session.terms.language
+        async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
+            async for state in self._states(progress):
+                if state.document is not None:
+                    changed += await asyncio.to_thread(self._changes, state, allowed)
+        changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
+        for each in changed:
+            part = each.view.parts[0]
+            changes[part.uri] = part.document.version, each.edits
+        preview = say.PREVIEW.in_language(language)
+        edit = workspace_edit(changes, self._session.terms, preview)
+        is_applied = bool(changes) and await self._apply(edit, say.MIGRATE_WORKSPACE.en)
+        fixes = sum(each.applied for each in changed)
+        return {"files": len(changed), "fixes": fixes, "applied": is_applied}
+
+    async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
+        """Write the findings of the workspace to a file, as `check` prints them in JSON."""
+        target = file_path(_argument(params, 0, str))
+        if target is None:
+            raise JsonRpcInvalidParams("A report is written to a file: URI.")
+        records: list[dict[str, Any]] = []
+        async with self._progress(params, say.WRITE_REPORT) as progress:
+            async for state in self._states(progress):
+                wanted = state.surroundings.configuration.language
+                language = self._session.terms.in_project(wanted).language
+                if state.document is not None:
+                    document = state.document
+                    records += (finding_record(document, f, language) for f in state.findings)
+            await asyncio.to_thread(_write, target, records)
+        return {"findings": len(records), "path": str(target)}
+
+    async def restart_index(self, params: types.ExecuteCommandParams) -> None:
+        """Forget what was read from the disk."""
+        async with self._progress(params, say.RESTART_INDEX):
+            await asyncio.to_thread(self._server.overview.forget)
+        self._session.look_again(self._session.opened.values(), rules=True, projects=True)
+        self._server.refresh()
+
+    async def add_run_time(self, params: types.ExecuteCommandParams) -> bool:
+        return await self._change_run_time(params, add=True)
+
+    async def remove_run_time(self, params: types.ExecuteCommandParams) -> bool:
+        return await self._change_run_time(params, add=False)
+
+    async def _change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
+        analysis = await self._analysis(params)
+        fix = await asyncio.to_thread(run_time_migration, analysis.view.document.text, add=add)
+        if fix is None:
+            return False
+        edit = to_workspace_edit(fix.edits, analysis.view, analysis.terms)
+        return await self._apply(edit, fix.title.en)
+
+    # What they share
+
+    async def _analysis(self, params: types.ExecuteCommandParams) -> Analysis:
+        uri = _argument(params, 0, str)
+        analysis = await self._session.analysis(uri)
+        if analysis is None:
+            raise JsonRpcInvalidParams(f"{uri} is not open.")
+        return analysis
+
+    async def _apply(self, edit: types.WorkspaceEdit, label: str) -> bool:
+        """Have the client change its documents; whether it did."""
+        params = types.ApplyWorkspaceEditParams(edit, label)
+        answer = await self._server.workspace_apply_edit_async(params)
+        return bool(getattr(answer, "applied", False))
+
+    async def _states(self, progress: Progress) -> Any:
+        """The states of all files of the workspace, as long as nobody cancels."""
+        cancelled = Event()
+        states = self._all_states(cancelled)
+        done = 0
+        try:
+            while portion := await asyncio.to_thread(lambda: [*islice(states, _FILES_AT_ONCE)]):
+                if progress.is_cancelled:
+                    raise JsonRpcRequestCancelled("Cancelled by the user.")
+                for state in portion:
+                    yield state
+                done += len(portion)
+                progress.report(f"{done}")
+        finally:
+            cancelled.set()
+
+    def _all_states(self, cancelled: Event) -> Iterator[FileState]:
+        session = self._session
+        for folder in session.folders:
+            settings = session.settings_of(folder).project
+            yield from self._server.overview.states(folder, settings, cancelled.is_set)
+
+    def _changes(self, state: FileState, allowed: Applicability) -> list[_Changed]:
+        """What fixes would change in a file, with the text that the editor has of it, if any."""
+        assert state.document is not None
+        uri = state.path.as_uri()
+        opened = self._session.opened.get(uri)
+        view = opened.view if opened is not None else View.of_file(uri, _on_disk(state.document))
+        result = rewrite(view.document, state.surroundings, allowed)
+        encoding = self._session.terms.encoding
+        edits = [
+            types.TextEdit(view.locate(edit.span, encoding).range, edit.replacement)
+            for edit in result.edits
+        ]
+        return [_Changed(view, edits, result.applied)] if edits else []
+
+    def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
+        shown = title.in_language(self._session.terms.language)
+        return Progress(self._server, shown, params.work_done_token)
+
+
+def _on_disk(document: Document) -> Document:
+    return Document(document.path, document.text, None, document.kind)
+
+
+def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -> Any:
+    given = params.arguments or []
+    if index >= len(given) or not isinstance(given[index], kind):
+        raise JsonRpcInvalidParams(f"Argument {index + 1} must be of type {kind.__name__}.")
+    return given[index]
+
+
+def _applicability(params: types.ExecuteCommandParams, index: int) -> Applicability:
+    """`{"unsafe": true}` asks for fixes that have to be read, too."""
+    given = params.arguments or []
+    options = given[index] if index < len(given) else None
+    wants_unsafe = isinstance(options, dict) and options.get("unsafe") is True
+    return Applicability.UNSAFE if wants_unsafe else Applicability.SAFE
+
+
+def _write(path: Path, records: list[dict[str, Any]]) -> None:
+    text = json.dumps(records, ensure_ascii=False, indent=1)
+    try:
+        path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise JsonRpcInvalidParams(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _as_function(command: _Command) -> _Command:
+    """Pygls notes the name of a command on the function, which a method does not allow."""
+
+    async def run(params: types.ExecuteCommandParams) -> Any:
+        return await command(params)
+
+    return run
+
+
+def register(server: NpulensServer) -> None:
+    """Take commands."""
+    commands = _Commands(server)
+    table: dict[str, _Command] = {
+        APPLY_COMMAND: commands.apply_action,
+        EXPLAIN_COMMAND: commands.explain_rule,
+        MIGRATE_FILE: commands.migrate_file,
+        MIGRATE_WORKSPACE: commands.migrate_workspace,
+        WRITE_REPORT: commands.write_report,
+        RESTART_INDEX: commands.restart_index,
+        ADD_RUN_TIME: commands.add_run_time,
+        REMOVE_RUN_TIME: commands.remove_run_time,
+    }
+    for name, command in table.items():
+        server.command(name)(_as_function(command))

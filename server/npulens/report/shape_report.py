@@ -1,0 +1,91 @@
+"""The ranked list of dynamic shapes: as a table, as JSON, as CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from npulens.catalog.model import Language, LocalizedText
+from npulens.report.human import printable
+from npulens.text.places import place_at
+from npulens.workspace.shape_run import Place
+
+_SHAPE = LocalizedText("shape", "形状")
+_WAIT = LocalizedText("wait", "等待")
+_BOTH = LocalizedText("shape, wait", "形状、等待")
+_OTHER = LocalizedText("batch", "批次")
+_NOTHING = LocalizedText("No shape depends on data.", "没有依赖数据的形状。")
+_BETTER = LocalizedText("Better: {}.", "建议：{}。")
+_HEADINGS = LocalizedText("rank score kind place function", "排名 得分 类别 位置 函数")
+FIELDS = (
+    *("rank", "score", "path", "line", "column", "end_line", "end_column", "code", "name"),
+    *("kind", "function", "reached", "symbol", "why", "uses"),
+)
+"""The columns of CSV and the keys of JSON."""
+
+
+def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
+    """One place as plain data; `uses` are the lines that work on what comes of it."""
+    document, ranked = place.document, place.ranked
+    hotspot, reach = ranked.hotspot, ranked.reach
+    line, column = place_at(document, hotspot.span.start)
+    end_line, end_column = place_at(document, hotspot.span.end)
+    reached = "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
+    uses = sorted({place_at(document, span.start)[0] for _, span in hotspot.used})
+    values = (
+        *(rank, ranked.score, document.path, line, column, end_line, end_column),
+        *(place.rule.code, place.rule.name, _kind(place, "en"), ranked.function, reached),
+        *(hotspot.symbol, _why(place, language), uses),
+    )
+    return dict(zip(FIELDS, values, strict=True))
+
+
+def as_json(places: Sequence[Place], language: Language) -> str:
+    """One array."""
+    records = [record_of(rank, place, language) for rank, place in enumerate(places, 1)]
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    return f"[\n{lines}\n]\n" if lines else "[]\n"
+
+
+def as_csv(places: Sequence[Place], language: Language) -> str:
+    """A heading and one line a place; the lines of `uses` are separated by spaces."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for rank, place in enumerate(places, 1):
+        record = record_of(rank, place, language)
+        writer.writerow({**record, "uses": " ".join(map(str, record["uses"]))})
+    return text.getvalue()
+
+
+def as_table(places: Sequence[Place], language: Language) -> str:
+    """For people: a line with the place, and one that says why."""
+    if not places:
+        return f"{_NOTHING.in_language(language)}\n"
+    lines = ["  ".join(_HEADINGS.in_language(language).split())]
+    for rank, place in enumerate(places, 1):
+        record = record_of(rank, place, language)
+        where = printable(f"{record['path']}:{record['line']}:{record['column']}")
+        kind = _kind(place, language)
+        lines.append(f"{rank:4} {record['score']:5}  {kind}  {where}  {record['function']}")
+        lines.append(f"            {record['code']}: {printable(record['why'])}")
+    return "\n".join(lines) + "\n"
+
+
+def _kind(place: Place, language: Language) -> str:
+    hotspot = place.ranked.hotspot
+    if hotspot.is_shape:
+        return (_BOTH if hotspot.waits else _SHAPE).in_language(language)
+    return (_WAIT if hotspot.waits else _OTHER).in_language(language)
+
+
+def _why(place: Place, language: Language) -> str:
+    hotspot = place.ranked.hotspot
+    text = place.rule.message.in_language(language).format(symbol=hotspot.symbol)
+    better = _BETTER.in_language(language).format(hotspot.advice.in_language(language))
+    return f"{text} {better}" if language == "en" else f"{text}{better}"
+
+
+Report = Callable[[Sequence[Place], Language], str]
+REPORTS: Mapping[str, Report] = {"human": as_table, "json": as_json, "csv": as_csv}

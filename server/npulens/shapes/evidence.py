@@ -1,0 +1,123 @@
+"""What the text of a function tells: which names are tensors, and whether it is worth reading."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
+from npulens.syntax.bindings import Function
+from npulens.syntax.values import dotted_name
+
+_METHOD_NAMES = (
+    "unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ scatter_ "
+    "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
+    "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
+    "expand expand_as view_as cuda is_cuda requires_grad requires_grad_ bfloat16 half "
+    "register_hook grad_fn clamp clamp_ clamp_min type_as scatter_add_ logsumexp"
+)
+TENSOR_METHODS = frozenset(_METHOD_NAMES.split())
+"""Attributes that tensors have and hardly anything else."""
+_NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scatter"})
+"""Of these, what other classes have too; alone they prove nothing."""
+_PROOFS = TENSOR_METHODS - _NOT_TENSORS
+_KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
+_LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
+_NUMBERS = frozenset({"int", "float", "bool"})
+_NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
+_LONGEST_ANNOTATION = 100
+_TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
+
+
+def known_tensors(node: ast.AST) -> frozenset[str]:
+    """Names, also dotted ones, on which a function asks for what only tensors have."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        owner = _proven(part)
+        name = None if owner is None else dotted_name(owner)
+        if name is not None and name.root not in ("torch", "F", "np", "nn"):
+            found.add(".".join((name.root, *name.path)))
+    return frozenset(found)
+
+
+def _proven(node: ast.AST) -> ast.expr | None:
+    """What a node shows to be a tensor: the owner of `.unsqueeze`, of `.sum(dim=1)`."""
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr in _PROOFS else None
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    has_dim = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
+    return node.func.value if has_dim else None
+
+
+def annotated(annotation: ast.expr | None) -> Value:
+    """What a parameter with an annotation holds."""
+    if annotation is None:
+        return UNKNOWN
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        if len(annotation.value) > _LONGEST_ANNOTATION:
+            return UNKNOWN
+        try:
+            return annotated(ast.parse(annotation.value, mode="eval").body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return UNKNOWN
+    if isinstance(annotation, ast.BinOp):
+        parts = [annotated(part) for part in (annotation.left, annotation.right)]
+        return next((_unsure(part) for part in parts if part not in (UNKNOWN, FOREIGN)), UNKNOWN)
+    if isinstance(annotation, ast.Subscript):
+        return _subscripted(annotation)
+    name = _last(annotation)
+    if name in _TENSORS:
+        return Tensor(kind=_KINDS.get(name, ""))
+    if name in _NUMBERS:
+        return CONSTANT
+    return FOREIGN if name in _NO_TENSORS else UNKNOWN
+
+
+def _subscripted(annotation: ast.Subscript) -> Value:
+    name, inside = _last(annotation.value), annotation.slice
+    if name == "Optional":
+        return _unsure(annotated(inside))
+    if name in _LISTS:
+        first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
+        return Items(annotated(first))
+    if name == "Union" and isinstance(inside, ast.Tuple):
+        parts = [annotated(part) for part in inside.elts]
+        return _unsure(parts[0]) if all(part == parts[0] for part in parts) else UNKNOWN
+    return FOREIGN if name in _NO_TENSORS else UNKNOWN
+
+
+def _unsure(value: Value) -> Value:
+    return value._replace(is_sure=False) if isinstance(value, Tensor) else value
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
+    """What the parameters of a function hold when nothing is known of its callers.
+
+    Args:
+        node: The function.
+        is_forward: It is the `forward` of a module, so that parameters without a default are
+            likely tensors.
+    """
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    given = zip(positional, [*defaults, *arguments.defaults], strict=True)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    for argument, default in (*given, *named):
+        value = annotated(argument.annotation)
+        if argument.annotation is None:
+            if isinstance(default, ast.Constant) and isinstance(default.value, int | float):
+                value = CONSTANT
+            elif isinstance(default, ast.Constant) and isinstance(default.value, str):
+                value = FOREIGN
+            elif is_forward and default is None:
+                value = LIKELY
+        yield argument.arg, value
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            yield rest.arg, UNKNOWN

@@ -1,0 +1,35 @@
+"""Hotspots as findings."""
+
+from collections.abc import Iterable, Iterator
+
+from npulens.catalog.model import Finding, LocalizedText, Related
+from npulens.catalog.tables import Catalogue
+from npulens.shapes.hotspots import Ranked
+from npulens.shapes.scoring import TOLD, severity_of
+
+_USED = LocalizedText("works on a shape that depends on data", "在依赖数据的形状上计算")
+
+
+def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
+    """A finding for each hotspot that is worth telling."""
+    for each in ranked:
+        if each.score < TOLD:
+            continue
+        hotspot = each.hotspot
+        rule = catalogue.rule_named(hotspot.rule)
+        if rule is None:
+            continue
+        yield Finding(
+            rule,
+            hotspot.span,
+            {"symbol": hotspot.symbol},
+            note_of(hotspot.advice),
+            hotspot.fixes,
+            severity=severity_of(each.score),
+            related=tuple(Related(span, _USED) for _, span in hotspot.used),
+        )
+
+
+def note_of(advice: LocalizedText) -> LocalizedText:
+    """What is better, as a sentence."""
+    return LocalizedText(f"Better: {advice.en}.", f"建议：{advice.zh}。")

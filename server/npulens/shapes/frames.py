@@ -1,0 +1,248 @@
+"""The state of one evaluation: what names hold, and what is known of the class around."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from npulens.catalog.model import LocalizedText
+from npulens.catalog.tables import OperatorEntry
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.shapes.events import Event, Recorder
+from npulens.shapes.evidence import annotated, known_tensors
+from npulens.shapes.extents import NO_SOURCES, Sources
+from npulens.shapes.values import (
+    CONSTANT,
+    UNKNOWN,
+    Layer,
+    Layers,
+    Tensor,
+    Value,
+)
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import FunctionScope, Scope, module_of
+from npulens.syntax.values import Name, dotted_name
+
+MAX_STEPS = 6000
+"""How many expressions are evaluated for one function."""
+MAX_TOTAL = 9000
+"""How many for it and the functions that it calls."""
+MAX_CALLS = 30
+"""How many calls of functions of the file are looked into for one function."""
+MAX_DEPTH = 3
+"""How deep such calls are looked into."""
+
+
+class ExhaustedError(Exception):
+    """A function is too long to be evaluated to its end."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What the evaluations that start from one function share.
+
+    Attributes:
+        definitions: The functions and classes of the file.
+        operators: What has shapes that depend on data, by qualified name.
+        methods: The same for methods of tensors, by their name.
+        recorder: Where findings go.
+        active: The functions that are being evaluated.
+        results: What functions returned for given arguments.
+        members: What attributes of classes hold.
+    """
+
+    definitions: Definitions
+    operators: Mapping[str, OperatorEntry]
+    methods: Mapping[str, OperatorEntry]
+    recorder: Recorder
+    active: list[ast.AST] = field(default_factory=list)
+    results: dict[object, Value] = field(default_factory=dict)
+    members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
+    names: dict[tuple[object, Name], str] = field(default_factory=dict)
+    known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    calls: int = 0
+    steps: int = 0
+
+
+class Frame:
+    """One function under evaluation."""
+
+    def __init__(self, session: Session, function: FunctionHere, names: dict[str, Value]) -> None:
+        self.session = session
+        self.function = function
+        self.names = names
+        if function.node not in session.known:
+            session.known[function.node] = known_tensors(function.node)
+        self.known = session.known[function.node]
+        self.returned: list[Value] = []
+        self.control: list[Sources] = []
+        """What decides whether the current statement is reached, where that depends on data."""
+        self.made_at: dict[str, int] = {}
+        """How many of these there were when a list was made."""
+        self.leaving: list[dict[str, Value]] = []
+        """What names held where the current loop was left early."""
+        self.around: list[ast.stmt] = []
+        """The loops around the current statement."""
+        self.rare = 0
+        """How many conditions around are met every so many steps only."""
+        self.steps = 0
+        self.depth = 0
+
+    # What is found
+
+    def report(
+        self,
+        rule: str,
+        node: ast.AST,
+        advice: LocalizedText,
+        cost: int,
+        *,
+        waits: bool = True,
+        is_shape: bool = False,
+        is_whole: bool = False,
+    ) -> Sources:
+        """Note an event; what depends on it has this source."""
+        event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        event.loops, event.is_rare = len(self.around), self.rare > 0
+        self.session.recorder.add(event)
+        return frozenset((node,))
+
+    def uses(self, sources: Sources, node: ast.AST) -> None:
+        """Note that a node works on what has these sources."""
+        if sources:
+            self.session.recorder.use(sources, node, self.function)
+
+    def are_values(self, sources: Sources) -> bool:
+        """Whether some source is a value that was read, not a length."""
+        events = self.session.recorder.events
+        return any(source in events and not events[source].is_shape for source in sources)
+
+    # Names
+
+    def named(self, name: str) -> Value:
+        """What a name or a dotted name of this function holds."""
+        value = self.names.get(name, UNKNOWN)
+        if value is UNKNOWN and name in self.known:
+            return Tensor()
+        return value
+
+    def qualified(self, node: ast.expr) -> str:
+        """The qualified name of something of a library, empty if it is none."""
+        name = dotted_name(node)
+        if name is None or name.root in self.names or name.root == self.function.receiver:
+            return ""
+        # A name that the functions around do not bind means the same in the whole piece.
+        scopes = _function_scopes(self.function.scope)
+        inside = next((s for s in scopes if name.root in s.names), None)
+        key = (module_of(self.function.scope) if inside is None else self.function.node, name)
+        if key not in self.session.names:
+            found = qualified_names(node, self.function.scope)
+            self.session.names[key] = found[0] if found else ""
+        return self.session.names[key]
+
+    def member(self, attribute: str) -> Value:
+        """What an attribute of `self` holds when a method begins."""
+        owner = self.function.owner
+        if owner is None:
+            return UNKNOWN
+        key = (owner.node, attribute)
+        if key not in self.session.members:
+            self.session.members[key] = self._initial(owner, attribute)
+        return self.session.members[key]
+
+    def _initial(self, owner: ClassHere, attribute: str) -> Value:
+        for each in self.session.definitions.lineage(owner):
+            for name in ("__init__", "_init_layers", "__post_init__"):
+                method = each.methods.get(name)
+                if method is not None:
+                    found = self._assigned_in(method, attribute)
+                    if found is not None:
+                        return found
+        return UNKNOWN
+
+    def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
+        """What a constructor puts into an attribute: a layer, a tensor, or something else."""
+        receiver = method.receiver
+        for node in ast.walk(method.node):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(_is_member(target, receiver, attribute) for target in targets):
+                    return self._constructed(node.value, method)
+            elif isinstance(node, ast.Call) and _registers(node, attribute):
+                return Tensor()
+        return None
+
+    def _constructed(self, node: ast.expr, method: FunctionHere) -> Value:
+        if isinstance(node, ast.IfExp):
+            first = self._constructed(node.body, method)
+            return first if isinstance(first, Layer) else self._constructed(node.orelse, method)
+        if isinstance(node, ast.Constant):
+            return CONSTANT if isinstance(node.value, int | float) else UNKNOWN
+        if isinstance(node, ast.Name):
+            argument = _argument(method.node.args, node.id)
+            return UNKNOWN if argument is None else annotated(argument.annotation)
+        if not isinstance(node, ast.Call):
+            return UNKNOWN
+        found = self._class_named(node.func)
+        if found is not None:
+            return Layer(found.node.name, found)
+        names = qualified_names(node.func, method.scope)
+        name = names[0] if names else ""
+        if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
+            return Layers(self._held(node, method))
+        if name == "torch.nn.Parameter":
+            return Tensor()
+        return Layer(name) if name.startswith("torch.nn.") else UNKNOWN
+
+    def _held(self, node: ast.Call, method: FunctionHere) -> Layer:
+        """One of the modules in a list of them."""
+        inner = node.args[0] if node.args else None
+        if isinstance(inner, ast.ListComp | ast.GeneratorExp):
+            inner = inner.elt
+        elif isinstance(inner, ast.List | ast.Tuple) and inner.elts:
+            inner = inner.elts[0]
+        held = UNKNOWN if inner is None else self._constructed(inner, method)
+        return held if isinstance(held, Layer) else Layer("")
+
+    def _class_named(self, node: ast.expr) -> ClassHere | None:
+        if not isinstance(node, ast.Name):
+            return None
+        self.session.definitions.asked.add(node.id)
+        return self.session.definitions.classes.get(node.id)
+
+    def controlled_since(self, depth: int) -> Sources:
+        """What decided about the current statement, apart from the first so many."""
+        return NO_SOURCES.union(*self.control[depth:])
+
+
+def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
+    while scope is not None:
+        if isinstance(scope, FunctionScope):
+            yield scope
+        scope = scope.parent
+
+
+def _is_member(target: ast.expr, receiver: str | None, attribute: str) -> bool:
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == attribute
+        and isinstance(target.value, ast.Name)
+        and target.value.id == receiver
+    )
+
+
+def _registers(node: ast.Call, attribute: str) -> bool:
+    """`self.register_buffer("name", ...)`."""
+    first = node.args[0] if node.args else None
+    return (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("register_buffer", "register_parameter")
+        and isinstance(first, ast.Constant)
+        and first.value == attribute
+    )
+
+
+def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return next((argument for argument in every if argument.arg == name), None)

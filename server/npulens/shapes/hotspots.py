@@ -1,0 +1,324 @@
+"""The hotspots of a module, looked for piece by piece."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from npulens.catalog.tables import Catalogue, OperatorEntry
+from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.shapes.events import Recorder
+from npulens.shapes.evidence import parameters
+from npulens.shapes.frames import Session
+from npulens.shapes.reporting import PIPELINES, Reporter, name_of
+from npulens.shapes.scoring import (
+    Described,
+    Reach,
+    calls_in,
+    is_cold_file,
+    is_host_file,
+    reaches,
+    score,
+)
+from npulens.shapes.statements import evaluate
+from npulens.shapes.values import UNKNOWN
+from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.syntax.values import Imported
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
+_MODULE = "<module>"
+_Block = ast.For | ast.While | ast.If | ast.With | ast.Try
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A hotspot with its place in the module.
+
+    Attributes:
+        hotspot: What it is; spans are in the text of the module.
+        score: How much it hurts, from 0 to 100.
+        function: `function` or `Class.method`.
+        reach: From where that is reached.
+    """
+
+    hotspot: Hotspot
+    score: int
+    function: str
+    reach: Reach
+
+
+class Hotspots:
+    """Where shapes depend on data and where the host waits, in one module.
+
+    Args:
+        pieces: The module.
+        names: The names of the module.
+        catalogue: Has the operators and their rules.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], names: ModuleNames, catalogue: Catalogue) -> None:
+        self._pieces = pieces
+        self._names = names
+        self._catalogue = catalogue
+
+    def find(self) -> None:
+        """Look through the pieces of which that is not known, or that rest on what has changed."""
+        for piece in self._pieces:
+            if piece.hotspots is None or self._have_changed(piece):
+                piece.hotspots, piece.hints, piece.looked_up = (), (), {}
+                if self._has_torch:
+                    self._look_through(piece)
+
+    def ranked(self, path: str) -> list[Ranked]:
+        """All hotspots of the module, the worst first; its path tells what it is for."""
+        is_cold, is_host = is_cold_file(path), is_host_file(path)
+        found = [
+            Ranked(
+                hotspot,
+                score(hotspot.cost, hotspot.loops, reach, _is_rare(hotspot) or is_cold),
+                hotspot.function,
+                reach,
+            )
+            for hotspot in self._placed()
+            if not is_host or hotspot.rule in PIPELINES
+            for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
+        ]
+        return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
+
+    def hints(self) -> list[Hint]:
+        """What an editor can show besides the findings, in order of place."""
+        found: dict[Span, Hint] = {}
+        starts = {id(piece): start for start, piece in self._starts}
+        for piece in self._pieces:
+            for hint in piece.hints:
+                home = self._homes.get(hint.home, piece) if hint.home else piece
+                moved = hint.shifted(starts[id(home)])
+                before = found.get(moved.span)
+                if before is None or not before.is_dynamic:
+                    found[moved.span] = moved
+        return sorted(found.values())
+
+    def _placed(self) -> list[Hotspot]:
+        """The hotspots in offsets of the module, each once."""
+        placed: dict[tuple[Span, str], Hotspot] = {}
+        starts = {id(piece): start for start, piece in self._starts}
+        for piece in self._pieces:
+            for hotspot in piece.hotspots or ():
+                home = self._homes.get(hotspot.home, piece) if hotspot.home else piece
+                moved = self._moved(hotspot, starts[id(home)], piece, starts)
+                key = (moved.span, moved.rule)
+                before = placed.get(key)
+                if before is not None:
+                    used = dict.fromkeys((*before.used, *moved.used))
+                    moved = replace(before, used=tuple(used)[:8])
+                placed[key] = moved
+        return list(placed.values())
+
+    def _moved(
+        self, hotspot: Hotspot, start: int, piece: Piece, starts: Mapping[int, int]
+    ) -> Hotspot:
+        used = []
+        for home, span in hotspot.used:
+            owner = self._homes.get(home, piece) if home else piece
+            used.append(("", span.shifted(starts[id(owner)])))
+        return replace(
+            hotspot,
+            span=hotspot.span.shifted(start),
+            home="",
+            used=tuple(sorted(used)),
+            fixes=tuple(fix.shifted(start) for fix in hotspot.fixes),
+        )
+
+    @property
+    def _starts(self) -> Iterator[tuple[int, Piece]]:
+        start = 0
+        for piece in self._pieces:
+            yield start, piece
+            start += len(piece.parsed.text)
+
+    def _have_changed(self, piece: Piece) -> bool:
+        return any(self._texts.get(name) != text for name, text in piece.looked_up.items())
+
+    def _look_through(self, piece: Piece) -> None:
+        functions = list(self._worth_reading(piece))
+        if not functions:
+            return
+        definitions = self._definitions
+        definitions.asked = set()
+        reporter = Reporter(self.homes, piece)
+        methods = _methods(self._catalogue)
+        known = Session(definitions, self._catalogue.operators, methods, Recorder())
+        for function in functions:
+            recorder = Recorder()
+            session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
+            names = dict(parameters(function.node, function.node.name == "forward"))
+            if function.receiver is not None:
+                names[function.receiver] = UNKNOWN
+            try:
+                evaluate(session, function, names)
+            except RecursionError:
+                continue
+            reporter.add(function, recorder)
+        piece.hotspots, piece.hints = tuple(reporter.hotspots), tuple(reporter.hints)
+        own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
+        piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+
+    def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
+        text = piece.parsed.text
+        sources = self._sources(piece)
+        if sources.is_empty and not self._calls_helper(text):
+            return
+        lines = LineMap(text)
+        for function in functions_of(piece.parsed.body, self._definitions):
+            span = _lines_span(function.node, lines)
+            if is_host_code(function):
+                own = text[slice(*span)]
+                if "pad_sequence" in own or "interpolate" in own:
+                    yield function
+            elif sources.has_some(*span) or self._calls_helper(text[slice(*span)]):
+                yield function
+        scope = self._scopes[id(piece)]
+        for node in piece.parsed.body:
+            is_run = isinstance(node, _Block | ast.Assign)
+            if is_run and sources.has_some(*_lines_span(node, lines)):
+                yield _as_function(node, scope)
+
+    def _sources(self, piece: Piece) -> Sources:
+        if piece.sources is None:
+            piece.sources = Sources(piece.parsed.text)
+        assert isinstance(piece.sources, Sources)
+        return piece.sources
+
+    def _calls_helper(self, text: str) -> bool:
+        return self._helpers is not None and self._helpers.search(text) is not None
+
+    @cached_property
+    def _helpers(self) -> re.Pattern[str] | None:
+        """Calls of functions of the module that hold a source, or that a mask is handed to."""
+        holding: list[str] = []
+        indexing: list[str] = []
+        for piece in self._pieces:
+            holding += self._other_names(piece)
+            sources = self._sources(piece)
+            lines = LineMap(piece.parsed.text)
+            for node in piece.parsed.body:
+                if isinstance(node, Function):
+                    if sources.has_some(*_lines_span(node, lines)):
+                        holding.append(node.name)
+                    elif indexing_parameter(node, _text_of(node, lines)):
+                        indexing.append(node.name)
+        parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
+        if indexing:
+            parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
+        return re.compile(rf"(?<![\w.])(?:{'|'.join(parts)})") if parts else None
+
+    def _other_names(self, piece: Piece) -> Iterator[str]:
+        """Names under which operators of the tables are imported, if they are others."""
+        for name, bindings in piece.bindings.names.items():
+            for binding in bindings:
+                value = binding.value
+                qualified = value.qualified if isinstance(value, Imported) else ""
+                is_other = not qualified.endswith(f".{name}")
+                if is_other and qualified in self._catalogue.operators:
+                    yield name
+
+    @property
+    def helpers(self) -> str:
+        """What the findings of all statements depend on, besides what they look up."""
+        return "" if self._helpers is None else self._helpers.pattern
+
+    @cached_property
+    def _has_torch(self) -> bool:
+        return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
+
+    @cached_property
+    def _scopes(self) -> dict[int, ModuleScope]:
+        return {id(p): ModuleScope(self._names, i) for i, p in enumerate(self._pieces)}
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        definitions = Definitions()
+        for piece in self._pieces:
+            definitions.add(piece.parsed.body, self._scopes[id(piece)])
+        return definitions
+
+    @cached_property
+    def homes(self) -> dict[ast.AST, tuple[str, Piece]]:
+        """For the nodes of functions and methods the top-level name and the piece they are in."""
+        found: dict[ast.AST, tuple[str, Piece]] = {}
+        for piece in self._pieces:
+            for function in functions_of(piece.parsed.body, self._definitions):
+                owner = function.owner
+                name = function.node.name if owner is None else owner.node.name
+                found[function.node] = (name, piece)
+        return found
+
+    @cached_property
+    def _homes(self) -> dict[str, Piece]:
+        return {name: piece for piece in self._pieces for name in piece.bindings.names}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {name: p.parsed.text for p in self._pieces for name in p.bindings.names}
+
+    @cached_property
+    def _reaches(self) -> Mapping[str, Reach]:
+        """The call graph is only read where there is something to score."""
+        described: list[tuple[str, frozenset[str], bool, bool]] = []
+        for piece in self._pieces:
+            if piece.described is None:
+                piece.described = tuple(_described(piece, self._definitions))
+            described += piece.described
+        return reaches([Described(*each) for each in described])
+
+
+def _is_rare(hotspot: Hotspot) -> bool:
+    """What a module does once when it is run is start-up."""
+    is_once = hotspot.function == _MODULE and not hotspot.loops
+    return hotspot.is_rare or (is_once and hotspot.rule not in PIPELINES)
+
+
+def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
+    return {
+        name.rpartition(".")[2]: entry
+        for name, entry in catalogue.operators.items()
+        if entry.method
+    }
+
+
+def _described(
+    piece: Piece, definitions: Definitions
+) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
+    lines = LineMap(piece.parsed.text)
+    for function in functions_of(piece.parsed.body, definitions):
+        owner = function.owner
+        trains = ".backward(" in _text_of(function.node, lines)
+        is_module = owner is not None and "forward" in owner.methods
+        yield name_of(function), calls_in(function.node), trains, is_module
+    for node in piece.parsed.body:
+        if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
+            yield _MODULE, calls_in(node), True, False
+
+
+def _lines_span(node: ast.stmt, lines: LineMap) -> Span:
+    starts = lines.starts
+    last = node.end_lineno or node.lineno
+    return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def _text_of(node: ast.stmt, lines: LineMap) -> str:
+    return lines.text[slice(*_lines_span(node, lines))]
+
+
+def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:
+    """A statement of the module, evaluated as if it were a function of its own."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    made = ast.FunctionDef(_MODULE, nothing, [node], [], None)
+    ast.copy_location(made, node)
+    return FunctionHere(made, FunctionScope(made, scope))

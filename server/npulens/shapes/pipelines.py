@@ -1,0 +1,81 @@
+"""Batches of other sizes: what loaders, collate functions and random sizes make of shapes."""
+
+import ast
+import re
+
+from npulens.shapes.applied import Applied
+from npulens.shapes.values import Foreign, Items, Number, Value, is_on
+
+LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+COLLATORS = frozenset(
+    f"transformers.{name}"
+    for name in (
+        "DataCollatorWithPadding",
+        "DataCollatorForTokenClassification",
+        "DataCollatorForSeq2Seq",
+        "DataCollatorForLanguageModeling",
+    )
+)
+RANDOM = re.compile(r"(?:random|numpy\.random|np\.random)\.(?:randint|randrange|choice|uniform)")
+_NOT_TRAINED_ON = re.compile(r"(?<![a-z])val(?!u)|eval|test|infer|predict", re.IGNORECASE)
+RANDOM_NUMBER = Number("random")
+LOADER_COST, PADDING_COST, SIZE_COST, GROWTH_COST = 45, 45, 45, 50
+
+
+def keeps_last_batch(node: ast.Call, call: Applied) -> bool:
+    """Whether a loader that shuffles, as those for training do, keeps its last, smaller batch."""
+    named = {keyword.arg for keyword in node.keywords}
+    if None in named or named & {"drop_last", "batch_sampler"} or len(node.args) > 8:
+        return False
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        return False
+    size = call.get(1, "batch_size")
+    if size is None or (isinstance(size, Number) and size.text in ("1", "None")):
+        return False
+    if isinstance(size, Foreign) or not is_on(call.get(2, "shuffle")):
+        return False
+    shuffles = next((k.value for k in node.keywords if k.arg == "shuffle"), None)
+    shuffles = shuffles or (node.args[2] if len(node.args) > 2 else None)
+    is_true = isinstance(shuffles, ast.Constant) and shuffles.value is True
+    return is_true and _NOT_TRAINED_ON.search(ast.unparse(node)) is None
+
+
+def pads_to_longest(call: Applied) -> bool:
+    """Whether a collator of a tokenizer pads to the longest of each batch."""
+    padding = call.get(1, "padding")
+    fixed = isinstance(padding, Foreign) and padding.name == "max_length"
+    return not fixed and "pad_to_multiple_of" not in call.keywords
+
+
+def has_random_size(call: Applied) -> bool:
+    """Whether something is resized to a size that was drawn."""
+    values = [call.get(1, "size"), call.keywords.get("scale_factor")]
+    return any(map(_is_random, values))
+
+
+def _is_random(value: Value | None) -> bool:
+    if isinstance(value, Items) and value.elements is not None:
+        return any(map(_is_random, value.elements))
+    return value == RANDOM_NUMBER
+
+
+def grows(node: ast.Assign, loop: ast.stmt) -> bool:
+    """Whether `x = torch.cat([x, y])` makes a name longer in each turn of a loop.
+
+    A name that the turn itself makes first starts anew each time.
+    """
+    target, value = node.targets[0], node.value
+    if not (isinstance(target, ast.Name) and isinstance(value, ast.Call) and value.args):
+        return False
+    parts = value.args[0]
+    if not isinstance(parts, ast.Tuple | ast.List):
+        return False
+    if not any(isinstance(part, ast.Name) and part.id == target.id for part in parts.elts):
+        return False
+    return not any(
+        isinstance(part, ast.Name)
+        and part.id == target.id
+        and isinstance(part.ctx, ast.Store)
+        and part is not target
+        for part in ast.walk(loop)
+    )

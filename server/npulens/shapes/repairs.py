@@ -1,0 +1,218 @@
+"""Fixes: computing with a mask instead of selecting, counting on the device, dropping last batches.
+
+A fix is safe only where the result has the same bits, or the same up to the order of a sum, which
+its title says. That needs a mask of the very shape of what it selects from.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.events import Event
+from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
+from npulens.syntax.values import Name
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_NOTHING_MORE = LocalizedText("", "")
+_ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
+
+
+class Repairs:
+    """The fixes for the events of one function.
+
+    Args:
+        function: The function.
+        lines: The text that it stands in.
+    """
+
+    def __init__(self, function: FunctionHere, lines: LineMap) -> None:
+        self._function = function
+        self._lines = lines
+        self._parents = {
+            child: node for node in ast.walk(function.node) for child in ast.iter_child_nodes(node)
+        }
+
+    def fixes(self, event: Event) -> tuple[Fix, ...]:
+        """The fixes for one event, the best first."""
+        node = event.node
+        found: Iterator[Fix] = iter(())
+        if event.rule == "boolean-mask-index" and isinstance(node, ast.Subscript):
+            found = self._reduced(node, node.value, node.slice, event)
+        elif event.rule == "dynamic-shape-operator" and isinstance(node, ast.Call):
+            found = self._of_operator(node, event)
+        elif event.rule == "masked-assignment" and isinstance(node, ast.Subscript):
+            found = self._assigned(node, node.slice, event)
+        elif event.rule == "host-read" and isinstance(node, ast.Call):
+            found = self._accumulated(node)
+        elif event.rule == "loader-keeps-last-batch" and isinstance(node, ast.Call):
+            found = self._dropped(node)
+        return tuple(found)
+
+    def _of_operator(self, node: ast.Call, event: Event) -> Iterator[Fix]:
+        names = qualified_names(node.func, self._function.scope)
+        name = names[0] if names else ""
+        if name == "torch.masked_select" and len(node.args) == 2:
+            yield from self._reduced(node, node.args[0], node.args[1], event)
+        elif isinstance(node.func, ast.Attribute) and not name:
+            if node.func.attr == "masked_select" and len(node.args) == 1:
+                yield from self._reduced(node, node.func.value, node.args[0], event)
+            elif node.func.attr == "nonzero" and not node.args:
+                yield from self._counted(node, node.func.value)
+        elif name in ("torch.nonzero", "torch.argwhere") and len(node.args) == 1:
+            yield from self._counted(node, node.args[0])
+        elif name == "torch.where":
+            selection = self._parents.get(node)
+            if isinstance(selection, ast.Subscript) and selection.slice is node:
+                if isinstance(selection.ctx, ast.Store):
+                    yield from self._assigned(selection, node.args[0], event)
+                else:
+                    yield from self._reduced(selection, selection.value, node.args[0], event)
+
+    def _reduced(
+        self, selection: ast.expr, owner: ast.expr, mask: ast.expr, event: Event
+    ) -> Iterator[Fix]:
+        """`x[mask].sum()` and `x[mask].mean()`."""
+        attribute = self._parents.get(selection)
+        if not isinstance(attribute, ast.Attribute) or attribute.value is not selection:
+            return
+        call = self._parents.get(attribute)
+        if not isinstance(call, ast.Call) or call.args or call.keywords:
+            return
+        if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
+            return
+        x, chosen = self._source(owner), self._source(mask)
+        masked = f"torch.where({chosen}, {x}, 0).sum()"
+        if attribute.attr == "mean":
+            divisor = chosen if isinstance(mask, ast.Name) else f"({chosen})"
+            masked = f"{masked} / {divisor}.sum()"
+            if isinstance(self._parents.get(call), ast.BinOp | ast.UnaryOp | ast.Attribute):
+                masked = f"({masked})"
+        elif attribute.attr != "sum":
+            return
+        same = event.is_whole or self._is_mask_of(mask, owner)
+        yield self._fix(call, masked, Applicability.SAFE if same else Applicability.UNSAFE, _ORDER)
+
+    def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
+        """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
+        if node.keywords or not self._has_torch(node):
+            return
+        count = f"int(torch.count_nonzero({self._source(condition)}))"
+        parent = self._parents.get(node)
+        whole: ast.expr | None = None
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+            whole = parent if parent.func.id == "len" else None
+        elif isinstance(parent, ast.Attribute):
+            outer = self._parents.get(parent)
+            if parent.attr == "shape" and isinstance(outer, ast.Subscript):
+                whole = outer if _is_zero(outer.slice) else None
+            elif parent.attr == "size" and isinstance(outer, ast.Call) and len(outer.args) == 1:
+                whole = outer if _is_zero(outer.args[0]) else None
+        if whole is not None:
+            yield self._fix(whole, count, Applicability.SAFE)
+
+    def _assigned(self, target: ast.Subscript, mask: ast.expr, event: Event) -> Iterator[Fix]:
+        """`x[mask] = value` for a number, and `x[mask] = y[mask]`."""
+        statement = self._parents.get(target)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return
+        if isinstance(mask, ast.Tuple | ast.Slice):
+            return
+        x, chosen, value = self._source(target.value), self._source(mask), statement.value
+        same = event.is_whole or self._is_mask_of(mask, target.value)
+        inner = value.operand if isinstance(value, ast.UnaryOp) else value
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, int | float):
+            fits = isinstance(inner.value, int) or self._is_of_floats(mask, target.value)
+            safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
+            yield self._fix(statement, f"{x}.masked_fill_({chosen}, {self._source(value)})", safe)
+        elif isinstance(value, ast.Subscript) and ast.dump(value.slice) == ast.dump(mask):
+            if not self._has_torch(target):
+                return
+            other = self._source(value.value)
+            text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
+            yield self._fix(statement, text, Applicability.UNSAFE)
+
+    def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
+        """`total += loss.item()` in a loop; the total is a tensor then."""
+        callee = node.func
+        statement = self._parents.get(node)
+        if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
+            return
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+            text = f"{self._source(callee.value)}.detach()"
+            more = LocalizedText("; the total is a tensor then", "；累加结果将变为张量")
+            yield self._fix(node, text, Applicability.UNSAFE, more)
+
+    def _dropped(self, node: ast.Call) -> Iterator[Fix]:
+        """`drop_last=True` behind the other arguments."""
+        parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        end = max(self._span(part).end for part in parts)
+        title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
+        yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
+
+    def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is computed from the very tensor, element by element."""
+        made = self._made(mask, owner)
+        if isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.Invert):
+            made = made.operand
+        if isinstance(made, ast.Compare) and len(made.ops) == 1:
+            return _same(made.left, owner) and isinstance(made.comparators[0], ast.Constant)
+        return self._is_of_floats(made, owner)
+
+    def _is_of_floats(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """`torch.isnan(x)`, which only numbers with a fraction can be."""
+        made = self._made(mask, owner)
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+            return False
+        if made.func.attr not in _PREDICATES:
+            return False
+        return _same(made.args[0] if made.args else made.func.value, owner)
+
+    def _made(self, mask: ast.expr, owner: ast.expr) -> ast.expr:
+        """What a name was assigned, if that is clear and what it came from is the same since."""
+        if not isinstance(mask, ast.Name) or not isinstance(owner, ast.Name):
+            return mask
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        made = [node for node in stored if node.id == mask.id]
+        statement = self._parents.get(made[0]) if len(made) == 1 else None
+        if not isinstance(statement, ast.Assign) or statement.targets != [made[0]]:
+            return mask
+        if any(node.id == owner.id and node.lineno >= statement.lineno for node in stored):
+            return mask
+        return statement.value
+
+    def _has_torch(self, node: ast.expr) -> bool:
+        place = (node.lineno, node.col_offset)
+        return Qualified("torch") in resolve_name(Name("torch"), self._function.scope, place)
+
+    def _fix(
+        self,
+        node: ast.expr | ast.stmt,
+        text: str,
+        applicability: Applicability,
+        more: LocalizedText = _NOTHING_MORE,
+    ) -> Fix:
+        shown = " ".join(text.split())
+        title = LocalizedText(f"Use `{shown}`{more.en}", f"改用 `{shown}`{more.zh}")
+        return Fix(title, applicability, (Edit(self._span(node), text),))
+
+    def _source(self, node: ast.expr) -> str:
+        return self._lines.text[slice(*self._span(node))]
+
+    def _span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
+        start = self._lines.offset(node.lineno, node.col_offset)
+        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _same(first: ast.expr, second: ast.expr) -> bool:
+    return isinstance(first, ast.Name | ast.Attribute) and ast.unparse(first) == ast.unparse(second)

@@ -1,0 +1,305 @@
+"""Evaluates the statements of functions on shapes, branch by branch and loop by loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
+from npulens.shapes.binding import Binding
+from npulens.shapes.evidence import parameters
+from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.pipelines import GROWTH_COST, grows
+from npulens.shapes.scoring import is_rare_test
+from npulens.shapes.values import (
+    FOREIGN,
+    NOTHING,
+    UNKNOWN,
+    Closure,
+    Value,
+    either,
+)
+from npulens.shapes.wording import PREALLOCATE
+
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
+_PASSES = 2
+"""A loop is evaluated so many times; what a third turn would add is rare."""
+Names = dict[str, Value]
+
+
+class Statements(Binding):
+    """Evaluates one function; `names` is `None` where no statement is reached."""
+
+    def run(self) -> Value:
+        """Evaluate the function; what it returns."""
+        falls_through = True
+        try:
+            falls_through = self.block(self.function.node.body)
+        except ExhaustedError:
+            return UNKNOWN
+        values = [*self.returned, NOTHING] if falls_through else self.returned
+        if not self.returned:
+            return NOTHING
+        result = values[0]
+        for value in values[1:]:
+            result = either(result, value)
+        return result
+
+    def block(self, body: Sequence[ast.stmt]) -> bool:
+        """Evaluate statements; whether the end is reached."""
+        before = len(self.control)
+        try:
+            return all(self._statement(node) for node in body)
+        finally:
+            del self.control[before:]
+
+    def _statement(self, node: ast.stmt) -> bool:
+        handler = _HANDLERS.get(type(node))
+        return True if handler is None else handler(self, node)
+
+    # Simple statements
+
+    def _expression(self, node: ast.Expr) -> bool:
+        self.read(node.value)
+        return True
+
+    def _assign(self, node: ast.Assign) -> bool:
+        value = self.read(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+            self.name_dimensions(target, node.value)
+            if self.around and self._joins(node.value) and grows(node, self.around[-1]):
+                self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+        return True
+
+    def _joins(self, node: ast.expr) -> bool:
+        """Whether a value is a call of a function that joins tensors."""
+        return isinstance(node, ast.Call) and self.qualified(node.func) in _JOINS
+
+    def _annotated(self, node: ast.AnnAssign) -> bool:
+        if node.value is not None:
+            self.bind(node.target, self.read(node.value))
+        return True
+
+    def _augmented(self, node: ast.AugAssign) -> bool:
+        before = self.read(node.target)
+        self.bind(node.target, self.operated(node, before, self.read(node.value)))
+        return True
+
+    def _return(self, node: ast.Return) -> bool:
+        self.returned.append(self.read(node.value))
+        return False
+
+    def _assert(self, node: ast.Assert) -> bool:
+        self.decide(node.test)
+        return True
+
+    def _raise(self, node: ast.Raise) -> bool:
+        return False
+
+    def _leave(self, node: ast.Break | ast.Continue) -> bool:
+        self.leaving.append(dict(self.names))
+        return False
+
+    def _delete(self, node: ast.Delete) -> bool:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.names.pop(target.id, None)
+        return True
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        self.names[node.name] = Closure(node, self.names)
+        return True
+
+    # Compound statements
+
+    def _if(self, node: ast.If) -> bool:
+        sources = self.decide(node.test)
+        before, depth = dict(self.names), len(self.control)
+        if sources:
+            self.control.append(sources)
+        is_rare = is_rare_test(node.test)
+        self.rare += is_rare
+        first = self.block(node.body)
+        self.rare -= is_rare
+        after, self.names = self.names, before
+        second = self.block(node.orelse)
+        if first and second:
+            self.names = _merged(after, self.names)
+        elif first:
+            self.names = after
+        del self.control[depth:]
+        if sources and first != second:
+            self.control.append(sources)  # the rest is reached only where this one goes on
+        return first or second
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> bool:
+        values = self.read(node.iter)
+        sources = self.length_of(values)
+        depth = len(self.control)
+        if sources:
+            self.control.append(sources)
+        for _ in range(_PASSES):
+            before = dict(self.names)
+            self.bind(node.target, self.element_of(values))
+            self._turn(node, before)
+        del self.control[depth:]
+        self.block(node.orelse)
+        return True
+
+    def _while(self, node: ast.While) -> bool:
+        depth = len(self.control)
+        for _ in range(_PASSES):
+            sources = self.decide(node.test)
+            if sources:
+                self.control.append(sources)
+            self._turn(node, dict(self.names))
+            del self.control[depth:]
+        self.block(node.orelse)
+        return True
+
+    def _turn(self, node: ast.For | ast.AsyncFor | ast.While, before: Names) -> None:
+        """Evaluate one turn of a loop, which may also not happen or end early."""
+        outer, self.leaving = self.leaving, []
+        self.around.append(node)
+        if self.block(node.body):
+            before = _merged(before, self.names)
+        for names in self.leaving:
+            before = _merged(before, names)
+        self.around.pop()
+        self.names, self.leaving = before, outer
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            value = self.read(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, UNKNOWN if value == FOREIGN else value)
+        is_rare = any(_is_without_gradient(item.context_expr) for item in node.items)
+        self.rare += is_rare
+        reached = self.block(node.body)
+        self.rare -= is_rare
+        return reached
+
+    def _try(self, node: ast.Try) -> bool:
+        before = dict(self.names)
+        reached = self.block(node.body) and self.block(node.orelse)
+        after = self.names
+        for handler in node.handlers:
+            self.names = dict(before)
+            if self.block(handler.body):
+                after = _merged(after, self.names) if reached else self.names
+                reached = True
+        self.names = after
+        return self.block(node.finalbody) and reached
+
+    def _match(self, node: ast.Match) -> bool:
+        self.read(node.subject)
+        before = dict(self.names)
+        after = before
+        for case in node.cases:
+            self.names = dict(before)
+            if self.block(case.body):
+                after = _merged(after, self.names)
+        self.names = after
+        return True
+
+    # Functions of the file
+
+    def invoke(
+        self, function: FunctionHere, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a function or method returns for given arguments."""
+        names = dict(parameters(function.node, function.node.name == "forward"))
+        order = list(names)
+        if function.receiver is not None:
+            names[function.receiver] = UNKNOWN
+            order = order[1:]
+        for name, value in [*zip(order, arguments, strict=False), *keywords.items()]:
+            if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
+                names[name] = value
+        key = (function.node, tuple(map(repr_of, names.values())))
+        if key in self.session.results:
+            return self.session.results[key]
+        if not self.can_look_into(function.node):
+            return UNKNOWN
+        result = evaluate(self.session, function, names)
+        self.session.results[key] = result
+        return result
+
+    def run_closure(
+        self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a nested function returns, seeing the names around it as they are now."""
+        node = closure.node
+        if isinstance(node, ast.Lambda):
+            before, self.names = self.names, {**closure.names}
+            names = [argument.arg for argument in node.args.args]
+            self.names.update(zip(names, arguments, strict=False))
+            result = self.read(node.body)
+            self.names = before
+            return result
+        if not self.can_look_into(node):
+            return UNKNOWN
+        names_inside = {**closure.names, **dict(parameters(node, False))}
+        own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        for name, value in [*zip(own, arguments, strict=False), *keywords.items()]:
+            if value is not UNKNOWN or names_inside.get(name) is UNKNOWN:
+                names_inside[name] = value
+        inner = nested_function(node, self.function)
+        return evaluate(self.session, inner, names_inside)
+
+
+def repr_of(value: Value) -> object:
+    """What tells arguments apart."""
+    return id(value) if isinstance(value, Closure) else value
+
+
+def evaluate(session: Session, function: FunctionHere, names: Mapping[str, Value]) -> Value:
+    """Evaluate a function with given arguments; what it returns."""
+    session.active.append(function.node)
+    try:
+        result = Statements(session, function, dict(names)).run()
+    finally:
+        session.active.pop()
+    return UNKNOWN if is_generator(function) else result
+
+
+def _merged(first: Names, second: Names) -> Names:
+    """What names hold where two ways meet."""
+    if first == second:
+        return first
+    merged = dict(first)
+    for name, value in second.items():
+        before = merged.get(name)
+        merged[name] = value if before is None or before is value else either(before, value)
+    return merged
+
+
+def _is_without_gradient(node: ast.expr) -> bool:
+    """`torch.no_grad()` and its like, in which nothing is trained."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Attribute) and called.attr == "inference_mode"
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
+    ast.Expr: Statements._expression,
+    ast.Assign: Statements._assign,
+    ast.AnnAssign: Statements._annotated,
+    ast.AugAssign: Statements._augmented,
+    ast.Return: Statements._return,
+    ast.Assert: Statements._assert,
+    ast.Raise: Statements._raise,
+    ast.Break: Statements._leave,
+    ast.Continue: Statements._leave,
+    ast.Delete: Statements._delete,
+    ast.FunctionDef: Statements._definition,
+    ast.AsyncFunctionDef: Statements._definition,
+    ast.If: Statements._if,
+    ast.For: Statements._for,
+    ast.AsyncFor: Statements._for,
+    ast.While: Statements._while,
+    ast.With: Statements._with,
+    ast.AsyncWith: Statements._with,
+    ast.Try: Statements._try,
+    ast.Match: Statements._match,
+}

@@ -1,0 +1,34 @@
+"""What is better than the places found, where no table says it."""
+
+from npulens.catalog.model import LocalizedText
+
+KEEP_SHAPE = LocalizedText(
+    "`torch.where` or a weighted sum over the full shape",
+    "在完整形状上使用 `torch.where` 或加权求和",
+)
+FILL = LocalizedText("`masked_fill_` or `torch.where`", "`masked_fill_` 或 `torch.where`")
+SCATTER = LocalizedText("`masked_scatter_` or `torch.where`", "`masked_scatter_` 或 `torch.where`")
+FIXED_SIZE = LocalizedText(
+    "a size that the configuration sets, with a mask", "配置给定的固定大小并配合掩码"
+)
+STAY = LocalizedText(
+    "values that stay on the device; read them every so many steps",
+    "让数值留在设备上，每隔若干步再读取",
+)
+DECIDE_ON_DEVICE = LocalizedText(
+    "`torch.where` or a factor computed on the device", "`torch.where` 或在设备上计算的系数"
+)
+GATHER = LocalizedText(
+    "`index_select` or `gather` with a tensor of one element",
+    "用单元素张量调用 `index_select` 或 `gather`",
+)
+CONTAINED = LocalizedText("`(x == value).any()`", "`(x == value).any()`")
+DROP_LAST = LocalizedText("`drop_last=True`", "`drop_last=True`")
+FIXED_LENGTH = LocalizedText(
+    "one fixed length, or a multiple of some number", "固定长度，或某个数的整数倍"
+)
+PREALLOCATE = LocalizedText(
+    "memory of the full length, or a list that is joined once",
+    "按完整长度预先分配，或收集到列表后一次性拼接",
+)
+FEW_SIZES = LocalizedText("a few fixed sizes", "少数几种固定尺寸")

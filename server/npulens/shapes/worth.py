@@ -1,0 +1,160 @@
+"""Which functions are worth evaluating: those whose text holds a word of some source."""
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.syntax.bindings import Function
+
+_HOST_CODE = re.compile(r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Tokenizer|Processor")
+_LONGEST_LINE = 400
+_MOST_NAMES = 200
+_SHORT = 12
+"""In lines."""
+_HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
+_WORDS = (
+    *("nonzero", "argwhere", "masked_select", "unique", "bincount", "repeat_interleave", "nms("),
+    *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
+    *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
+    *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
+    *("float(torch.", "int(torch."),
+)
+"""Of these one alone makes a function worth reading."""
+_WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
+_GROWTH = re.compile(r"\b(\w{1,60}) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
+_RANDOM = re.compile(r"\brandom\.")
+_REDUCTIONS = (
+    *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
+    *(".argmax(", ".argmin("),
+)
+_READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
+_INLINE = re.compile(
+    r"\w\[(?:~|torch\.(?:is|logical))|\.bool\(\)\]"
+    r"|\w\[[\w.()\[\]:, ]{0,80} (?:==|!=|<=?|>=?) [^\n\]]{0,80}\]"
+)
+_COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
+_PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
+_METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
+_ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
+
+
+class Sources:
+    """Where in the text of a piece words of sources stand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        found = [place for word in _WORDS for place in _places(word, text)]
+        for word, pattern in (("where(", _WHERE), ("cat(", _GROWTH), ("interpolate(", _RANDOM)):
+            if word in text:
+                found += (match.start() for match in pattern.finditer(text))
+        self._names: list[tuple[int, str]] = []
+        for word in _REDUCTIONS:
+            for place in _places(word, text):
+                line = self._line(place)
+                assigned = _ASSIGNED.match(line)
+                if _READ.match(line) is not None:
+                    found.append(place)
+                elif assigned is not None:
+                    self._names.append((place, assigned[1]))
+        self._names.sort()
+        self._masks: list[tuple[int, str]] = []
+        if "[" in text:
+            found += (match.start() for match in _INLINE.finditer(text))
+            self._masks = sorted(self._assigned_masks())
+        self._places = sorted(found)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._places or self._masks or self._names)
+
+    def has_some(self, start: int, end: int) -> bool:
+        """Whether there is one between two offsets, or a mask that something is indexed by."""
+        first = bisect_left(self._places, start)
+        if first < len(self._places) and self._places[first] < end:
+            return True
+        return self._uses(self._masks, _indices, start, end) or self._uses(
+            self._names, _decisions, start, end
+        )
+
+    def _uses(
+        self,
+        names: Sequence[tuple[int, str]],
+        parts_of: Callable[[str], tuple[str, ...]],
+        start: int,
+        end: int,
+    ) -> bool:
+        """Whether a name that is assigned between two offsets is used there in some way."""
+        first = bisect_left(names, (start, ""))
+        last = min(bisect_left(names, (end, "")), first + _MOST_NAMES)
+        return any(
+            self._text.find(part, start, end) >= 0
+            for name in {name for _, name in names[first:last]}
+            for part in parts_of(name)
+        )
+
+    def _assigned_masks(self) -> Iterator[tuple[int, str]]:
+        for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
+            for place in _places(word, self._text):
+                found = _ASSIGNED.match(self._line(place + 2))
+                if found is not None:
+                    yield place, found[1]
+
+    def _line(self, place: int) -> str:
+        """What stands before a place in its line; nothing if that is very long."""
+        first = max(0, place - _LONGEST_LINE)
+        start = self._text.rfind("\n", first, place) + 1
+        return "" if start == 0 and first else self._text[start:place].lstrip()
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def _indices(name: str) -> tuple[str, ...]:
+    return f"[{name}", f"[~{name}", f", {name}]", f"[({name}", f", {name},"
+
+
+def _decisions(name: str) -> tuple[str, ...]:
+    """How Python decides on a name, or takes it for a length."""
+    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    return (*words, f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+
+
+def indexing_parameter(node: Function, text: str) -> bool:
+    """Whether a short function indexes something by one of its parameters."""
+    if (node.end_lineno or node.lineno) - node.lineno > _SHORT:
+        return False
+    names = (argument.arg for argument in node.args.args)
+    return any(part in text for name in names for part in (f"[{name}]", f"[~{name}]"))
+
+
+def is_host_code(function: FunctionHere) -> bool:
+    """Whether a function prepares data or pictures on the host."""
+    if _HOST_FUNCTION.search(function.node.name) is not None:
+        return True
+    return function.owner is not None and _HOST_CODE.search(function.owner.node.name) is not None
+
+
+def functions_of(body: Iterable[ast.stmt], definitions: Definitions) -> Iterator[FunctionHere]:
+    """The functions and methods that statements of a module define."""
+    for node in body:
+        if isinstance(node, Function):
+            function = definitions.functions.get(node.name)
+            if function is not None and function.node is node:
+                yield function
+        elif isinstance(node, ast.ClassDef):
+            found = definitions.classes.get(node.name)
+            if found is not None and found.node is node:
+                yield from methods_of(found)
+        elif isinstance(node, ast.If | ast.Try):
+            yield from functions_of(node.body, definitions)
+
+
+def methods_of(owner: ClassHere) -> Iterator[FunctionHere]:
+    """The methods of a class."""
+    yield from owner.methods.values()

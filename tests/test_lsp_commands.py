@@ -1,0 +1,178 @@
+"""Commands through the real server process, with progress and cancellation."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lsp_client import LspClient, Message, applied_edit
+
+CALL = "torch.cuda.synchronize"
+TEXT = f"import torch\n{CALL}()\n"
+FIXED = "import torch\nimport torch_npu\ntorch.npu.synchronize()\n"
+CAPABILITIES = {
+    "window": {"workDoneProgress": True},
+    "workspace": {
+        "workspaceEdit": {
+            "documentChanges": True,
+            "changeAnnotationSupport": {"groupsOnLabel": True},
+        }
+    },
+}
+
+
+class Editor:
+    """An editor that applies what it is asked to, and keeps that."""
+
+    def __init__(self, client: LspClient, folder: Path) -> None:
+        self.client = client
+        self.edits: list[Message] = []
+        self.agrees = True
+        client.answers["workspace/applyEdit"] = self._apply
+        client.initialize(capabilities=CAPABILITIES, rootUri=folder.as_uri())
+
+    def _apply(self, params: Message) -> Message:
+        self.edits.append(params["edit"])
+        return {"applied": self.agrees}
+
+    def run(self, command: str, *arguments: object, **more: object) -> object:
+        return self.client.request(
+            "workspace/executeCommand",
+            {"command": f"npulens.{command}", "arguments": [*arguments], **more},
+        )
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Iterator[Editor]:
+    with LspClient() as client:
+        yield Editor(client, tmp_path)
+
+
+def test_a_file_is_migrated(editor: Editor) -> None:
+    editor.client.open("untitled:1", TEXT, version=3)
+    assert editor.run("migrateFile", "untitled:1") == {"fixes": 1, "applied": True}
+    (edit,) = editor.edits
+    assert applied_edit(TEXT, edit) == FIXED
+    assert edit["documentChanges"][0]["textDocument"]["version"] == 3
+    assert "changeAnnotations" not in edit
+
+
+def test_a_file_is_migrated_with_what_has_to_be_read(editor: Editor) -> None:
+    text = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
+    editor.client.open("untitled:1", text)
+    assert editor.run("migrateFile", "untitled:1") == {"fixes": 0, "applied": False}
+    assert not editor.edits
+    assert editor.run("migrateFile", "untitled:1", {"unsafe": True}) == {
+        "fixes": 1,
+        "applied": True,
+    }
+    (annotation,) = editor.edits[0]["changeAnnotations"].values()
+    assert annotation["needsConfirmation"]
+
+
+def test_the_user_may_not_want_it(editor: Editor) -> None:
+    editor.agrees = False
+    editor.client.open("untitled:1", TEXT)
+    assert editor.run("migrateFile", "untitled:1") == {"fixes": 1, "applied": False}
+
+
+def test_a_workspace_is_migrated_after_a_preview(editor: Editor, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text(TEXT)
+    (tmp_path / "d.py").write_text("x = 1\n")
+    # What the editor has counts, and not what is on the disk.
+    editor.client.open((tmp_path / "b.py").as_uri(), "\n" + TEXT, version=7)
+    assert editor.run("migrateWorkspace") == {"files": 3, "fixes": 3, "applied": True}
+    (edit,) = editor.edits
+    (annotation,) = edit["changeAnnotations"].values()
+    assert annotation["needsConfirmation"]
+    versions = {}
+    for change in edit["documentChanges"]:
+        name = change["textDocument"]["uri"][-4:]
+        versions[name] = change["textDocument"]["version"]
+        before = "\n" + TEXT if name == "b.py" else TEXT
+        assert applied_edit(before, {"documentChanges": [change]}).lstrip() == FIXED
+    assert versions == {"a.py": None, "b.py": 7, "c.py": None}
+
+
+def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    editor.run("migrateWorkspace", workDoneToken="mine")
+    kinds = [p["value"]["kind"] for p in editor.client.progress if p["token"] == "mine"]
+    assert kinds[0] == "begin" and kinds[-1] == "end" and "report" in kinds
+    editor.client.progress.clear()
+    editor.run("migrateWorkspace")
+    assert any(a["method"] == "window/workDoneProgress/create" for a in editor.client.asked)
+    assert {p["token"] for p in editor.client.progress} - {"mine"}
+
+
+@pytest.mark.parametrize("by_progress", [True, False])
+def test_long_work_is_cancelled(editor: Editor, tmp_path: Path, by_progress: bool) -> None:
+    body = "".join(f"def f{number}(x):\n    return x.cuda()\n\n\n" for number in range(40))
+    for number in range(60):
+        (tmp_path / f"module_{number}.py").write_text(f"import torch\n\n\n{body}")
+    client = editor.client
+    params = {"command": "npulens.migrateWorkspace", "arguments": [], "workDoneToken": "t"}
+    request = client.start_request("workspace/executeCommand", params)
+    client.wait(lambda: any(p["value"]["kind"] == "begin" for p in client.progress))
+    if by_progress:
+        client.notify("window/workDoneProgress/cancel", {"token": "t"})
+    else:
+        client.notify("$/cancelRequest", {"id": request})
+    assert client.response(request)["error"]["code"] == -32800
+    client.wait(lambda: any(p["value"]["kind"] == "end" for p in client.progress))
+    assert not editor.edits
+    assert client.shut_down() == 0
+
+
+def test_a_report_is_written(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    target = tmp_path / "report.json"
+    answer = editor.run("writeReport", target.as_uri())
+    assert answer == {"findings": 1, "path": str(target)}
+    (record,) = json.loads(target.read_text(encoding="utf-8"))
+    assert (record["code"], record["line"]) == ("NPU101", 2)
+
+
+def test_the_index_is_read_again(editor: Editor, tmp_path: Path) -> None:
+    uri = (tmp_path / "a.py").as_uri()
+    editor.client.open(uri, TEXT)
+    assert editor.client.diagnostics(uri, 1)
+    (tmp_path / "npulens.toml").write_text('ignore = ["NPU101"]\n')
+    editor.client.published.clear()
+    assert editor.run("restartIndex") is None
+    assert editor.client.diagnostics(uri, 1) == []
+
+
+def test_run_time_migration_is_added_and_removed(editor: Editor) -> None:
+    shim = "from torch_npu.contrib import transfer_to_npu\n"
+    editor.client.open("untitled:1", TEXT)
+    assert editor.run("addRunTimeMigration", "untitled:1") is True
+    added = applied_edit(TEXT, editor.edits[0])
+    assert added == TEXT.replace("import torch\n", f"import torch\n{shim}")
+    editor.client.change("untitled:1", 2, {"text": added})
+    assert editor.run("addRunTimeMigration", "untitled:1") is False
+    assert editor.run("removeRunTimeMigration", "untitled:1") is True
+    assert applied_edit(added, editor.edits[1]) == TEXT
+
+
+WRONG = [
+    ("migrateFile", []),
+    ("migrateFile", [7]),
+    ("migrateFile", ["file:///nowhere/closed.py"]),
+    ("writeReport", ["http://example.org/report"]),
+    ("writeReport", ["file:///nowhere/at/all/report.json"]),
+    ("explainRule", ["NPU999"]),
+    ("applyAction", [{}]),
+    ("applyAction", ["x"]),
+    ("nothing", []),
+]
+
+
+def test_wrong_use(editor: Editor) -> None:
+    for command, arguments in WRONG:
+        params = {"command": f"npulens.{command}", "arguments": arguments}
+        request = editor.client.start_request("workspace/executeCommand", params)
+        assert editor.client.response(request)["error"]["code"] == -32602, command
+    assert editor.client.shut_down() == 0

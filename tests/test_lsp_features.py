@@ -1,0 +1,395 @@
+"""Hover, completion, code lens, links, hints and notebooks, through the real server process."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from lsp_client import LspClient, Message, applied_edit, range_of, replacing
+from npulens.syntax.cells import python_of_cell
+
+CALL = "torch.cuda.synchronize"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[LspClient]:
+    with LspClient() as shared:
+        shared.initialize(capabilities={"notebookDocument": {"synchronization": {}}})
+        yield shared
+
+
+_names = iter(f"file:///nowhere/feature_{number}.py" for number in range(1000))
+
+
+@pytest.fixture
+def uri() -> str:
+    return next(_names)
+
+
+def asked(client: LspClient, method: str, uri: str, line: int, character: int) -> object:
+    place = {"line": line, "character": character}
+    params = {"textDocument": {"uri": uri}, "position": place}
+    return client.request(f"textDocument/{method}", params)
+
+
+def marked(text: str) -> tuple[str, int, int]:
+    """A text without its mark, and where that was."""
+    before, after = text.split("¦")
+    return before + after, before.count("\n"), len(before) - before.rfind("\n") - 1
+
+
+# Hover
+
+HOVERS = [
+    (
+        "import torch\ntorch.cuda.¦synchronize()\n",
+        [
+            "`torch.cuda.synchronize`",
+            "`torch.npu.synchronize`",
+            "`torch.accelerator.synchronize`",
+            "NPU101",
+            "/rules/NPU101",
+            "transfer_to_npu",
+            "torch_npu/npu/__init__.py",
+        ],
+    ),
+    ("import torch.cuda as c\n\ndef f():\n    c.sync¦hronize()\n", ["`torch.npu.synchronize`"]),
+    ("from torch.cuda import synch¦ronize\n", ["`torch.npu.synchronize`"]),
+    (
+        "from torch import nn\n\nclass A:\n    def f(self):\n        return nn.Lin¦ear(2, 2)\n",
+        ["`torch.nn.Linear`", "2.6 – 2.13 | supported"],
+    ),
+    ("import torch\nx = torch.std_m¦ean(y)\n", ["`torch.std_mean`", "not supported", "NPU503"]),
+    ("import torch\nx = torch.ones(2)\ny = x.mo¦de()\n", ["`torch.Tensor.mode`", "not supported"]),
+    ("import torch\ntorch.npu.synchro¦nize()\n", ["in place of `torch.cuda.synchronize`"]),
+    (
+        "import torch_npu\ny = torch_npu.npu_rms_n¦orm(x, w, 1e-6)\n",
+        ["`torch_npu.npu_rms_norm`", "NPU701"],
+    ),
+    (
+        'import os\nos.environ["CUDA_VISIBLE_¦DEVICES"] = "0"\n',
+        ["`CUDA_VISIBLE_DEVICES`", "`ASCEND_RT_VISIBLE_DEVICES`", "NPU901"],
+    ),
+    ('import os\nx = os.environ["ASCEND_LAUNCH_¦BLOCKING"]\n', ["`CUDA_LAUNCH_BLOCKING`"]),
+    ("from apex import amp\nm, o = amp.init¦ialize(m, o)\n", ["apex.amp.initialize", "NPU304"]),
+    ("x.cu¦da()\n", ["NPU105"]),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), HOVERS, ids=[str(n) for n in range(len(HOVERS))])
+def test_hover(client: LspClient, uri: str, text: str, words: list[str]) -> None:
+    text, line, character = marked(text)
+    client.open(uri, text)
+    found = asked(client, "hover", uri, line, character)
+    assert isinstance(found, dict)
+    assert found["contents"]["kind"] == "markdown"
+    for word in words:
+        assert word in found["contents"]["value"], found["contents"]["value"]
+    assert found["range"]["start"]["line"] == line
+    assert found["range"]["start"]["character"] <= character
+
+
+@pytest.mark.parametrize(
+    "text", ["x¦ = 1\n", "¦", "import os\nos.pa¦th\n", '"""torch.cu¦da"""\n', "x = (\nto¦rch.cud"]
+)
+def test_nothing_to_say(client: LspClient, uri: str, text: str) -> None:
+    text, line, character = marked(text)
+    client.open(uri, text)
+    found = asked(client, "hover", uri, line, character)
+    assert found is None or "NPU001" in str(found)
+
+
+def test_hover_in_a_script(client: LspClient) -> None:
+    uri = "file:///nowhere/run.sh"
+    client.open(uri, "#!/bin/bash\nexport NCCL_DEBUG=INFO\n", language="shellscript")
+    assert "NCCL_DEBUG" in str(asked(client, "hover", uri, 1, 10))
+
+
+def test_hover_in_chinese() -> None:
+    with LspClient() as chinese:
+        chinese.initialize(locale="zh-cn")
+        chinese.open("untitled:1", f"import torch\n{CALL}()\n")
+        found = asked(chinese, "hover", "untitled:1", 1, 14)
+        assert "在 NPU 上使用：`torch.npu.synchronize`" in str(found)
+
+
+# Completion
+
+COMPLETIONS = [
+    ("import torch\ntorch.npu.synch¦\n", "synchronize", "torch.cuda.synchronize"),
+    ("import torch\ntorch.npu.¦\n", "amp", "torch.cuda.amp"),
+    ("import torch_npu\ntorch_npu.profiler.¦\n", "schedule", "torch.profiler.schedule"),
+    ("x.cuda()  # npulens: ignore[¦]\n", "NPU105", "cuda-method"),
+    ("x.cuda()  # npulens: ignore[NPU101, NPU¦]\n", "NPU105", "cuda-method"),
+    ("x.cuda()  # npu¦\n", "npulens: ignore[]", None),
+]
+
+
+@pytest.mark.parametrize(("text", "label", "detail"), COMPLETIONS)
+def test_completion(client: LspClient, uri: str, text: str, label: str, detail: str | None) -> None:
+    text, line, character = marked(text)
+    client.open(uri, text)
+    found = asked(client, "completion", uri, line, character)
+    assert isinstance(found, list)
+    (item,) = [each for each in found if each["label"] == label]
+    assert item.get("detail") == detail
+
+
+def test_a_comment_is_completed_in_its_place(client: LspClient, uri: str) -> None:
+    client.open(uri, "x.cuda()  # npulens: ig\n")
+    found = asked(client, "completion", uri, 0, 23)
+    assert isinstance(found, list)
+    edit = next(each["textEdit"] for each in found if each["label"] == "npulens: ignore")
+    changed = applied_edit("x.cuda()  # npulens: ig\n", {"changes": {uri: [edit]}})
+    assert changed == "x.cuda()  # npulens: ignore\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("npulens.toml", 'ignore = ["NPU1¦"]\n'),
+        ("pyproject.toml", '[tool.npulens]\nextend-select = [\n  "NPU101",\n  "¦"\n]\n'),
+    ],
+)
+def test_rules_are_completed_in_a_configuration(client: LspClient, name: str, text: str) -> None:
+    text, line, character = marked(text)
+    uri = f"file:///nowhere/{name}"
+    client.open(uri, text, language="toml")
+    found = asked(client, "completion", uri, line, character)
+    assert isinstance(found, list)
+    assert {"NPU101", "NPU505"} <= {each["label"] for each in found}
+
+
+@pytest.mark.parametrize("text", ["import torch\ntorch.cuda.¦\n", "x = 1 ¦\n", "# a comment ¦\n"])
+def test_other_completions_are_left_to_others(client: LspClient, uri: str, text: str) -> None:
+    text, line, character = marked(text)
+    client.open(uri, text)
+    assert asked(client, "completion", uri, line, character) == []
+
+
+# Code lens, links, hints
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (f"import torch\n{CALL}()\nx.cuda()\n", "2 to migrate (2 with safe fixes), 0 to know"),
+        ("import torch\nimport torch_npu\n", "nothing to migrate"),
+        ("x = 1\n", None),
+    ],
+)
+def test_code_lens(client: LspClient, uri: str, text: str, title: str | None) -> None:
+    client.open(uri, text)
+    found = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    if title is None:
+        assert found is None
+        return
+    (lens,) = found
+    assert title in lens["command"]["title"]
+    assert lens["command"]["command"] == "npulens.migrateFile"
+    assert lens["command"]["arguments"] == [uri]
+
+
+def test_code_lens_can_be_turned_off() -> None:
+    with LspClient() as quiet:
+        quiet.initialize(initializationOptions={"codeLens": False})
+        quiet.open("untitled:1", f"import torch\n{CALL}()\n")
+        params = {"textDocument": {"uri": "untitled:1"}}
+        assert quiet.request("textDocument/codeLens", params) is None
+
+
+def test_links(client: LspClient, uri: str) -> None:
+    client.open(uri, "x.cuda()  # npulens: ignore[NPU105, cuda-api, NPU999]\n")
+    found = client.request("textDocument/documentLink", {"textDocument": {"uri": uri}})
+    assert [(link["range"]["start"]["character"], link["target"][-6:]) for link in found] == [
+        (28, "NPU105"),
+        (36, "NPU101"),
+    ]
+    configuration = "file:///nowhere/links/npulens.toml"
+    client.open(configuration, 'ignore = ["NPU101"]\n', language="toml")
+    params = {"textDocument": {"uri": configuration}}
+    (link,) = client.request("textDocument/documentLink", params)
+    assert link["range"] == range_of((0, 11), (0, 17))
+
+
+def test_hints_are_answered(client: LspClient, uri: str) -> None:
+    client.open(uri, "x = 1\n")
+    params = {"textDocument": {"uri": uri}, "range": range_of((0, 0), (1, 0))}
+    assert client.request("textDocument/inlayHint", params) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("hover", {"position": {"line": 0, "character": 0}}),
+        ("completion", {"position": {"line": 0, "character": 0}}),
+        ("codeLens", {}),
+        ("documentLink", {}),
+        ("inlayHint", {"range": range_of((0, 0), (0, 0))}),
+        ("codeAction", {"range": range_of((0, 0), (0, 0)), "context": {"diagnostics": []}}),
+    ],
+)
+@pytest.mark.parametrize("uri", ["file:///nowhere/closed.py", "http://x/y", "", "C:\\a.py", ":"])
+def test_a_document_that_is_not_open(
+    client: LspClient, method: str, more: Message, uri: str
+) -> None:
+    params = {"textDocument": {"uri": uri}, **more}
+    assert client.request(f"textDocument/{method}", params) is None
+
+
+# Notebooks
+
+
+@pytest.mark.parametrize(
+    ("cell", "python"),
+    [
+        ("%matplotlib inline\nx = 1\n", "0#atplotlib inline\nx = 1\n"),
+        ("!pip install 'x\ny = 2", "0#ip install  x\ny = 2"),
+        ("if a:\n    !ls\n", "if a:\n    0#s\n"),
+        ("files = !ls\n", "files = 0#s\n"),
+        ("t = %timeit -o f()\n", "t = 0#imeit -o f()\n"),
+        ("model?\n", "0#del?\n"),
+        ("?model\n", "0#odel\n"),
+        ("%%time\nx = 1\n", "0#time\nx = 1\n"),
+        ("%%bash\nls 'a\n", "      \n     \n"),
+        ("!a \\\n  b\nx = 1\n", "0#  \n   \nx = 1\n"),
+        ("x = (3\n     % 2)\n", "x = (3\n     % 2)\n"),
+        ('x = """\n!no\n"""\n', 'x = """\n!no\n"""\n'),
+        ("x = a % b\ny = c != d\n", "x = a % b\ny = c != d\n"),
+        ("!\n", "0\n"),
+        ("", ""),
+    ],
+)
+def test_cells_read_as_python(cell: str, python: str) -> None:
+    assert python_of_cell(cell) == python
+    assert [len(line) for line in python.split("\n")] == [len(line) for line in cell.split("\n")]
+
+
+class Notebook:
+    """A notebook in the editor."""
+
+    def __init__(self, client: LspClient, cells: list[str]) -> None:
+        self.client = client
+        self.uri = next(_names).replace(".py", ".ipynb")
+        self.version = 1
+        self.cells = [f"{self.uri}#{number}" for number in range(len(cells))]
+        client.notify(
+            "notebookDocument/didOpen",
+            {
+                "notebookDocument": {
+                    "uri": self.uri,
+                    "notebookType": "jupyter-notebook",
+                    "version": 1,
+                    "cells": [{"kind": 2, "document": uri} for uri in self.cells],
+                },
+                "cellTextDocuments": [
+                    {"uri": uri, "languageId": "python", "version": 1, "text": text}
+                    for uri, text in zip(self.cells, cells, strict=True)
+                ],
+            },
+        )
+
+    def change(self, **cells: object) -> None:
+        self.version += 1
+        self.client.notify(
+            "notebookDocument/didChange",
+            {
+                "notebookDocument": {"uri": self.uri, "version": self.version},
+                "change": {"cells": cells},
+            },
+        )
+
+
+def lines(found: list[Message]) -> list[tuple[str, int]]:
+    return [(each["code"], each["range"]["start"]["line"]) for each in found]
+
+
+def test_cells_share_their_names(client: LspClient) -> None:
+    notebook = Notebook(
+        client,
+        [
+            "import torch.cuda as c\n%load_ext x",
+            "!pip list\nc.synchronize()",
+            "x = c.device_count()\n",
+        ],
+    )
+    first, second, third = notebook.cells
+    assert lines(client.diagnostics(second, 1)) == [("NPU101", 1)]
+    assert lines(client.diagnostics(third, 1)) == [("NPU101", 0)]
+    assert all(found["code"] != "NPU001" for found in client.diagnostics(first, 1))
+
+    # Text of one cell.
+    notebook.change(
+        textContent=[
+            {"document": {"uri": third, "version": 2}, "changes": [replacing((0, 0), (0, 0), "\n")]}
+        ]
+    )
+    assert lines(client.diagnostics(third, 2)) == [("NPU101", 1)]
+
+    # Hover and fixes know the cell.
+    assert "torch.npu.synchronize" in str(asked(client, "hover", second, 1, 4))
+    fix = client.code_actions(second, (1, 4), (1, 4), only=["quickfix"])[0]
+    assert second in fix["edit"]["changes"]
+    edits = fix["edit"]["changes"][second]
+    assert "npu" in edits[0]["newText"]
+
+    # A cell that comes, and one that goes.
+    fourth = f"{notebook.uri}#new"
+    client.published.clear()
+    notebook.change(
+        structure={
+            "array": {"start": 1, "deleteCount": 1, "cells": [{"kind": 2, "document": fourth}]},
+            "didOpen": [
+                {"uri": fourth, "languageId": "python", "version": 1, "text": "c.set_device(0)\n"}
+            ],
+            "didClose": [{"uri": second}],
+        }
+    )
+    assert client.diagnostics(second, None) == []
+    assert lines(client.diagnostics(fourth, 1)) == [("NPU101", 0)]
+    assert lines(client.diagnostics(third, 2)) == [("NPU101", 1)]
+
+    client.published.clear()
+    client.notify(
+        "notebookDocument/didClose",
+        {
+            "notebookDocument": {"uri": notebook.uri},
+            "cellTextDocuments": [{"uri": uri} for uri in (first, fourth, third)],
+        },
+    )
+    for uri in (first, fourth, third):
+        assert client.diagnostics(uri, None) == []
+    assert asked(client, "hover", third, 1, 8) is None
+
+
+def test_an_import_goes_to_the_cell_of_the_imports(client: LspClient) -> None:
+    notebook = Notebook(client, ["import torch", f"{CALL}()"])
+    client.diagnostics(notebook.cells[1], 1)
+    fix = client.code_actions(notebook.cells[1], (0, 14), (0, 14), only=["quickfix"])[0]
+    changes = fix["edit"]["changes"]
+    changed = applied_edit("import torch", {"changes": {"": changes[notebook.cells[0]]}})
+    assert changed == "import torch\nimport torch_npu"
+
+
+def test_a_notebook_with_errors_and_other_languages(client: LspClient) -> None:
+    notebook = Notebook(client, ["%%bash\nexport X=(", "x = (", f"import torch\n{CALL}()", ""])
+    assert client.diagnostics(notebook.cells[0], 1) == []
+    assert lines(client.diagnostics(notebook.cells[1], 1)) == [("NPU001", 0)]
+    assert ("NPU101", 1) in lines(client.diagnostics(notebook.cells[2], 1))
+    assert re.match("file:", notebook.uri)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("didChange", {"notebookDocument": {"uri": "x:1", "version": 3}, "change": {}}),
+        ("didClose", {"notebookDocument": {"uri": "x:1"}, "cellTextDocuments": []}),
+        ("didSave", {"notebookDocument": {"uri": "x:1"}}),
+    ],
+)
+def test_a_notebook_that_is_not_open(
+    client: LspClient, uri: str, method: str, params: Message
+) -> None:
+    client.notify(f"notebookDocument/{method}", params)
+    client.open(uri, f"import torch\n{CALL}()\n")
+    assert lines(client.diagnostics(uri, 1)) == [("NPU101", 1)]

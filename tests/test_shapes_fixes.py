@@ -1,0 +1,209 @@
+"""Every fix for a dynamic shape: whether it is safe, and that both texts compute the same."""
+
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from helpers import code, findings
+from npulens.catalog.model import Applicability
+from npulens.fixes.apply import apply_edits
+
+HEAD = "import torch\nfrom torch import Tensor\n\n\n"
+SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
+
+
+class Case(NamedTuple):
+    """A function, what the fix writes, whether it is safe, and whether sums may be rounded."""
+
+    before: str
+    after: str
+    applicability: Applicability
+    is_exact: bool = True
+
+
+CASES = {
+    "sum of a mask of the same tensor": Case(
+        "mask = x > 0\nreturn x[mask].sum()",
+        "mask = x > 0\nreturn torch.where(mask, x, 0).sum()",
+        SAFE,
+        is_exact=False,
+    ),
+    "sum of a mask of another tensor": Case(
+        "return x[y > 0].sum()",
+        "return torch.where(y > 0, x, 0).sum()",
+        UNSAFE,
+        is_exact=False,
+    ),
+    "sum where all dimensions are known": Case(
+        "rows, columns = x.shape\nmask = x * 2 > 0.5\nreturn x[mask].sum()",
+        "rows, columns = x.shape\nmask = x * 2 > 0.5\nreturn torch.where(mask, x, 0).sum()",
+        SAFE,
+        is_exact=False,
+    ),
+    "without missing values": Case(
+        "return x[~torch.isnan(x)].sum()",
+        "return torch.where(~torch.isnan(x), x, 0).sum()",
+        SAFE,
+        is_exact=False,
+    ),
+    "mean": Case(
+        "mask = x > 0\nreturn torch.masked_select(x, mask).mean() * 2",
+        "mask = x > 0\nreturn (torch.where(mask, x, 0).sum() / mask.sum()) * 2",
+        SAFE,
+        is_exact=False,
+    ),
+    "mean of a method": Case(
+        "return x.masked_select(y > 0).mean()",
+        "return torch.where(y > 0, x, 0).sum() / (y > 0).sum()",
+        UNSAFE,
+        is_exact=False,
+    ),
+    "where with one argument": Case(
+        "return x[torch.where(x > 0)].sum()",
+        "return torch.where(x > 0, x, 0).sum()",
+        SAFE,
+        is_exact=False,
+    ),
+    "count by length": Case(
+        "return len(torch.nonzero(x > 0))", "return int(torch.count_nonzero(x > 0))", SAFE
+    ),
+    "count by shape": Case(
+        "return (x > 0).nonzero().shape[0]", "return int(torch.count_nonzero(x > 0))", SAFE
+    ),
+    "count by size": Case(
+        "return torch.nonzero(x).size(0) + 1", "return int(torch.count_nonzero(x)) + 1", SAFE
+    ),
+    "missing values": Case(
+        "x = x.clone()\nx[torch.isnan(x)] = 0.5\nreturn x",
+        "x = x.clone()\nx.masked_fill_(torch.isnan(x), 0.5)\nreturn x",
+        SAFE,
+    ),
+    "below a bound": Case(
+        "x = x.clone()\nx[x < 0] = 0\nreturn x",
+        "x = x.clone()\nx.masked_fill_(x < 0, 0)\nreturn x",
+        SAFE,
+    ),
+    "a fraction for what may be whole": Case(
+        "x = x.clone()\nx[x < 0] = -0.5\nreturn x",
+        "x = x.clone()\nx.masked_fill_(x < 0, -0.5)\nreturn x",
+        UNSAFE,
+    ),
+    "by another mask": Case(
+        "x = x.clone()\nx[y > 0] = 0\nreturn x",
+        "x = x.clone()\nx.masked_fill_(y > 0, 0)\nreturn x",
+        UNSAFE,
+    ),
+    "places of a condition": Case(
+        "x = x.clone()\nx[torch.where(x < 0)] = 0\nreturn x",
+        "x = x.clone()\nx.masked_fill_(x < 0, 0)\nreturn x",
+        SAFE,
+    ),
+    "accumulated": Case(
+        "total = 0.0\nfor part in x:\n    total += part.mean().item()\nreturn total",
+        "total = 0.0\nfor part in x:\n    total += part.mean().detach()\nreturn total",
+        UNSAFE,
+        is_exact=False,
+    ),
+}
+NO_FIX = {
+    "one dimension is summed": "return x[x > 0].sum(0)",
+    "more than a mask": "return x[x[:, 0] > 0, 1].sum()",
+    "rows are used": "return torch.nonzero(x)[0]",
+    "as a tuple": "return len(torch.nonzero(x, as_tuple=True))",
+    "the value is used at once": "total = x.sum().item()\nreturn total",
+    "a step is added": "x[x > 0] += 1\nreturn x",
+}
+
+
+def function_of(body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{HEAD}def forward(x: Tensor, y: Tensor):\n{lines}"
+
+
+def fixes(source: str) -> list[tuple[str, Applicability]]:
+    return [
+        (apply_edits(source, fix.edits), fix.applicability)
+        for finding in findings(source)
+        if finding.rule.family == "dynamic"
+        for fix in finding.fixes
+    ]
+
+
+def result(source: str, seed: int) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    x, y = torch.randn(2, 6, 5, generator=generator)
+    if "isnan" in source:
+        x[y > 1] = float("nan")
+    space: dict[str, Any] = {}
+    exec(source, space)
+    return torch.as_tensor(space["forward"](x, y))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_fix_writes(name: str) -> None:
+    case = CASES[name]
+    assert fixes(function_of(case.before)) == [(function_of(case.after), case.applicability)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_compute_the_same(name: str) -> None:
+    case = CASES[name]
+    for seed in range(6):
+        before, after = (result(function_of(text), seed) for text in (case.before, case.after))
+        if case.is_exact:
+            assert torch.equal(before, after)
+        else:
+            torch.testing.assert_close(before, after, check_dtype=False, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", NO_FIX)
+def test_where_there_is_no_fix(name: str) -> None:
+    assert fixes(function_of(NO_FIX[name])) == []
+
+
+def test_titles_of_safe_sums_say_what_may_differ() -> None:
+    source = function_of(CASES["sum of a mask of the same tensor"].before)
+    (fix,) = (fix for finding in findings(source) for fix in finding.fixes)
+    assert "up to the order of the sum" in fix.title.en
+    assert "顺序" in fix.title.zh
+
+
+def test_a_mask_of_fewer_dimensions_is_never_safe() -> None:
+    source = function_of("mask = x[:, 0] > 0\nreturn x[mask].sum()")
+    assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
+
+
+def test_a_tensor_that_changed_since_is_not_the_one_of_the_mask() -> None:
+    source = function_of("mask = x > 0\nx = x[0]\nreturn x[mask].sum()")
+    assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
+
+
+def test_the_last_batch_is_dropped_behind_the_other_arguments() -> None:
+    source = code(
+        """
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader(
+            dataset,
+            batch_size=8,
+            shuffle=True,  # anew in each epoch
+        )
+        """
+    )
+    ((text, applicability),) = fixes(source)
+    assert applicability is UNSAFE
+    assert "shuffle=True, drop_last=True,  # anew" in text
+
+
+def test_nothing_is_written_where_torch_has_no_name() -> None:
+    source = "from torch import Tensor\n\n\ndef forward(x: Tensor):\n    return x[x > 0].sum()\n"
+    assert fixes(source) == []
+
+
+def test_masks_of_one_dimension_would_spread_wrongly() -> None:
+    """Why such a fix is not safe: rows are selected, but columns would be masked."""
+    x = torch.arange(4.0).reshape(2, 2)
+    mask: Tensor = x[:, 0] > 0
+    assert x[mask].sum() != torch.where(mask, x, 0).sum()
