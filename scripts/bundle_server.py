@@ -88,6 +88,8 @@ def _install(wheel: Path, python: str, platform: str, target: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+    for tests in list(target.rglob("tests")):
+        shutil.rmtree(tests, ignore_errors=True)
     for record in target.glob("*.dist-info"):
         for name in ("RECORD", "REQUESTED", "INSTALLER", "direct_url.json", "uv_cache.json"):
             (record / name).unlink(missing_ok=True)

@@ -2,7 +2,7 @@ import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 
 export default defineConfig(
-  { ignores: ["dist", "build", "bundled", "node_modules"] },
+  { ignores: ["dist", "build", "node_modules"] },
   {
     files: ["src/**/*.ts", "test/**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],

@@ -23,6 +23,6 @@ install() { # FOLDER PACKAGE...
 export PATH=$folder/node24/node_modules/node/bin:$PATH
 # The headers for native modules have to be those of Node 24, too.
 export npm_config_nodedir
-npm_config_nodedir=$(echo "$folder"/node24/node_modules/node/node_modules/node-*)
+npm_config_nodedir=$(echo "$folder"/node24/node_modules/node/node_modules/node-linux-*)
 [ -d "$folder/server/node_modules/code-server/out" ] || install server code-server@4.139.1
 [ -d "$folder/browser/node_modules/playwright-core" ] || install browser playwright-core@1.65.1

@@ -13,7 +13,12 @@ import {
 import { join } from "node:path";
 
 const here = join(import.meta.dirname, "..");
-const run = (command, ...args) => execFileSync(command, args, { cwd: here, stdio: "inherit" });
+const stage = join(here, "build", "stage");
+const CONTENT = [
+  ...["package.json", "package.nls.json", "package.nls.zh-cn.json", "README.md", "CHANGELOG.md"],
+  ...["l10n", "resources", "sample"],
+];
+const run = (cwd, command, ...args) => execFileSync(command, args, { cwd, stdio: "inherit" });
 const windows = process.platform === "win32";
 const hosts = { linux: "linux", darwin: "darwin", win32: "win32" };
 const platform = process.argv[2] ?? `${hosts[process.platform]}-${process.arch}`;
@@ -23,10 +28,16 @@ function bundleServer() {
   const venv = join(here, "build", "venv");
   const python = join(venv, windows ? "Scripts/python.exe" : "bin/python");
   if (!existsSync(python)) {
-    run(process.env.PYTHON ?? (windows ? "python" : "python3"), "-m", "venv", venv);
+    run(here, process.env.PYTHON ?? (windows ? "python" : "python3"), "-m", "venv", venv);
   }
-  run(python, "-m", "pip", "install", "--quiet", "uv");
-  run(python, join(here, "..", "scripts", "bundle_server.py"), platform, join(here, "bundled"));
+  run(here, python, "-m", "pip", "install", "--quiet", "uv");
+  run(
+    here,
+    python,
+    join(here, "..", "scripts", "bundle_server.py"),
+    platform,
+    join(stage, "bundled"),
+  );
 }
 
 // The licences of what is bundled into extension.js; Python packages bring theirs along.
@@ -47,22 +58,27 @@ function writeNotices() {
       return `${name} ${version}\n\n${text.trim()}\n`;
     });
   writeFileSync(
-    join(here, "dist", "THIRD-PARTY-NOTICES.txt"),
+    join(stage, "dist", "THIRD-PARTY-NOTICES.txt"),
     notices.join(`\n${"-".repeat(80)}\n\n`),
   );
 }
 
-rmSync(join(here, "bundled"), { recursive: true, force: true });
-mkdirSync(join(here, "build"), { recursive: true });
-cpSync(join(here, "..", "LICENSE"), join(here, "LICENSE"));
+rmSync(stage, { recursive: true, force: true });
+mkdirSync(stage, { recursive: true });
+for (const name of CONTENT) {
+  cpSync(join(here, name), join(stage, name), { recursive: true });
+}
+cpSync(join(here, "..", "LICENSE"), join(stage, "LICENSE"));
 if (platform !== "universal") {
   bundleServer();
 }
-run("node", "scripts/build.mjs");
+run(here, "node", "scripts/build.mjs");
+cpSync(join(here, "dist"), join(stage, "dist"), { recursive: true });
 writeNotices();
 run(
+  stage,
   "node",
-  "node_modules/@vscode/vsce/vsce",
+  join(here, "node_modules/@vscode/vsce/vsce"),
   "package",
   "--no-dependencies",
   "--allow-missing-repository",
@@ -70,5 +86,5 @@ run(
   "--allow-package-all-secrets", // the scan for them takes many minutes for thousands of Python files
   ...(platform === "universal" ? [] : ["--target", platform]),
   "--out",
-  `build/npulens-${platform}-${version}.vsix`,
+  join(here, `build/npulens-${platform}-${version}.vsix`),
 );
