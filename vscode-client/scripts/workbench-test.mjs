@@ -48,6 +48,7 @@ function startWorkbench() {
     "chat.disableAIFeatures": true,
     "editor.codeActionsOnSave": { "source.fixAll.npulens": "explicit" },
     "editor.minimap.enabled": false,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
     ...(python && { "npulens.importStrategy": "fromEnvironment", "npulens.interpreter": python }),
   };
   writeFileSync(join(work, "data/User/settings.json"), JSON.stringify(settings));
@@ -148,14 +149,16 @@ async function use(page) {
       .includes("Block(256).npu()"),
   );
 
-  await page.locator('.activitybar .action-label[aria-label^="npulens"]').first().click();
+  await page
+    .locator('.activitybar .action-label[aria-label^="npulens"]')
+    .first()
+    .click({ force: true });
   const view = '.pane-body [role="treeitem"]';
   await seen(view, "Devices").waitFor({ timeout: LONG });
   await picture("by-family");
   await seen(view, "NPU101").click();
   await picture("by-family-open");
-  await page.locator(".pane-header").first().hover();
-  await page.locator('.pane-header .action-label[aria-label="Group by File"]').first().click();
+  await page.locator('.sidebar .action-label[aria-label="Group by File"]').first().click();
   await seen(view, "train.py").waitFor({ timeout: LONG });
   await seen(view, "train.py").click();
   await seen(view, "line ").waitFor({ timeout: LONG });

@@ -154,13 +154,15 @@ function branchItem({ id, group, counts }: Branch): vscode.TreeItem {
 }
 
 function leafItem({ id, finding, isBelowFile }: Leaf): vscode.TreeItem {
-  const item = new vscode.TreeItem(finding.message.replaceAll("`", ""));
-  const place = vscode.l10n.t("line {0}", finding.line + 1);
+  const message = finding.message.replaceAll("`", "");
+  const line = finding.line + 1;
+  // What tells findings apart comes first, as the view is narrow: below a rule that is the place.
+  const item = new vscode.TreeItem(isBelowFile ? message : `${finding.path}:${line}`);
   item.id = id;
-  item.description = isBelowFile ? place : `${finding.path}:${finding.line + 1}`;
+  item.description = isBelowFile ? vscode.l10n.t("line {0}", line) : message;
   item.iconPath = ICONS[finding.severity];
   item.tooltip = new vscode.MarkdownString(
-    `**${finding.code}** ${finding.rule}\n\n${finding.message}\n\n${finding.path}:${finding.line + 1}`,
+    `**${finding.code}** ${finding.rule}\n\n${finding.message}\n\n${finding.path}:${line}`,
   );
   item.contextValue = finding.isSafe ? "fixableFinding" : "finding";
   item.command = {
