@@ -49,9 +49,13 @@ function startWorkbench() {
     "editor.codeActionsOnSave": { "source.fixAll.npulens": "explicit" },
     "editor.minimap.enabled": false,
     "workbench.secondarySideBar.defaultVisibility": "hidden",
-    ...(python && { "npulens.importStrategy": "fromEnvironment", "npulens.interpreter": python }),
   };
   writeFileSync(join(work, "data/User/settings.json"), JSON.stringify(settings));
+  if (python) {
+    const start = { "npulens.importStrategy": "fromEnvironment", "npulens.interpreter": python };
+    mkdirSync(join(work, "data/Machine"), { recursive: true });
+    writeFileSync(join(work, "data/Machine/settings.json"), JSON.stringify(start));
+  }
   writeFileSync(
     join(work, "config.yaml"),
     `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\n`,
@@ -111,8 +115,11 @@ async function use(page) {
   };
   const seen = (selector, text) => page.locator(selector, { hasText: text }).first();
   const command = async (title) => {
-    await keyboard.press("F1");
-    await page.locator(".quick-input-widget input").first().waitFor();
+    const input = page.locator(".quick-input-widget input").first();
+    for (let tries = 0; tries < 10 && !(await input.isVisible()); tries += 1) {
+      await keyboard.press("F1");
+      await page.waitForTimeout(500);
+    }
     await keyboard.type(title);
     await seen(".quick-input-list .monaco-list-row", title).waitFor({ timeout: LONG });
     await keyboard.press("Enter");
@@ -138,9 +145,14 @@ async function use(page) {
   await keyboard.press("Control+g");
   await keyboard.type("33:25");
   await keyboard.press("Enter");
-  await keyboard.press("Control+.");
   const action = seen(".action-widget .monaco-list-row", ".npu()");
-  await action.waitFor({ timeout: LONG });
+  await waitFor("the light bulb offers .npu()", async () => {
+    await keyboard.press("Control+.");
+    return action.waitFor({ timeout: 3_000 }).then(
+      () => true,
+      () => false,
+    );
+  });
   await picture("quick-fixes");
   await action.click();
   await waitFor("a quick fix changes the text", async () =>
@@ -161,7 +173,7 @@ async function use(page) {
   await page.locator('.sidebar .action-label[aria-label="Group by File"]').first().click();
   await seen(view, "train.py").waitFor({ timeout: LONG });
   await seen(view, "train.py").click();
-  await seen(view, "line ").waitFor({ timeout: LONG });
+  await seen(view, "needs CUDA").waitFor({ timeout: LONG });
   await seen(view, "train.py").hover();
   await picture("by-file");
   console.log("ok the Migration view groups by family and by file");
@@ -198,6 +210,15 @@ async function use(page) {
   const [, time] = /(\d+)\s*ms/.exec(await running.innerText()) ?? [];
   console.log(`ok activated in ${time} ms`);
   assert.ok(Number(time) < 300);
+  await keyboard.press("Escape");
+
+  await command("npulens: Migrate Workspace");
+  await seen(".refactor-preview", "other.py").waitFor({ timeout: LONG });
+  await picture("preview");
+  await seen(".refactor-preview .monaco-button", "Apply").click();
+  await waitFor("the workspace is migrated after the preview", () =>
+    readFileSync(join(project, "other.py"), "utf8").includes("x.npu()"),
+  );
   await command("npulens: Restart Server");
   await waitFor("the server starts again", () => extensionLog().split("npulens 0.").length > 2);
   await command("Preferences: Toggle between Light/Dark Themes");
@@ -211,6 +232,7 @@ async function use(page) {
 
 mkdirSync(pictures, { recursive: true });
 cpSync(join(here, "sample"), project, { recursive: true });
+writeFileSync(join(project, "other.py"), "import torch\n\n\ndef move(x):\n    return x.cuda()\n");
 const workbench = startWorkbench();
 let browser;
 try {

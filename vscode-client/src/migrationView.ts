@@ -156,10 +156,10 @@ function branchItem({ id, group, counts }: Branch): vscode.TreeItem {
 function leafItem({ id, finding, isBelowFile }: Leaf): vscode.TreeItem {
   const message = finding.message.replaceAll("`", "");
   const line = finding.line + 1;
-  // What tells findings apart comes first, as the view is narrow: below a rule that is the place.
-  const item = new vscode.TreeItem(isBelowFile ? message : `${finding.path}:${line}`);
+  // What tells findings apart comes first, as the view is narrow.
+  const item = new vscode.TreeItem(isBelowFile ? String(line) : `${finding.path}:${line}`);
   item.id = id;
-  item.description = isBelowFile ? vscode.l10n.t("line {0}", line) : message;
+  item.description = message;
   item.iconPath = ICONS[finding.severity];
   item.tooltip = new vscode.MarkdownString(
     `**${finding.code}** ${finding.rule}\n\n${finding.message}\n\n${finding.path}:${line}`,

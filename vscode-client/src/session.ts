@@ -1,18 +1,12 @@
 /** The server of this window: finds it, starts it, and starts it again when it has crashed. */
 
 import * as vscode from "vscode";
-import {
-  CloseAction,
-  ErrorAction,
-  LanguageClient,
-  RevealOutputChannelOn,
-  type LanguageClientOptions,
-} from "vscode-languageclient/node";
+import type { LanguageClient } from "vscode-languageclient/node";
 import { CrashHistory } from "./backoff";
 import { readBundle } from "./bundle";
-import { settingsForServer, settingsForStart } from "./configuration";
+import { settingsForStart } from "./configuration";
 import { candidates } from "./interpreter";
-import { executeCommand, MIGRATE_FILE } from "./serverCommands";
+import { MIGRATE_FILE } from "./serverCommands";
 import { describe, explain, tellOfCrashes, tellOfProblem } from "./messages";
 import { probePython, pythonEnvironment } from "./probe";
 import { selectedInterpreter } from "./pythonExtension";
@@ -20,12 +14,6 @@ import { chooseServer, isServer, type Problem, type ServerChoice } from "./serve
 
 /** `waiting` for the next start after a crash. */
 export type State = "starting" | "running" | "waiting" | "failed";
-
-/** What the server reads; the same as `npulens check`. */
-const LANGUAGES = [
-  ...["python", "shellscript", "dockerfile", "yaml", "dockercompose", "github-actions-workflow"],
-  ...["json", "jsonc", "toml", "pip-requirements", "cpp", "cuda-cpp"],
-];
 
 export class Session implements vscode.Disposable {
   state: State = "starting";
@@ -125,16 +113,11 @@ export class Session implements vscode.Disposable {
         this.crashed();
       }
     };
-    const client = new LanguageClient(
-      "npulens",
-      "npulens",
-      {
-        command: server.command,
-        args: [...server.args],
-        options: { cwd: this.context.extensionPath, env: this.environment() },
-      },
-      this.options(lost),
-    );
+    // Loaded only now: nothing of it is needed for the activation of the extension.
+    const { createClient } = await import("./client");
+    const { command, args } = server;
+    const options = { cwd: this.context.extensionPath, env: this.environment() };
+    const client = createClient({ command, args: [...args], options }, this.log, lost);
     this.client = client;
     try {
       await client.start();
@@ -149,38 +132,6 @@ export class Session implements vscode.Disposable {
     const version = client.initializeResult?.serverInfo?.version;
     this.server = { ...server, version: version ?? server.version };
     this.become("running");
-  }
-
-  private options(lost: () => void): LanguageClientOptions {
-    return {
-      documentSelector: [
-        ...LANGUAGES.flatMap((language) => [
-          { scheme: "file", language },
-          { scheme: "untitled", language },
-        ]),
-        { notebook: "*", language: "python" },
-      ],
-      outputChannel: this.log,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      initializationOptions: settingsForServer(),
-      errorHandler: {
-        error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => {
-          lost();
-          return { action: CloseAction.DoNotRestart, handled: true };
-        },
-      },
-      initializationFailedHandler: () => false,
-      middleware: {
-        executeCommand,
-        workspace: {
-          configuration: ({ items }) =>
-            items.map(({ scopeUri }) =>
-              settingsForServer(scopeUri === undefined ? undefined : vscode.Uri.parse(scopeUri)),
-            ),
-        },
-      },
-    };
   }
 
   /** Compiled Python is kept where the editor wants it, not beside the sources. */

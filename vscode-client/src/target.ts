@@ -58,9 +58,10 @@ async function pick(
   choices: Choice[],
   current: string | null,
 ): Promise<Choice | undefined> {
+  const chosen = vscode.l10n.t("now chosen");
   const marked = choices.map((choice) =>
     choice.value === current
-      ? { ...choice, detail: `$(check) ${vscode.l10n.t("now chosen")}` }
+      ? { ...choice, description: [choice.description, chosen].filter(Boolean).join(" · ") }
       : choice,
   );
   const placeHolder = vscode.l10n.t("npulens.toml and pyproject.toml come before this choice");
