@@ -213,9 +213,11 @@ async function use(page) {
   await keyboard.press("Escape");
 
   await command("npulens: Migrate Workspace");
-  await seen(".refactor-preview", "other.py").waitFor({ timeout: LONG });
+  await seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
   await picture("preview");
-  await seen(".refactor-preview .monaco-button", "Apply").click();
+  await seen(".part.panel .monaco-list-row", "other.py").click();
+  await keyboard.press("Space");
+  await seen(".part.panel .monaco-button", "Apply").click();
   await waitFor("the workspace is migrated after the preview", () =>
     readFileSync(join(project, "other.py"), "utf8").includes("x.npu()"),
   );
