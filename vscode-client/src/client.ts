@@ -1,0 +1,61 @@
+/** The client of the language server: what it tells the server, and what it does on its own. */
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  RevealOutputChannelOn,
+  type Executable,
+} from "vscode-languageclient/node";
+import { settingsForServer } from "./configuration";
+import { executeCommand } from "./serverCommands";
+
+/** What the server reads; the same as `npulens check`. */
+const LANGUAGES = [
+  ...["python", "shellscript", "dockerfile", "yaml", "dockercompose", "github-actions-workflow"],
+  ...["json", "jsonc", "toml", "pip-requirements", "cpp", "cuda-cpp"],
+];
+
+/**
+ * A client that is not started yet, and is not started again by itself.
+ *
+ * @param server The process to start.
+ * @param log Where the server's records go.
+ * @param lost Called when the connection has ended without having been asked to.
+ */
+export function createClient(
+  server: Executable,
+  log: vscode.LogOutputChannel,
+  lost: () => void,
+): LanguageClient {
+  return new LanguageClient("npulens", "npulens", server, {
+    documentSelector: [
+      ...LANGUAGES.flatMap((language) => [
+        { scheme: "file", language },
+        { scheme: "untitled", language },
+      ]),
+      { notebook: "*", language: "python" },
+    ],
+    outputChannel: log,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    initializationOptions: settingsForServer(),
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => {
+        lost();
+        return { action: CloseAction.DoNotRestart, handled: true };
+      },
+    },
+    initializationFailedHandler: () => false,
+    middleware: {
+      executeCommand,
+      workspace: {
+        configuration: ({ items }) =>
+          items.map(({ scopeUri }) =>
+            settingsForServer(scopeUri === undefined ? undefined : vscode.Uri.parse(scopeUri)),
+          ),
+      },
+    },
+  });
+}

@@ -1,0 +1,92 @@
+/** Which server is started: the bundled one, that of the environment, or one that the user names. */
+
+import type { Bundle } from "./bundle";
+import { isNewEnough, type Candidate, type Python, type Version } from "./interpreter";
+
+export type ImportStrategy = "useBundled" | "fromEnvironment";
+
+/** How the server is started. */
+export interface ServerChoice {
+  readonly kind: "bundled" | "environment" | "path";
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The version of npulens, as far as it is known before it runs. */
+  readonly version: string | undefined;
+  /** The interpreter, if npulens is not a program of its own. */
+  readonly python: Python | undefined;
+}
+
+/** Why there is nothing to start. */
+export type Problem =
+  | { readonly kind: "noPython"; readonly tried: readonly string[] }
+  | { readonly kind: "oldPython"; readonly command: string; readonly version: Version }
+  | { readonly kind: "notInstalled"; readonly command: string }
+  | { readonly kind: "notInBundle"; readonly command: string; readonly bundle: Bundle };
+
+export type Probe = (command: string) => Promise<Python | undefined>;
+
+/** What decides. */
+export interface Wishes {
+  readonly strategy: ImportStrategy;
+  /** A program `npulens`, empty if the user has named none. */
+  readonly path: string;
+  /** Further arguments of `npulens server`. */
+  readonly args: readonly string[];
+  readonly bundle: Bundle | undefined;
+}
+
+/**
+ * The first interpreter that can run a server decides; if none can, the first that exists tells why.
+ *
+ * @param wishes What the user and the build of the extension want.
+ * @param interpreters Best first.
+ * @param probe Asks an interpreter what it is.
+ */
+export async function chooseServer(
+  wishes: Wishes,
+  interpreters: readonly Candidate[],
+  probe: Probe,
+): Promise<ServerChoice | Problem> {
+  if (wishes.path !== "") {
+    const args = ["server", ...wishes.args];
+    return { kind: "path", command: wishes.path, args, version: undefined, python: undefined };
+  }
+  let problem: Problem | undefined;
+  for (const { command } of interpreters) {
+    const python = await probe(command);
+    if (python !== undefined) {
+      const found = serverOf(python, wishes);
+      if (isServer(found)) {
+        return found;
+      }
+      problem ??= found;
+    }
+  }
+  return problem ?? { kind: "noPython", tried: interpreters.map(({ command }) => command) };
+}
+
+/** Whether there is something to start. */
+export function isServer(found: ServerChoice | Problem): found is ServerChoice {
+  return "args" in found;
+}
+
+function serverOf(python: Python, wishes: Wishes): ServerChoice | Problem {
+  const { strategy, bundle } = wishes;
+  const command = python.executable;
+  if (!isNewEnough(python.version)) {
+    return { kind: "oldPython", command, version: python.version };
+  }
+  const bundled = bundle?.pythons.includes(python.tag) === true ? bundle : undefined;
+  const isInstalled = python.npulens !== null;
+  if (isInstalled && (strategy === "fromEnvironment" || bundled === undefined)) {
+    const args = ["-m", "npulens", "server", ...wishes.args];
+    return { kind: "environment", command, args, version: python.npulens, python };
+  }
+  if (bundled !== undefined) {
+    const args = [bundled.launcher, "server", ...wishes.args];
+    return { kind: "bundled", command, args, version: bundled.version, python };
+  }
+  return bundle === undefined
+    ? { kind: "notInstalled", command }
+    : { kind: "notInBundle", command, bundle };
+}

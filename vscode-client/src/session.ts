@@ -1,0 +1,175 @@
+/** The server of this window: finds it, starts it, and starts it again when it has crashed. */
+
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import { CrashHistory } from "./backoff";
+import { readBundle } from "./bundle";
+import { settingsForStart } from "./configuration";
+import { candidates } from "./interpreter";
+import { MIGRATE_FILE } from "./serverCommands";
+import { describe, explain, tellOfCrashes, tellOfProblem } from "./messages";
+import { probePython, pythonEnvironment } from "./probe";
+import { selectedInterpreter } from "./pythonExtension";
+import { chooseServer, isServer, type Problem, type ServerChoice } from "./serverChoice";
+
+/** `waiting` for the next start after a crash. */
+export type State = "starting" | "running" | "waiting" | "failed";
+
+export class Session implements vscode.Disposable {
+  state: State = "starting";
+  server: ServerChoice | undefined;
+  problem: Problem | undefined;
+  /** Whether the server has commands that change files. */
+  canMigrate = false;
+
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.changed.event;
+  private readonly crashes = new CrashHistory();
+  private client: LanguageClient | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private work: Promise<void> = Promise.resolve();
+  private isDisposed = false;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  /** Start the server, after the one that runs has ended; what went wrong before is forgotten. */
+  restart(): Promise<void> {
+    this.crashes.forget();
+    return this.startSoon();
+  }
+
+  /** Start anew if another interpreter counts now. */
+  async interpreterChanged(): Promise<void> {
+    const { server, problem } = await this.choose();
+    if (problem !== undefined || server?.command !== this.server?.command) {
+      await this.restart();
+    }
+  }
+
+  /** Stop the server for good; the editor waits for it when the extension is deactivated. */
+  async stop(): Promise<void> {
+    this.isDisposed = true;
+    clearTimeout(this.timer);
+    await this.work;
+    await this.stopClient();
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+    void this.stop();
+  }
+
+  private startSoon(): Promise<void> {
+    clearTimeout(this.timer);
+    this.work = this.work.then(() => this.start());
+    return this.work;
+  }
+
+  private async start(): Promise<void> {
+    await this.stopClient();
+    if (this.isDisposed) {
+      return;
+    }
+    this.become("starting");
+    const { server, problem } = await this.choose();
+    this.server = server;
+    this.problem = problem;
+    if (server === undefined) {
+      this.become("failed");
+      if (problem !== undefined) {
+        this.log.error(explain(problem));
+        void tellOfProblem(problem);
+      }
+      return;
+    }
+    this.log.info(describe(server));
+    this.log.debug(`${server.command} ${server.args.join(" ")}`);
+    await this.run(server);
+  }
+
+  private async choose(): Promise<{ server?: ServerChoice; problem?: Problem }> {
+    const folder = this.context.extensionPath;
+    const settings = settingsForStart();
+    const bundle = readBundle(folder);
+    const selected =
+      settings.interpreter === "" && settings.path === ""
+        ? await selectedInterpreter(vscode.workspace.workspaceFolders?.[0]?.uri)
+        : undefined;
+    const interpreters = candidates(settings.interpreter, selected, process.platform);
+    const found = await chooseServer({ ...settings, bundle }, interpreters, (command) =>
+      probePython(command, folder),
+    );
+    return isServer(found) ? { server: found } : { problem: found };
+  }
+
+  private async run(server: ServerChoice): Promise<void> {
+    let isLost = false;
+    const lost = (): void => {
+      if (!isLost && this.client === client) {
+        isLost = true;
+        this.crashed();
+      }
+    };
+    // Loaded only now: nothing of it is needed for the activation of the extension.
+    const { createClient } = await import("./client");
+    const { command, args } = server;
+    const options = { cwd: this.context.extensionPath, env: this.environment() };
+    const client = createClient({ command, args: [...args], options }, this.log, lost);
+    this.client = client;
+    try {
+      await client.start();
+    } catch (error) {
+      this.log.error(String(error));
+      lost();
+      return;
+    }
+    const capabilities = client.initializeResult?.capabilities;
+    const commands = capabilities?.executeCommandProvider?.commands ?? [];
+    this.canMigrate = commands.includes(MIGRATE_FILE);
+    const version = client.initializeResult?.serverInfo?.version;
+    this.server = { ...server, version: version ?? server.version };
+    this.become("running");
+  }
+
+  /** Compiled Python is kept where the editor wants it, not beside the sources. */
+  private environment(): NodeJS.ProcessEnv {
+    const cache = vscode.Uri.joinPath(this.context.globalStorageUri, "pycache").fsPath;
+    return { ...pythonEnvironment(), PYTHONPYCACHEPREFIX: cache, PYTHONUTF8: "1" };
+  }
+
+  private crashed(): void {
+    const delay = this.crashes.crashed(Date.now());
+    this.canMigrate = false;
+    if (delay === undefined) {
+      this.become("failed");
+      void tellOfCrashes();
+      return;
+    }
+    this.log.warn(
+      vscode.l10n.t("The server has ended. It is started again in {0} s.", delay / 1000),
+    );
+    this.become("waiting");
+    this.timer = setTimeout(() => void this.startSoon(), delay);
+  }
+
+  private async stopClient(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.canMigrate = false;
+    try {
+      await client?.dispose(2_000);
+    } catch (error) {
+      this.log.debug(String(error));
+    }
+  }
+
+  private become(state: State): void {
+    this.state = state;
+    if (!this.isDisposed) {
+      this.changed.fire();
+    }
+  }
+}
