@@ -39,7 +39,7 @@ describe("settings for the start", () => {
     };
     assert.deepEqual(start(given), {
       strategy: "fromEnvironment",
-      interpreter: "/work/.venv/bin/python",
+      interpreter: "/home/me/.venv/bin/python",
       path: "/home/me/bin/npulens",
       args: ["--log", "/root/log", "${env:UNKNOWN}", "~other"],
     });
