@@ -195,6 +195,7 @@ async function use(page) {
   });
 
   await page.locator(".monaco-editor .view-lines").first().click();
+  await page.waitForTimeout(2_000); // the findings for the new target
   await keyboard.press("Control+s");
   await waitFor("saving fixes all that is safe", () => {
     const text = readFileSync(script, "utf8");
