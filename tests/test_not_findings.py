@@ -378,6 +378,7 @@ BESIDE = [
     "d = 'npu'\nx.⟦NPU105:cuda⟧()",
     "E = {'cuda': torch.cuda, 'npu': torch.npu}\nx.⟦NPU105:cuda⟧()",
     "import torch_npu\nx.⟦NPU105:cuda⟧()",
+    "import torch_npu\nx = f(1)\nx = x.⟦NPU105:cuda⟧()",
     "if device != 'npu' and debug:\n    pass\nx.⟦NPU105:cuda⟧()",
     "if device != 'cpu':\n    x.⟦NPU105:cuda⟧()",
     "if device == 'cpu':\n    pass\nelse:\n    x.⟦NPU105:cuda⟧()",

@@ -25,14 +25,16 @@ class _Block(NamedTuple):
     Attributes:
         helper_tests: Its `if`s that ask for the NPU in words of their author.
         beginnings: How its `if`s begin.
-        targets: What its assignments assign to, and how often.
+        targets: What its assignments assign to.
+        given_npu: What is assigned a value that names the NPU, and how often.
         decided_again: What such an `if` assigns to where there is an NPU.
         called_for_npu: The functions of `torch.npu` that helper tests call.
     """
 
     helper_tests: list[ast.If]
     beginnings: frozenset[str]
-    targets: Counter[str]
+    targets: frozenset[str]
+    given_npu: Counter[str]
     decided_again: frozenset[str]
     called_for_npu: frozenset[str]
 
@@ -103,7 +105,9 @@ class Twins:
         if isinstance(statement, ast.Assign):
             target = self._source(statement.targets[0])
             twin = target.replace("cuda", "npu")
-            return target in block.decided_again or block.targets[twin] > (twin == target)
+            if target in block.decided_again or (twin != target and twin in block.targets):
+                return True
+            return block.given_npu[target] > self._mentions_npu(statement.value)
         called = (
             _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
         )
@@ -111,11 +115,17 @@ class Twins:
 
     def _block(self, body: list[ast.stmt]) -> "_Block":
         ifs = [statement for statement in body if isinstance(statement, ast.If)]
+        assignments = [statement for statement in body if isinstance(statement, ast.Assign)]
         helper_tests = [node for node in ifs if self._is_helper_test(node)]
         return _Block(
             helper_tests,
             frozenset(self._beginning(node) for node in ifs),
-            Counter(self._source(s.targets[0]) for s in body if isinstance(s, ast.Assign)),
+            frozenset(self._source(node.targets[0]) for node in assignments),
+            Counter(
+                self._source(node.targets[0])
+                for node in assignments
+                if self._mentions_npu(node.value)
+            ),
             frozenset(
                 self._source(s.targets[0])
                 for node in ifs
