@@ -22,7 +22,7 @@ describe("settings for the server", () => {
 });
 
 describe("settings for the start", () => {
-  const variables = { workspaceFolder: "/work", userHome: "/home/me", "env:ROOT": "/root" };
+  const variables = { workspaceFolder: "/project", userHome: "/home/me", "env:ROOT": "/root" };
   const start = (given: Record<string, unknown>): Record<string, unknown> => ({
     ...startSettings((key) => given[key], variables),
   });
@@ -39,7 +39,7 @@ describe("settings for the start", () => {
     };
     assert.deepEqual(start(given), {
       strategy: "fromEnvironment",
-      interpreter: "/home/me/.venv/bin/python",
+      interpreter: "/project/.venv/bin/python",
       path: "/home/me/bin/npulens",
       args: ["--log", "/root/log", "${env:UNKNOWN}", "~other"],
     });
