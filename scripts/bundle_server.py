@@ -9,6 +9,7 @@ for each: `cp310`, `cp311` and so on. Needs uv, which picks wheels for machines 
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -107,7 +108,9 @@ def _digest(path: Path) -> str:
 
 
 def _uv(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "uv", *arguments], check=True)
+    # Certificates are the system's, as for pip; newer and older versions of uv call this differently.
+    environment = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
+    subprocess.run([sys.executable, "-m", "uv", *arguments], check=True, env=environment)
 
 
 if __name__ == "__main__":
