@@ -108,7 +108,7 @@ def _digest(path: Path) -> str:
 
 
 def _uv(*arguments: str) -> None:
-    # Certificates are the system's, as for pip; newer and older versions of uv call this differently.
+    # Certificates are those of the system, as for pip; uv called this differently before.
     environment = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
     subprocess.run([sys.executable, "-m", "uv", *arguments], check=True, env=environment)
 
