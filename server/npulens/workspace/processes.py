@@ -4,36 +4,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from npulens.catalog.model import ProjectFacts, Shim
-from npulens.catalog.tables import Catalogue
-from npulens.workspace.cache import FindingCache
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.run import Checker
 
 _Result = TypeVar("_Result")
 _Work = Callable[[Checker, Path], _Result]
-
-_NO_SHIMS: Mapping[str, Shim] = {}
-_NO_PROJECT = ProjectFacts()
-
-
-def check_files(
-    paths: Sequence[Path],
-    catalogue: Catalogue,
-    configuration: Configuration,
-    jobs: int | None = None,
-    project: ProjectFacts = _NO_PROJECT,
-    shims: Mapping[str, Shim] = _NO_SHIMS,
-    cache: FindingCache | None = None,
-) -> Iterator[FileReport]:
-    """Check files, in so many processes; the reports come in the order of the paths."""
-    checker = Checker(catalogue, configuration, project, shims, cache)
-    return in_processes(Checker.check_file, checker, paths, jobs)
 
 
 def in_processes(
