@@ -220,7 +220,8 @@ def _findings(
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
     lines = piece.parsed.lines
-    interest = Interest(lines, piece.triggers, facts.aliases, catalogue.parts, bool(module.stars()))
+    words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
+    interest = Interest(lines, *words, bool(module.stars()))
     context = Context(piece.npu_words, catalogue, target, facts, module, lines, interest)
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))
