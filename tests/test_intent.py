@@ -39,9 +39,27 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "import torch as t\n@⟦NPU503:t.compiler.disable⟧\ndef f(): ...\n@t.compile\ndef g(): ...\n",
         ),
         ("a.py", T + "k = ⟦NPU503:torch.compiler.list_backends⟧()\n"),
+        (
+            "a.py",
+            T + "def disable(f):\n    return torch.compiler.disable(f)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
+        (
+            "a.py",
+            T + "def disable(f):\n    return ⟦NPU503:torch.compiler.disable⟧(step)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
+        (
+            "a.py",
+            T + "def prepare(f):\n    return ⟦NPU503:torch.compiler.disable⟧(f)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
         # scripted functions
         ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\ny = f(x)\n"),
-        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\n"),
+        ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\n"),
+        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nexport(f)\n"),
+        ("a.py", T + "fuse = torch.jit.script\nif new:\n    fuse = torch.compile\n"),
+        ("a.py", T + "fuse = ⟦NPU501:torch.jit.script⟧\nif new:\n    fuse = unchanged\n"),
         ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nf(x)\nf.save('f')\n"),
         (
             "a.py",
