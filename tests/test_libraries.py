@@ -53,7 +53,7 @@ LIBRARIES = [
     ("detectron2", "from detectron2.config import get_cfg", "NPU606 hint"),
     ("detectron2", "from detectron2 import _C", "NPU602 error"),
     ("torchvision", "from torchvision import transforms", None),
-    ("torchvision", "from torchvision.ops import nms", "NPU604 info"),
+    ("torchvision", "from torchvision.ops import nms\nnms(b, s, 1)", "NPU604 info"),
     ("torchvision", "from torchvision.ops import roi_align", "NPU715 info"),
     ("onnxruntime-gpu", "import onnxruntime", None),
     ("onnxruntime-gpu", 'providers = ["CUDAExecutionProvider"]', "NPU610 warning"),

@@ -25,7 +25,11 @@ _OF_STYLE_CHECKS = re.compile(
     re.IGNORECASE,
 )
 _OF_LESSONS = re.compile(r"(?:^|/)[^/]*tutorials?\b[^/]*/", re.IGNORECASE)
-_OF_CUDA_KERNELS = re.compile(r"(?:^|/)(?:cute|cutlass)/|(?:^|[/_])fa[34]_\w+\.py\Z")
+_OF_CUDA_KERNELS = re.compile(
+    r"(?:^|/)(?:cute|cutlass|hopper|blackwell)/|(?:^|[/_])fa[34]_\w+\.py\Z"
+    r"|(?:^|[/_])(?:repro|racecheck)_\w+\.py\Z"
+)
+"""Folders named after what CUDA kernels are written with or for; what shows a fault of one."""
 _FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library"}
 _LIBRARIES_OF_KERNELS = frozenset({"cuda-library", "library-needs-npu-build"})
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")

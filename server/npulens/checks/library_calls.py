@@ -62,6 +62,7 @@ def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
         parts = value.name.split(".")
         if value.name.startswith("torch.ops."):
             found = ".".join(parts[2:4]) in project.registered_operators
+            found = found and not any(part.startswith("_") for part in parts[4:])
         elif isinstance(value, Member):
             loaded = value.name.startswith(_LOADERS)
             found = loaded and any(parts[-1] == name for _, name in project.bound_operators)

@@ -112,7 +112,8 @@ def _own_modules(
         top = _top(folder, tops)
         if top != folder:  # a package, perhaps in a namespace package
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
-    for top in {*tops.values(), *folders}:
+    built = {file.parent for file in files if file.name == "setup.py"}
+    for top in {*tops.values(), *folders, *built}:
         for name in libraries:
             if _is_there(top / f"{name}.py") or _is_there(top / name / "__init__.py"):
                 yield name
