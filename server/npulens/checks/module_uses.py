@@ -164,9 +164,8 @@ class _Imports:
             return True
         if aliases and _symbol(finding).startswith(_WORKS_UNUSED) and self._are_idle(aliases):
             return True
-        if finding.rule.family == "library" and self._tests_are_skipped:
-            if self._line_is_indented(finding.span.start):
-                return True
+        if self._is_of_skipped_tests(finding):
+            return True
         if finding.rule.name in _TYPES_ONLY:
             around = self._function_around(finding.span.start)
             return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
@@ -218,6 +217,11 @@ class _Imports:
             name == "*" or name in self._uses or re.search(rf"[\"']{name}[\"']", self._text)
             for name in names
         )
+
+    def _is_of_skipped_tests(self, finding: Finding) -> bool:
+        if finding.rule.family != "library" or not self._tests_are_skipped:
+            return False
+        return self._line_is_indented(finding.span.start)
 
     def _line_is_indented(self, offset: int) -> bool:
         line = self._text.rfind("\n", 0, offset) + 1
