@@ -195,6 +195,7 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ("a.py", "from torchvision.ops import roi_pool, ⟦NPU604:nms⟧\ny = nms(b, s, 0.5)\n"),
         ("a.py", "from ⟦NPU604:mmcv.ops⟧ import nms\n"),
         ("__init__.py", "from torchvision.ops import ⟦NPU604:nms⟧\n"),
+        ("a.py", "from torchvision.ops import ⟦NPU604:nms⟧  # for others\n"),
         ("a.py", "from torchvision.ops import ⟦NPU604:nms⟧\n__all__ = ['nms']\n"),
         # libraries of which the module has tried another part
         (

@@ -16,6 +16,7 @@ from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
 _EXTENSION = "cuda-extension"
+_LOADER = "torch.utils.cpp_extension.load"
 _GUARDED = frozenset({_EXTENSION, "cuda-library"})
 _TYPES_ONLY = frozenset(
     {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
@@ -45,8 +46,11 @@ def without_handled_imports(
     it had tried before. So is what is imported in tests that are skipped unless there is a certain
     GPU or library. Of a module with one for the NPU beside it, so is what only runs on request:
     somebody chose its device.
-    A module that is only imported where its libraries are there has nothing to tell of them.
+    A module that is only imported where its libraries are there has nothing to tell of them, and
+    where a project has C++ sources and none for CUDA, what it loads runs on the host.
     """
+    if project.compiles_for_host:
+        findings = [f for f in findings if _symbol(f) != _LOADER]
     if str(module.place) in project.optional_modules:
         findings = [f for f in findings if f.rule.family != "library"]
     if str(module.place.parent) in project.folders_with_npu:
@@ -162,7 +166,7 @@ class _Imports:
             return True
         if finding.rule.name in _WITH_OTHER_WAYS and self._gets_host_arrays(name, uses):
             return True
-        if aliases and _symbol(finding).startswith(_WORKS_UNUSED) and self._are_idle(aliases):
+        if _symbol(finding).startswith(_WORKS_UNUSED) and self._are_idle(aliases, finding):
             return True
         if self._is_of_skipped_tests(finding):
             return True
@@ -208,9 +212,10 @@ class _Imports:
         package = _symbol(finding).partition(".")[0]
         return package in self._tried and self._line_is_indented(finding.span.start)
 
-    def _are_idle(self, aliases: list[ast.alias]) -> bool:
+    def _are_idle(self, aliases: list[ast.alias], finding: Finding) -> bool:
         """Whether the module names nothing of an import again, not even for others to import."""
-        if self._is_package:
+        line_end = self._text.find("\n", finding.span.end)
+        if not aliases or self._is_package or "#" in self._text[finding.span.end : line_end]:
             return False
         names = [alias.asname or alias.name.partition(".")[0] for alias in aliases]
         return not any(
