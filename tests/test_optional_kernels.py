@@ -19,8 +19,39 @@ BUILT = {"setup.py": SETUP, "csrc/scan.cu": SOURCE}
 FUSED = "import scan_cuda\n\ndef fused(x):\n    return scan_cuda.scan(x)\n"
 TRIED = "try:\n    from {} import {}\nexcept ImportError:\n    {} = None\n"
 
+USED = TRIED.format("pack", "scan_cuda", "scan_cuda")
+FALLING_BACK = USED + "def run(x):\n    if scan_cuda is None:\n        return slow(x)\n"
+
 IMPORTED = {
-    "tried": ({"a.py": TRIED.format("pack", "scan_cuda", "scan_cuda")}, False),
+    "tried": ({"a.py": FALLING_BACK + "    return scan_cuda.scan(x)\n"}, False),
+    "tried where it is used": (
+        {
+            "a.py": "def find():\n    try:\n        import scan_cuda\n        return scan_cuda\n"
+            "    except ImportError:\n        import scan_host\n        return scan_host\n"
+        },
+        False,
+    ),
+    "tried, and called through a function": (
+        {
+            "a.py": USED + "class Scan(Function):\n    def forward(ctx, x):\n"
+            "        return scan_cuda.scan(x)\n\ndef slow(x):\n    return x\n\n"
+            "def run(x):\n    return slow(x) if small else x\n\n"
+            "def choose(x):\n    if scan_cuda is None:\n        return slow(x)\n    return Scan.apply(x)\n"
+        },
+        False,
+    ),
+    "tried, and called in any case": (
+        {"a.py": USED + "def run(x):\n    return scan_cuda.scan(x)\n"},
+        True,
+    ),
+    "tried, and refused": (
+        {
+            "a.py": USED + "def run(x):\n    if scan_cuda is not None:\n"
+            "        return scan_cuda.scan(x)\n    raise ImportError('scan_cuda')\n"
+        },
+        True,
+    ),
+    "tried, and given on": ({"a.py": USED + "kernels = scan_cuda\n"}, True),
     "by a module that is tried": (
         {"fused.py": FUSED, "a.py": TRIED.format("fused", "fused", "f")},
         False,
@@ -56,7 +87,7 @@ def test_an_extension_is_as_needed_as_its_importers(
 
 def test_a_registered_operator_is_needed(tmp_path: Path) -> None:
     source = SOURCE + 'TORCH_LIBRARY(pack, m) { m.def("scan", &scan); }\n'
-    files = {"csrc/scan.cu": source, "a.py": TRIED.format("pack", "scan_cuda", "scan_cuda")}
+    files = {"csrc/scan.cu": source, "a.py": USED}
     assert ("csrc/scan.cu", "NPU607") in check(tmp_path, {"setup.py": SETUP, **files})
 
 

@@ -92,11 +92,17 @@ def _serves_only(module: Path, careful: set[Path], modules: Mapping[Path, bytes]
 def _does_without(text: str, source: str) -> bool:
     """Whether a module that loads a source has another way for each use of it."""
     tree = parse(text)
-    return not isinstance(tree, SyntaxProblem) and _Loader(tree, text).does_without(source)
+    return not isinstance(tree, SyntaxProblem) and _User(tree, text).does_without(source)
 
 
-class _Loader:
-    """A module that compiles sources into names of its own."""
+def does_without_extension(text: str, extension: str) -> bool:
+    """Whether a module that imports an extension has another way for each use of it."""
+    tree = parse(text)
+    return not isinstance(tree, SyntaxProblem) and _User(tree, text).can_miss(extension)
+
+
+class _User:
+    """A module that compiles or imports kernels, and calls them."""
 
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._text = text
@@ -107,11 +113,14 @@ class _Loader:
         self._defined = {node.name: node for node in tree.body if isinstance(node, Definition)}
         self._uses: dict[str, list[ast.Name]] = {}
         self._texts: list[ast.Constant] = []
+        self._imports: list[ast.Import | ast.ImportFrom] = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._uses.setdefault(node.id, []).append(node)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._texts.append(node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._imports.append(node)
 
     def does_without(self, source: str) -> bool:
         """Whether all code that runs a source may fail to load it, and does something else then."""
@@ -132,6 +141,23 @@ class _Loader:
             and all(loader and self._may_fail(loader) for loader in loaders)
             and all(user and self._has_another_way(user, marks) for user in users)
         )
+
+    def can_miss(self, extension: str) -> bool:
+        """Whether each use of what an extension brings may fail, or is left out without it."""
+        names = {name for node in self._imports for name in _brought(node, extension)}
+        marks = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
+        return all(
+            self._is_spared(use, marks) for name in names for use in self._uses.get(name, ())
+        )
+
+    def _is_spared(self, use: ast.Name, marks: re.Pattern[str]) -> bool:
+        if isinstance(self._owners[use], ast.Compare):
+            return True
+        for other in self._alternatives(use, marks):
+            if not (other and isinstance(other[-1], ast.Raise)):
+                return True
+        user = self._definition_around(use)
+        return user is not None and self._has_another_way(user, marks)
 
     def _is_run(self, kernel: ast.Name) -> bool:
         """Whether a function is taken from a kernel, more than a number to compare with."""
@@ -219,6 +245,14 @@ class _Loader:
         return self._text[
             start : self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
         ]
+
+
+def _brought(node: ast.Import | ast.ImportFrom, extension: str) -> Iterator[str]:
+    """The names by which an import brings an extension, or what is in it."""
+    inside = isinstance(node, ast.ImportFrom) and (node.module or "").endswith(extension)
+    for alias in node.names:
+        if inside or alias.name.rpartition(".")[2] == extension:
+            yield alias.asname or alias.name.partition(".")[0]
 
 
 def _globals(function: ast.AST) -> set[str]:

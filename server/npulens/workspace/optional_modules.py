@@ -16,6 +16,7 @@ from npulens.checks.file_purpose import is_test_file
 from npulens.checks.optional_code import asks_for_library, is_absence, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
+from npulens.workspace.optional_kernels import does_without_extension
 
 _MAX_SIZE = 2_000_000
 """In bytes; larger files are generated."""
@@ -89,6 +90,7 @@ class _Importers:
     def __init__(self, texts: dict[Path, bytes]) -> None:
         self._texts = texts
         self._imports = cache(self._read_imports)
+        self._does_without = cache(self._read_uses)
         self._by_word: dict[bytes, list[Path]] = {}
         for file, data in texts.items():
             for found in {*_WORD.findall(b" ".join(_IMPORT.findall(data)))}:
@@ -116,7 +118,9 @@ class _Importers:
                 continue
             for node, is_guarded in self._imports(file):
                 if any(extension == parts[-1] for parts, _ in _names(node, file) if parts):
-                    if not is_guarded and file not in careful:
+                    if file not in careful and not (
+                        is_guarded and self._does_without(file, extension)
+                    ):
                         return False
                     is_imported = True
         return is_imported
@@ -130,6 +134,9 @@ class _Importers:
             for node, is_guarded in self._imports(file):
                 if any(_is_module(name, parts, file) for name in _names(node, file)):
                     yield file, is_guarded
+
+    def _read_uses(self, file: Path, extension: str) -> bool:
+        return does_without_extension(self._texts[file].decode("utf-8", "replace"), extension)
 
     def _read_imports(self, file: Path) -> list[tuple[Import, bool]]:
         text = self._texts[file].decode("utf-8", "replace")
