@@ -116,7 +116,7 @@ def test_sources_without_cuda_or_for_other_devices(snippet: str) -> None:
     check_source(snippet, "csrc/binding.cpp")
 
 
-@pytest.mark.parametrize("folder", ["cpu", "xpu", "npu", "mlu"])
+@pytest.mark.parametrize("folder", ["cpu", "xpu", "npu", "mlu", "rocm", "attention_ck"])
 def test_folders_of_other_devices(folder: str) -> None:
     check_source("void f_cuda();\n" + MODULE + '{ m.def("f", &f); }', f"csrc/{folder}/binding.cpp")
 

@@ -210,6 +210,7 @@ def test_found(snippet: str) -> None:
         "import mx_driving\nimport torch_npu\n",
         "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
         "c = Config(load_in_8bit=args.eight)\n",
+        "@require_bitsandbytes\ndef test_it():\n    c = Config(load_in_8bit=True)\n",
         'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',
         'p = ["CPUExecutionProvider", "OpenVINOExecutionProvider"]\n',
         # commands

@@ -24,6 +24,7 @@ _TESTS_KERNELS = re.compile(
     r"(?:^|/)(?:test|bench(?:mark)?)_(?:\w+_)?"
     r"(?:kernels?|cuda|triton|cutlass|cute|te|transformer_engine|flash_attn|flash_attention|plugin)"
     r"(?:_\w+)?\.py\Z"
+    r"|(?:^|/)bench(?:mark)?_(?:\w+_)?(?:attn|attention|mla|varlen)(?:_\w+)?\.py\Z"
 )
 _OF_BENCHMARKS = re.compile(r"(?:^|/)bench(?:mark(?:s|ing)?)?(?:/|_\w+\.py\Z)")
 _OF_STYLE_CHECKS = re.compile(
@@ -37,7 +38,9 @@ _OF_CUDA_KERNELS = re.compile(
 )
 """Folders named after what CUDA kernels are written with or for; what shows a fault of one."""
 _FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library"}
-_LIBRARIES_OF_KERNELS = frozenset({"cuda-library", "library-needs-npu-build"})
+_LIBRARIES_OF_KERNELS = frozenset(
+    {"cuda-library", "library-needs-npu-build", "cuda-operator-call", "nvidia-smi"}
+)
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 

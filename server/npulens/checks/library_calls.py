@@ -97,7 +97,7 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
 def _eight_bits(node: ast.Call, context: Context) -> None:
     """`from_pretrained(path, load_in_8bit=True)`, which goes to bitsandbytes."""
     for keyword in node.keywords:
-        if keyword.arg != "load_in_8bit":
+        if keyword.arg != "load_in_8bit" or context.optional.holds(context.span(node).start):
             continue
         value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
         if entry is not None and isinstance(value, ast.Constant) and value.value is True:
