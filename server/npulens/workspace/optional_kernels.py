@@ -15,6 +15,8 @@ from npulens.checks.optional_code import blocks, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
 
+_MAX_USES = 100
+"""What is used more often is not looked into, which bounds the work for hostile modules."""
 _ASKS_DEVICE = re.compile(r"\bdevice\b|is_cuda|cuda")
 _COMPILES = b"cpp_extension.load("
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
@@ -112,6 +114,7 @@ class _User:
         }
         self._defined = {node.name: node for node in tree.body if isinstance(node, Definition)}
         self._uses: dict[str, list[ast.Name]] = {}
+        self._replaced: dict[Definition, bool] = {}
         self._texts: list[ast.Constant] = []
         self._imports: list[ast.Import | ast.ImportFrom] = []
         for node in ast.walk(tree):
@@ -146,8 +149,11 @@ class _User:
         """Whether each use of what an extension brings may fail, or is left out without it."""
         names = {name for node in self._imports for name in _brought(node, extension)}
         marks = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
-        return all(
-            self._is_spared(use, marks) for name in names for use in self._uses.get(name, ())
+        uses = [use for name in names for use in self._uses.get(name, ())]
+        return (
+            bool(names)
+            and len(uses) <= _MAX_USES
+            and all(self._is_spared(use, marks) for use in uses)
         )
 
     def _is_spared(self, use: ast.Name, marks: re.Pattern[str]) -> bool:
@@ -185,11 +191,13 @@ class _User:
 
     def _has_another_way(self, user: Definition, marks: re.Pattern[str]) -> bool:
         """Whether wherever something is called, a function of the module can take its place."""
-        uses = self._outside(user)
-        return bool(uses) and all(
-            any(self._calls_own(way, user) for way in self._alternatives(use, marks))
-            for use in uses
-        )
+        if user not in self._replaced:
+            uses = self._outside(user)
+            self._replaced[user] = 0 < len(uses) <= _MAX_USES and all(
+                any(self._calls_own(way, user) for way in self._alternatives(use, marks))
+                for use in uses
+            )
+        return self._replaced[user]
 
     def _alternatives(
         self, use: ast.AST, marks: re.Pattern[str] | None
