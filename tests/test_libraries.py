@@ -128,6 +128,8 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "from torch.utils.cpp_extension import ⟦NPU601:load⟧\nk = load('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
+        "class Server:\n    def __init__(self):\n        if not is_fastapi_available():\n            raise ImportError\n"
+        "    def f(self):\n        return Config(⟦NPU605:load_in_8bit=True⟧)\n",
         "from transformers import A\nm = A.from_pretrained('x', ⟦NPU605:load_in_8bit=True⟧)\n",
         's = ort.InferenceSession("m", providers=[⟦NPU610:"TensorrtExecutionProvider"⟧, "CPUExecutionProvider"])\n',
         'p = [(⟦NPU610:"CUDAExecutionProvider"⟧, {"device_id": 0})]\n',
