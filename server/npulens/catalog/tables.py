@@ -22,11 +22,14 @@ class Meaning(str, Enum):
     BACKEND = "backend"
 
 
-CHECKED_WORDS = frozenset(
+OPTIMIZERS = frozenset(
+    {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
+)
+"""The last names of optimizers that have a fused form for the NPU."""
+CHECKED_WORDS = OPTIMIZERS | frozenset(
     {"backward", "set_default_dtype", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
-    | {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
 )
 """Words of code that no table lists and a check looks at all the same."""
 

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.checks.optional_code import asks_for_library, is_absence, is_refused, tried_parts
+from npulens.checks.optional_code import (
+    asks_for_kernels,
+    asks_for_library,
+    is_absence,
+    is_refused,
+    tried_parts,
+)
 from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
@@ -22,7 +28,6 @@ _TYPES_ONLY = frozenset(
     {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
 )
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
-_DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
 _WORKS_UNUSED = "torchvision."
 """What can be imported without a build for the NPU."""
@@ -272,7 +277,7 @@ class _Imports:
             return tried_parts(node, self._source)
         if isinstance(node, ast.If):
             test = self._meaning(node.test)
-            asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
+            asked = asks_for_kernels(test)
             return [] if not asked or _ABSENCE.search(test) else node.body
         if isinstance(node, ast.ClassDef) and is_refused(node, self._source):
             return node.body

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from npulens.catalog.tables import Catalogue
 from npulens.checks.file_purpose import is_test_file
-from npulens.checks.optional_code import asks_for_library, is_absence, tried_parts
+from npulens.checks.optional_code import asks_for_kernels, is_absence, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
 from npulens.workspace.optional_kernels import does_without_extension
@@ -21,7 +21,6 @@ from npulens.workspace.optional_kernels import does_without_extension
 _MAX_SIZE = 2_000_000
 """In bytes; larger files are generated."""
 _OF_LIBRARIES = frozenset({"cuda-library", "library-needs-npu-build", "unverified-library"})
-_ASKS_DEVICE = re.compile(r"cuda\w*_available|cuda\.is_available|is_\w+_supported\(")
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
@@ -164,7 +163,7 @@ def _imports(tree: ast.Module, text: str) -> Iterator[tuple[Import, bool]]:
             guarded.update(tried_parts(node, source))
         elif isinstance(node, ast.If):
             test = source(node.test)
-            if asks_for_library(test) or _ASKS_DEVICE.search(test) is not None:
+            if asks_for_kernels(test):
                 guarded.update(node.orelse if is_absence(test) else node.body)
         pending += (
             (child, is_guarded or child in guarded)
