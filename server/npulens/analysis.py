@@ -150,7 +150,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (_bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    ranked = hotspots.ranked(document.path)
+    ranked = hotspots.ranked(document.path, target.project.unused_classes)
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)

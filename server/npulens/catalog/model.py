@@ -94,6 +94,7 @@ class ProjectFacts:
             the NPU stands in for them, or another copy of them is told.
         optional_modules: Paths of modules that are imported only where the libraries that they
             need are there.
+        unused_classes: Classes that the project names nowhere but in themselves.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -104,6 +105,7 @@ class ProjectFacts:
     npu_classes: frozenset[str] = frozenset()
     settled_sources: frozenset[str] = frozenset()
     optional_modules: frozenset[str] = frozenset()
+    unused_classes: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

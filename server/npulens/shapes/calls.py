@@ -33,6 +33,7 @@ from npulens.shapes.values import (
     Value,
     are_deep,
     either,
+    is_on_host,
     sources_of,
 )
 
@@ -41,6 +42,9 @@ _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinn
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
+
+
+_OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
 
 
 class Calls(Libraries):
@@ -96,6 +100,9 @@ class Calls(Libraries):
             method = self.session.definitions.method(value.definition, callee.attr)
             if method is not None:
                 return self._own(node, method)
+        if isinstance(value, Items) and callee.attr in TENSOR_METHODS:
+            one = Tensor(on_host=is_on_host(value.each), is_sure=False)
+            return self._of_tensor(node, callee, one)
         if value is UNKNOWN and callee.attr in TENSOR_METHODS:
             return self._of_tensor(node, callee, Tensor(is_sure=False))
         self.applied(node, "")
@@ -104,6 +111,8 @@ class Calls(Libraries):
     def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
         call = self.applied(node, callee.attr)
         name = callee.attr
+        if name in _OF_TABLES and not value.is_sure:
+            return UNKNOWN
         if name in ("size", "numel", "nelement"):
             return self._measured(name, value, call)
         if name in _NUMBERS or name in _FLAGS:

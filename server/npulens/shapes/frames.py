@@ -83,9 +83,7 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = function.receiver
-        if function.node not in session.known:
-            session.known[function.node] = known_tensors(function.node)
-        self.known = session.known[function.node]
+        self.known = self.proven_in(function.node)
         self.returned: list[Value] = []
         self.control: list[Sources] = []
         """What decides whether the current statement is reached, where that depends on data."""
@@ -130,6 +128,12 @@ class Frame:
         return any(source in events and not events[source].is_shape for source in sources)
 
     # Names
+
+    def proven_in(self, node: ast.AST) -> frozenset[str]:
+        """Names that a function or comprehension shows to be tensors."""
+        if node not in self.session.known:
+            self.session.known[node] = known_tensors(node)
+        return self.session.known[node]
 
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -78,14 +78,25 @@ class Hotspots:
                 if self._has_torch:
                     self._look_through(piece)
 
-    def ranked(self, path: str) -> list[Ranked]:
-        """All hotspots of the module, the worst first; its path tells what it is for."""
+    def ranked(self, path: str, unused: Container[str] = ()) -> list[Ranked]:
+        """All hotspots of the module, the worst first.
+
+        Args:
+            path: Tells what the module is for.
+            unused: Classes that nothing of the project uses.
+        """
         is_cold = is_cold_file(path)
         is_host = is_host_file(path) or is_copied_file(path)
         found = [
             Ranked(
                 hotspot,
-                score(hotspot.cost, hotspot.loops, reach, _is_rare(hotspot) or is_cold),
+                score(
+                    hotspot.cost,
+                    hotspot.loops,
+                    reach,
+                    _is_rare(hotspot),
+                    is_cold or hotspot.function.partition(".")[0] in unused,
+                ),
                 hotspot.function,
                 reach,
             )

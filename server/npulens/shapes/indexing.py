@@ -161,7 +161,8 @@ class Indexing(Frame):
                         "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
                     )
                     sources |= found
-                sources |= bound.sources
+                else:
+                    sources |= bound.sources
         if not bounds:
             return dim
         upper = bounds[0] if part.lower is None and part.step is None else None

@@ -195,7 +195,7 @@ class Libraries(Expressions):
         if on_device(value) and isinstance(value, Tensor):
             return CONSTANT if value.is_fixed else dynamic
         if isinstance(value, Number) and value.sources:
-            return value._replace(sources=value.sources | dynamic.sources)
+            return value._replace(sources=dynamic.sources)
         return value
 
     def _elements_read(self, node: ast.Call, value: Value) -> None:

@@ -18,9 +18,12 @@ from npulens.shapes.values import (
     NOTHING,
     UNKNOWN,
     Closure,
+    Number,
+    Tensor,
     Value,
     either,
 )
+from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import PREALLOCATE
 
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
@@ -124,6 +127,8 @@ class Statements(Binding):
     # Compound statements
 
     def _if(self, node: ast.If) -> bool:
+        if self._never_holds(node.test):
+            return self.block(node.orelse)
         sources = self.decide(node.test)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
@@ -132,10 +137,13 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         is_rare = is_rare_test(node.test)
+        is_tensor, is_none = self._asked_for_tensor(node.test)
+        self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.rare += is_rare
         first = self.block(node.body)
         self.rare -= is_rare
         after, self.names = self.names, before
+        self.names.update(dict.fromkeys(is_tensor, FOREIGN))
         second = self.block(node.orelse)
         if first and second:
             self.names = _merged(after, self.names)
@@ -145,6 +153,29 @@ class Statements(Binding):
         if sources and first != second:
             self.control.append(sources)  # the rest is reached only where this one goes on
         return first or second
+
+    def _asked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
+        """The name that is a tensor if a condition holds, and the one that is if it does not."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._asked_for_tensor(test.operand)[::-1]
+        if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
+            return [], []
+        name = test.args[0].id
+        if not isinstance(self.named(name), Tensor):
+            return [], []
+        if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
+            is_asked = self.qualified(test.args[1]) == "torch.Tensor"
+        else:
+            is_asked = self.qualified(test.func) == "torch.is_tensor"
+        return ([name] if is_asked else []), []
+
+    def _never_holds(self, test: ast.expr) -> bool:
+        """Whether a condition begins with a name that the function sets to `False`."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return self._never_holds(test.values[0])
+        if not isinstance(test, ast.Name) or self.names.get(test.id) != Number("False"):
+            return False
+        return not any(isinstance(node, ast.Nonlocal) for node in nodes_in(self.function.node))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)

@@ -9,7 +9,8 @@ from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
 _HOST_CODE = re.compile(
-    r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer|Processor"
+    r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer"
+    r"|(?<!Attn)(?<!Attention)(?<!Logits)(?<!Logit)Processor"
 )
 _LONGEST_LINE = 400
 _LONGEST_INDEX = 90

@@ -18,6 +18,7 @@ from npulens.checks.native_sources import (
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.npu_builders import copies, npu_builders
 from npulens.workspace.optional_modules import optional_modules
+from npulens.workspace.unused import unused_classes
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -49,7 +50,9 @@ def project_facts(
         folders: The folders that the user named.
         catalogue: Says which names of modules matter.
     """
+    folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
+    unused = unused_classes(files, folders)
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     builders = npu_builders(files)
@@ -59,6 +62,7 @@ def project_facts(
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
             optional_modules=optional_modules(files, catalogue, ()),
+            unused_classes=unused,
         )
     builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
     extensions = [extension for file in builds for extension in _extensions(file)]
@@ -91,6 +95,7 @@ def project_facts(
         builders.classes,
         settled,
         optional_modules(files, catalogue, (owner for owner, _ in bound)),
+        unused,
     )
 
 
