@@ -5,6 +5,7 @@ import ast
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.applied import Applied
 from npulens.shapes.builtins import BUILTINS
+from npulens.shapes.callers import named_parameters
 from npulens.shapes.evidence import TENSOR_METHODS
 from npulens.shapes.expressions import on_device
 from npulens.shapes.factories import (
@@ -81,7 +82,7 @@ class Calls(Libraries):
             if owner is not None:
                 method = self.session.definitions.method(owner, callee.attr)
                 if method is not None:
-                    return self._own(node, method)
+                    return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
         value = self.read(callee.value)
         if isinstance(value, Tensor):
@@ -247,8 +248,12 @@ class Calls(Libraries):
             return result
         return UNKNOWN
 
-    def _own(self, node: ast.Call, function: FunctionHere) -> Value:
+    def _own(self, node: ast.Call, function: FunctionHere, *, is_of_self: bool = False) -> Value:
         call = self.applied(node, "")
+        if is_of_self:
+            given = dict(zip(named_parameters(function), call.arguments, strict=False))
+            calls = self.session.handed.setdefault(function.node, {})
+            calls[node] = {**given, **call.keywords}
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         if spread or any(keyword.arg is None for keyword in node.keywords):
             return self.invoke(function, [], {})

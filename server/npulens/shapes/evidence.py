@@ -23,7 +23,7 @@ _NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scat
 _PROOFS = TENSOR_METHODS - _NOT_TENSORS
 _KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
 _OF_MODULES = frozenset(
-    "parameters named_parameters state_dict load_state_dict modules named_modules children".split()
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
 )
 """Attributes that tensors lack, though some of the others are theirs too."""
 _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})

@@ -56,6 +56,7 @@ class Session:
         known: Names that functions show to be tensors.
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
+        handed: What calls within a class hand to its methods, by method and call.
     """
 
     definitions: Definitions
@@ -69,6 +70,7 @@ class Session:
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
+    handed: dict[ast.AST, dict[ast.Call, dict[str, Value]]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 

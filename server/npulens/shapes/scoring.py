@@ -14,13 +14,13 @@ HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|
 COLD = re.compile(
     r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat|(?<!geo)(?<!sym)metric|accuracy"
     r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
-    r"|profile|bench|main_info|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
+    r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
     r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
-    r"|offload|(?<![a-z])info(?![a-z])|class_weight|(?<![a-z])smp_"
+    r"|offload|class_weight|(?<![a-z])smp_"
 )
 """What is done at start-up, for evaluation or for logging, whoever calls it."""
-_START = re.compile(r"build|setup|check(?!point)|convert|prepare|preprocess")
-"""What is done at start-up unless the forward pass or a training loop calls it."""
+_START = re.compile(r"build|check(?!point)|convert|prepare|preprocess")
+"""What is done at start-up unless the forward pass or a loss calls it."""
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
     r"|loaders?|debug)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
@@ -168,8 +168,12 @@ def _spread(
 ) -> set[str]:
     reached, pending = set(start), list(start)
     while pending:
-        for called in by_name[pending.pop()].calls:
+        caller = by_name[pending.pop()]
+        around_loop = caller.trains and not _is_hot_name(caller)
+        for called in caller.calls:
             for function in by_last.get(called, ()):
+                if around_loop and _START.search(function.name.lower()):
+                    continue
                 if function.name not in reached and function.name not in cold:
                     reached.add(function.name)
                     pending.append(function.name)
