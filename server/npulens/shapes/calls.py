@@ -35,6 +35,7 @@ from npulens.shapes.values import (
     are_deep,
     either,
     is_on_host,
+    items_of,
     sources_of,
 )
 
@@ -60,6 +61,8 @@ class Calls(Libraries):
 
     def _result(self, node: ast.Call) -> Value:
         name = self.qualified(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        if name.endswith(".multi_apply"):
+            return self._for_each(node)
         if name:
             return self.library(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -130,6 +133,8 @@ class Calls(Libraries):
             return host
         call.arguments = [value, *call.arguments]
         entry = self.session.methods.get(name)
+        if name == "nonzero" and "as_tuple" in call.keywords:
+            value = value._replace(is_sure=True)  # that of NumPy has no such parameter
         if entry is not None and meets(entry, call):
             if not value.is_sure and name not in ("item", "masked_select", "nonzero"):
                 return result_of(entry, call, frozenset())
@@ -233,6 +238,28 @@ class Calls(Libraries):
             return builtin(self, node, self.applied(node, name))
         self.applied(node, "")
         return UNKNOWN
+
+    def _for_each(self, node: ast.Call) -> Value:
+        """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""
+        call = self.applied(node, "")
+        function = self._handed_function(node.args[0]) if node.args else None
+        if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+            return UNKNOWN
+        given = [self.element_of(value) for value in call.arguments[1:]]
+        result = self.invoke(function, given, call.keywords)
+        if not isinstance(result, Items) or result.elements is None:
+            return UNKNOWN
+        return items_of(tuple(Items(element) for element in result.elements))
+
+    def _handed_function(self, node: ast.expr) -> FunctionHere | None:
+        """The function or method of this file that is handed to another."""
+        definitions, owner = self.session.definitions, self.function.owner
+        if isinstance(node, ast.Name):
+            return definitions.function(node.id)
+        if owner is None or not isinstance(node, ast.Attribute):
+            return None
+        is_own = isinstance(node.value, ast.Name) and node.value.id == self.receiver
+        return definitions.method(owner, node.attr) if is_own else None
 
     def _called(self, node: ast.Call, value: Value) -> Value:
         call = self.applied(node, "")

@@ -10,7 +10,8 @@ from npulens.syntax.values import Name, dotted_name
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 _METHOD_NAMES = (
-    "unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ scatter_ "
+    "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
+    "scatter_ "
     "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
     "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
     "expand expand_as view_as cuda is_cuda requires_grad requires_grad_ bfloat16 half "

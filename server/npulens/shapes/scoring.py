@@ -12,15 +12,17 @@ from npulens.syntax.statements import ParsedText
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
-    r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat|(?<!geo)(?<!sym)metric|accuracy"
+    r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat"
     r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
     r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
     r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
     r"|offload|class_weight|(?<![a-z])smp_"
 )
 """What is done at start-up, for evaluation or for logging, whoever calls it."""
-_START = re.compile(r"build|check(?!point)|convert|prepare|preprocess")
-"""What is done at start-up unless the forward pass or a loss calls it."""
+_START = re.compile(
+    r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
+)
+"""What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
     r"|loaders?|debug)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
@@ -186,7 +188,9 @@ def _is_of(function: Described, names: set[str]) -> bool:
 
 def _is_hot_name(function: Described) -> bool:
     last = function.name.rpartition(".")[2]
-    return HOT.search(last) is not None or (function.is_module and last == "__call__")
+    owner = function.name.rpartition(".")[0].lower()
+    is_called = last == "__call__" and (function.is_module or HOT.search(owner) is not None)
+    return is_called or HOT.search(last) is not None
 
 
 def _is_cold_name(name: str) -> bool:
