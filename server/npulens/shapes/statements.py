@@ -10,8 +10,8 @@ from npulens.shapes.binding import Binding
 from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.growth import GROWTH_COST, JOINS, grows, users
 from npulens.shapes.handing import hands_out
-from npulens.shapes.pipelines import GROWTH_COST, grows
 from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
     FOREIGN,
@@ -26,7 +26,6 @@ from npulens.shapes.values import (
 from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import PREALLOCATE
 
-_JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
 Names = dict[str, Value]
@@ -81,13 +80,15 @@ class Statements(Binding):
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
-            if self.around and self._joins(node.value) and grows(node, self.around[-1]):
-                self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+        if self._joins(node.value) and grows(node, self.around, self.function):
+            found = self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+            for user in users(node, self.around):
+                self.uses(found, user)
         return True
 
     def _joins(self, node: ast.expr) -> bool:
         """Whether a value is a call of a function that joins tensors."""
-        return isinstance(node, ast.Call) and self.qualified(node.func) in _JOINS
+        return isinstance(node, ast.Call) and self.qualified(node.func) in JOINS
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:

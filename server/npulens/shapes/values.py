@@ -141,8 +141,10 @@ def either(first: Value, second: Value) -> Value:
         return Table(tuple((others | merged).items()))
     for tensor, other in ((first, second), (second, first)):
         if isinstance(tensor, Tensor):
-            if isinstance(other, Items) and tensor.on_host and is_on_host(other.each):
-                return Items(Tensor(kind=tensor.kind, on_host=True), None, other.sources)
+            if isinstance(other, Items) and isinstance(other.each, Tensor):
+                if tensor.on_host and other.each.on_host:
+                    return Items(Tensor(kind=tensor.kind, on_host=True), None, other.sources)
+                return tensor._replace(is_sure=False)
             if isinstance(other, Number):  # a sum that starts with 0
                 return tensor._replace(is_sure=False)
             return tensor._replace(is_sure=False) if other in (NOTHING, UNKNOWN) else UNKNOWN

@@ -29,7 +29,10 @@ _WORDS = (
 )
 """Of these one alone makes a function worth reading."""
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
-_GROWTH = re.compile(r"\b(\w{1,60}) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
+_GROWTH = re.compile(
+    r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
+    r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
+)
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
@@ -51,7 +54,7 @@ class Sources:
     def __init__(self, text: str) -> None:
         self._text = text
         found = [place for word in _WORDS for place in _places(word, text)]
-        for word, pattern in (("where(", _WHERE), ("cat(", _GROWTH), ("interpolate(", _RANDOM)):
+        for word, pattern in (("where(", _WHERE), ("torch.", _GROWTH), ("interpolate(", _RANDOM)):
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         self._names: list[tuple[int, str]] = []
