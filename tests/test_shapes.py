@@ -527,6 +527,27 @@ def test_what_another_file_is_generated_from_is_told_there_alone(path: str, is_t
     assert bool(found) == is_told
 
 
+FILES = {
+    "/data/me/project/model.py": True,
+    "/home/me/tests/project/losses/focal.py": True,
+    "models/visual_bert/modeling_visual_bert.py": True,
+    "models/retrieval/scores.py": True,
+    "detectron2/data/mapper.py": False,
+    "mmdet/datasets/samplers/balanced.py": False,
+    "mmdet/evaluation/functional/mean_ap.py": False,
+    "project/tests/model.py": False,
+    "tools/convert-weights.py": False,
+    "project/model_debugging_utils.py": False,
+}
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_and_its_folder_tell_what_it_is_for(path: str) -> None:
+    document = Document(path, MODEL, 1)
+    found = analyze(document, CATALOGUE, Target(TorchVersion(2, 8), NPU))
+    assert bool(found) == FILES[path]
+
+
 SOURCE = "x[scores > 0.5]"
 PLACES = {
     "forward pass": ("def forward({}):\n    return {}", Severity.WARNING),

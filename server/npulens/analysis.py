@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
+from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, ProjectFacts, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.changes import Signature, module_signature, words_affected
@@ -64,6 +64,7 @@ class ShapeReport:
 
 
 NO_SHAPES = ShapeReport((), ())
+_NO_PROJECT = ProjectFacts()
 
 
 class StatementCache:
@@ -169,7 +170,10 @@ def analyze(
 
 
 def analyze_shapes(
-    document: Document, catalogue: Catalogue, cache: StatementCache | None = None
+    document: Document,
+    catalogue: Catalogue,
+    cache: StatementCache | None = None,
+    project: ProjectFacts = _NO_PROJECT,
 ) -> ShapeReport:
     """The shapes of a document, also places that `analyze` does not tell.
 
@@ -186,7 +190,7 @@ def analyze_shapes(
     names = ModuleNames([piece.bindings for piece in pieces])
     hotspots = Hotspots(pieces, names, catalogue)
     hotspots.find()
-    return ShapeReport(hotspots.ranked(document.path), hotspots.hints())
+    return ShapeReport(hotspots.ranked(document.path, project.unused_classes), hotspots.hints())
 
 
 def _launch_findings(

@@ -28,9 +28,11 @@ _COLD_FILE = re.compile(
     r"|loaders?|debug)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
 )
 _HOST_FILE = re.compile(
-    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data)[/\\]"
-    r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
+    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
+    r"(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
+_COLD_FOLDERS, _HOST_FOLDERS = frozenset({"evaluation", "metrics"}), frozenset({"datasets"})
+"""These say what they hold from one folder further out, too."""
 _COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
 _LEAVING = re.compile(
     r"\b(\w{1,80})\W{1,4}(?:method |function )?is deprecated[^\n]{1,40}\bremoved\b"
@@ -212,7 +214,7 @@ def calls_in(node: ast.AST) -> frozenset[str]:
 
 def is_cold_file(path: str) -> bool:
     """Whether a file is for evaluation, pictures or conversion."""
-    return _COLD_FILE.search(path) is not None
+    return _says(path, _COLD_FILE, _COLD_FOLDERS)
 
 
 def is_copied_file(path: str) -> bool:
@@ -226,7 +228,16 @@ def is_copied_file(path: str) -> bool:
 
 def is_host_file(path: str) -> bool:
     """Whether a file prepares data on the host."""
-    return _HOST_FILE.search(path) is not None
+    return _says(path, _HOST_FILE, _HOST_FOLDERS)
+
+
+def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
+    """Whether the name of a file or of its folder says something.
+
+    Folders further out do not: whole projects stand in `/data` and `tests`.
+    """
+    *outside, folder, name = ("", "", *re.split(r"[/\\\\]", path))
+    return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
 def is_rare_test(node: ast.expr) -> bool:
