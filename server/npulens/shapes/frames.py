@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
@@ -40,6 +41,13 @@ class ExhaustedError(Exception):
     """A function is too long to be evaluated to its end."""
 
 
+class Result(NamedTuple):
+    """What a call came to: its value, and what happened in it."""
+
+    value: Value
+    events: tuple[Event, ...]
+
+
 @dataclass(slots=True)
 class Session:
     """What the evaluations that start from one function share.
@@ -50,7 +58,8 @@ class Session:
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
         active: The functions that are being evaluated.
-        results: What functions returned for given arguments.
+        results: What calls of functions with given arguments came to.
+        shared: The same of calls that the functions of a piece make themselves.
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
         known: Names that functions show to be tensors.
@@ -64,7 +73,8 @@ class Session:
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
     active: list[ast.AST] = field(default_factory=list)
-    results: dict[object, Value] = field(default_factory=dict)
+    results: dict[object, Result] = field(default_factory=dict)
+    shared: dict[object, Result] = field(default_factory=dict)
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)

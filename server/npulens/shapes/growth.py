@@ -32,7 +32,11 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     if root.root == function.receiver and root.path:
         return not any(map(_is_cut, _assigned(function.node, target)))
     turned = [loop for loop in loops if not _is_counted_by(target, loop)]
-    return bool(turned) and not any(True for _ in _assigned(turned[-1], target))
+    if not turned or any(True for _ in _assigned(turned[-1], target)):
+        return False
+    return isinstance(target, ast.Name) or not any(
+        True for _ in _assigned(turned[-1], ast.Name(root.root, ast.Store()))
+    )
 
 
 def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:

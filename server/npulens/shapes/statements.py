@@ -9,7 +9,7 @@ from npulens.graphs.definitions import FunctionHere, is_generator, nested_functi
 from npulens.shapes.binding import Binding
 from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
-from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, users
 from npulens.shapes.handing import hands_out
 from npulens.shapes.scoring import is_rare_test
@@ -184,9 +184,13 @@ class Statements(Binding):
         depth = len(self.control)
         if sources:
             self.control.append(sources)
+        first: Names | None = None
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, self.element_of(values))
+            if self.names == first:
+                break  # another turn does the same
+            first = dict(self.names)
             self._turn(node, before)
         del self.control[depth:]
         self.block(node.orelse)
@@ -194,7 +198,11 @@ class Statements(Binding):
 
     def _while(self, node: ast.While) -> bool:
         depth = len(self.control)
+        first: Names | None = None
         for _ in range(_PASSES):
+            if self.names == first:
+                break
+            first = dict(self.names)
             sources = self.decide(node.test)
             if sources:
                 self.control.append(sources)
@@ -263,13 +271,20 @@ class Statements(Binding):
             if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
                 names[name] = value
         key = (function.node, tuple(map(repr_of, names.values())))
-        if key in self.session.results:
-            return self.session.results[key]
+        session, recorder = self.session, self.session.recorder
+        known = session.results.get(key) or session.shared.get(key)
+        if known is not None:
+            for event in known.events:
+                recorder.add(event)
+            return known.value
         if not self.can_look_into(function.node):
             return UNKNOWN
-        result = evaluate(self.session, function, names)
-        self.session.results[key] = result
-        return result
+        start = len(recorder.log)
+        value = evaluate(session, function, names)
+        session.results[key] = Result(value, tuple(dict.fromkeys(recorder.log[start:])))
+        if len(session.active) == 1:
+            session.shared[key] = session.results[key]
+        return value
 
     def run_closure(
         self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
