@@ -1,15 +1,17 @@
-"""Fixes: computing with a mask instead of selecting, counting on the device, dropping last batches.
+"""Fixes: computing with masks, counting on the device, and batches of few lengths and sizes.
 
 A fix is safe only where the result has the same bits, or the same up to the order of a sum, which
 its title says. That needs a mask of the very shape of what it selects from.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
@@ -17,6 +19,7 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
 _NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
 
@@ -43,6 +46,8 @@ class Repairs:
         node = event.node
         found: Iterator[Fix] = iter(())
         if event.rule == "boolean-mask-index" and isinstance(node, ast.Subscript):
+            if _REDUCED.match(self._lines.text, self._span(node).end) is None:
+                return ()
             found = self._reduced(node, node.value, node.slice, event)
         elif event.rule == "dynamic-shape-operator" and isinstance(node, ast.Call):
             found = self._of_operator(node, event)
@@ -52,6 +57,8 @@ class Repairs:
             found = self._accumulated(node)
         elif event.rule == "loader-keeps-last-batch" and isinstance(node, ast.Call):
             found = self._dropped(node)
+        elif event.rule == "padding-to-longest" and isinstance(node, ast.Call):
+            found = self._padded_on(node)
         return tuple(found)
 
     def _of_operator(self, node: ast.Call, event: Event) -> Iterator[Fix]:
@@ -154,6 +161,15 @@ class Repairs:
         end = max(self._span(part).end for part in parts)
         title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
         yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
+
+    def _padded_on(self, node: ast.Call) -> Iterator[Fix]:
+        """Batches of a few lengths instead of any."""
+        if "torch.nn.utils.rnn.pad_sequence" in qualified_names(node.func, self._function.scope):
+            fix = sequence_fix(node, self._lines, self._parents)
+        else:
+            fix = collator_fix(node, self._lines)
+        if fix is not None:
+            yield fix
 
     def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is computed from the very tensor, element by element."""
