@@ -272,6 +272,7 @@ extend-select = []
 ignore = ["NPU104"]
 exclude = ["a \\"b\\"/"]
 extend-rules = []
+respect-gitignore = false
 language = "zh"
 
 [per-file-ignores]

@@ -54,7 +54,9 @@ def shapes(
             find_configuration(folder) if config is None else read_configuration(Path(config))
         )
         catalogue = configured_catalogue(configuration)
-    found = discover(paths, configuration.exclude, configuration.root)
+    found = discover(
+        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+    )
     run = places_in(found.files, catalogue)
     problems = {**found.problems, **run.problems}
     for path, problem in problems.items():

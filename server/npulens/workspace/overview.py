@@ -81,7 +81,12 @@ class Overview:
         inside = folder / "__init__.py"
         surroundings = self._lookout.look(inside, folder, settings)
         configuration = surroundings.configuration
-        files = discover([str(folder)], configuration.exclude, configuration.root).files
+        files = discover(
+            [str(folder)],
+            configuration.exclude,
+            configuration.root,
+            configuration.respect_gitignore,
+        ).files
         stamps = {file: stamp for file in files if (stamp := _stamp(file)) is not None}
         known = self._known.setdefault(folder, {})
         if known and stamps != {file: stamp for file, (stamp, _) in known.items()}:
