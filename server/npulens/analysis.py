@@ -30,6 +30,7 @@ from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
+from npulens.fixes.cells import within_cells
 from npulens.fixes.imports import (
     TorchImport,
     import_edit,
@@ -40,6 +41,7 @@ from npulens.fused.idioms import Idioms
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
+from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
@@ -123,6 +125,10 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
+    if document.kind is Kind.NOTEBOOK:
+        text = python_of_notebook(document.text)
+        python = replace(document, text=text, language=Kind.PYTHON)
+        return tuple(within_cells(analyze(python, catalogue, target, cache), document))
     if document.kind is Kind.NATIVE:
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
     if document.kind is not Kind.PYTHON:

@@ -142,7 +142,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
     if entry.name in _LOCK_FILES or entry.name.endswith(_NOT_WALKED):
         return False
     try:
-        return kind is Kind.SHELL or entry.stat().st_size <= _LARGEST_SETTINGS
+        return kind in (Kind.SHELL, Kind.NOTEBOOK) or entry.stat().st_size <= _LARGEST_SETTINGS
     except OSError:
         return True  # whoever reads it says why that fails
 
