@@ -57,6 +57,11 @@ _FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitl
 @settings_options
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
+@click.option(
+    "--as-library",
+    is_flag=True,
+    help="Write a rule file of what in this library does not run, for those who use it.",
+)
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @click.pass_context
 def check(
@@ -82,6 +87,10 @@ def check(
         paths = (stdin_filename or "-",)
     paths = paths or (".",)
     _refuse_combinations(reads_stdin, watch, options)
+    if options["as_library"]:
+        from npulens.cli.library import write_library_rules
+
+        context.exit(write_library_rules(paths, _asked(paths, config, options), options))
     if watch:
         _watch(paths, config, options)
     asked = _asked(paths, config, options)
@@ -116,6 +125,11 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
         raise click.UsageError("--fix and --add-suppressions exclude each other")
     if watch and changes:
         raise click.UsageError("--watch changes no files")
+    if options["as_library"] and (
+        *(reads_stdin, watch, changes, options["statistics"], options["baseline"]),
+        options["write_baseline"],
+    ) != (False, False, False, False, None, None):
+        raise click.UsageError("--as-library writes a rule file and nothing else")
     if options["unsafe_fixes"] and not options["fix"]:
         raise click.UsageError("--unsafe-fixes needs --fix")
     if options["allow_dirty"] and not changes:

@@ -109,7 +109,7 @@ def _own_modules(
     libraries = {name.partition(".")[0] for name in catalogue.libraries}
     tops: dict[Path, Path] = {}
     for folder in {file.parent for file in files}:
-        top = _top(folder, tops)
+        top = outermost_package(folder, tops)
         if top != folder:  # a package, perhaps in a namespace package
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
     for top in {*tops.values(), *folders}:
@@ -140,8 +140,8 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _top(folder: Path, known: dict[Path, Path]) -> Path:
-    """The folder that holds the outermost package around."""
+def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
+    """The folder that holds the outermost package around a folder; `known` is filled on the way."""
     climbed = []
     while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
         climbed.append(folder)

@@ -79,7 +79,7 @@ class Checker:
         known = self._cache.findings(path, digest)
         if known is None:
             return replace(self._analysed(path, data), digest=digest)
-        return FileReport(path, known, Document(path, _decoded(path, data)) if known else None)
+        return FileReport(path, known, Document(path, decoded(path, data)) if known else None)
 
     def findings(self, document: Document) -> tuple[Finding, ...]:
         """The wanted findings of a text."""
@@ -92,7 +92,7 @@ class Checker:
         if b"\0" not in data and not any(word in data for word in self._words_for(path, data)):
             return FileReport(path)
         try:
-            document = Document(path, _decoded(path, data))
+            document = Document(path, decoded(path, data))
         except UndecodableSource as error:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
@@ -122,7 +122,7 @@ class Checker:
         return FileReport(path, findings, Document(path, ""))
 
 
-def _decoded(path: str, data: bytes) -> str:
+def decoded(path: str, data: bytes) -> str:
     """The text of a file; of C++, which declares no encoding, whatever can be read."""
     if kind_by_name(path) is Kind.NATIVE:
         return data.decode("utf-8", "replace").removeprefix("\ufeff")
