@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 _FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitlab", "junit"]
 
 
-@click.command(epilog="Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error.")
+_EPILOG = """\b
+Examples:
+  npulens check
+  npulens check src train.ipynb --select NPU1,NPU2 --torch-version 2.8
+  npulens check --output-format sarif --output-file npulens.sarif --exit-zero
+  npulens check --write-baseline known.json
+  npulens check --baseline known.json --min-severity warning
+  npulens check --as-library site-packages/suite --output-file suite.json
+
+Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-library 0 or 2."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @click.option("--stdin-filename", metavar="NAME", help="Check standard input as a file NAME.")
 @click.option(
@@ -75,7 +87,8 @@ def check(
 ) -> None:
     """Check the files among PATHS, and below the folders among them.
 
-    Python files, shell scripts, Dockerfiles, YAML, JSON, TOML and lists of requirements are read.
+    Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML and
+    lists of requirements are read, but for what git ignores.
 
     Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
     or starts of codes such as NPU1, separated by commas; they replace those of the configuration.
