@@ -113,14 +113,24 @@ def _own_modules(
         if top != folder:  # a package, perhaps in a namespace package
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
     for top in {*tops.values(), *folders}:
+        there = _names_in(top)
         for name in libraries:
-            if _is_there(top / f"{name}.py") or _is_there(top / name / "__init__.py"):
+            is_package = name in there and _is_there(top / name / "__init__.py")
+            if is_package or f"{name}.py" in there:
                 yield name
     for folder in folders:
         if folder.resolve().name in libraries:
             yield folder.resolve().name
         for parent in (folder, folder / "src"):
             yield from (name for name in libraries if _is_package(parent / name))
+
+
+def _names_in(folder: Path) -> set[str]:
+    """What stands in a folder; asking for each name alone takes long where there are many."""
+    try:
+        return {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return set()
 
 
 def _is_package(folder: Path) -> bool:
