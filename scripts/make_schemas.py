@@ -33,6 +33,10 @@ CONFIGURATION: dict[str, tuple[str, Schema]] = {
     "extend-select": ("Rules to report besides those", WORDS),
     "ignore": ("Rules to leave out", WORDS),
     "exclude": ("Patterns as in .gitignore for what is not checked", WORDS),
+    "respect-gitignore": (
+        "Whether what git ignores is left out below folders",
+        {"type": "boolean"},
+    ),
     "per-file-ignores": (
         "Patterns, each with rules to leave out where it fits",
         {"type": "object", "additionalProperties": WORDS},

@@ -74,7 +74,7 @@ class TestCsv:
 
     def test_heading_alone(self, here: Path) -> None:
         (here / "a.py").write_text(CLEAN)
-        assert shown("csv") == "path,line,column,severity,code,name,family,fix,message\n"
+        assert shown("csv") == "path,line,column,severity,code,name,family,fix,message,cell\n"
 
     def test_a_name_is_no_formula(self, here: Path) -> None:
         (here / "=1+1.py").write_text(CODE)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -272,6 +273,7 @@ extend-select = []
 ignore = ["NPU104"]
 exclude = ["a \\"b\\"/"]
 extend-rules = []
+respect-gitignore = false
 language = "zh"
 
 [per-file-ignores]
@@ -400,3 +402,13 @@ def test_watch(here: Path) -> None:
         guard.cancel()
     assert process.returncode == 130
     assert errors.strip() == ""
+
+
+@pytest.mark.parametrize("name", ["check", "fix"])
+def test_the_examples_of_the_help_are_understood(name: str) -> None:
+    _, text, _ = invoke(name, "--help")
+    examples = re.findall(rf"^ +npulens {name}(.*)$", text, re.MULTILINE)
+    assert len(examples) >= 3
+    for example in examples:
+        arguments = example.partition(" > ")[0].split()
+        cli.commands[name].make_context(name, arguments).close()

@@ -42,6 +42,7 @@ def test_every_key(tmp_path: Path) -> None:
         extend-select = ["NPU505"]
         ignore = ["NPU104"]
         exclude = ["third_party/", "*_pb2.py"]
+        respect-gitignore = false
         extend-rules = ["rules/ours.json", "/etc/rules.json"]
         language = "zh"
         [per-file-ignores]
@@ -58,6 +59,7 @@ def test_every_key(tmp_path: Path) -> None:
         extend_select=("NPU505",),
         ignore=("NPU104",),
         exclude=("third_party/", "*_pb2.py"),
+        respect_gitignore=False,
         per_file_ignores=(("tests/", ("NPU2", "cuda-api")),),
         severities=(("NPU1", Severity.INFO),),
         extend_rules=(tmp_path / "rules/ours.json", Path("/etc/rules.json")),
@@ -135,6 +137,8 @@ def test_start_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('ignore = [""]', '"ignore" must be a list of texts that are not empty'),
         ("exclude = {}", '"exclude" must be a list of texts that are not empty'),
         ('exclude = ["!"]', '"exclude" must be a list of patterns as in .gitignore'),
+        ('exclude = ["[z-a]"]', '"exclude" must be a list of patterns as in .gitignore'),
+        ("respect-gitignore = 1", '"respect-gitignore" must be true or false'),
         ('extend-rules = "x.json"', '"extend-rules" must be a list of texts that are not empty'),
         ('language = "de"', '"language" must be "en" or "zh"'),
         ("a = " + "[" * 5000, "not valid TOML: "),

@@ -1,4 +1,7 @@
 import os
+import shutil
+import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -186,3 +189,108 @@ def test_a_folder_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyPatc
     result = discover(["."], [], Path())
     assert result.files == [Path("a.py")]
     assert result.problems == {"./closed": "Permission denied"}
+
+
+def write(folder: Path, **texts: str) -> None:
+    """Make files of which some have a text; `__` in a name stands for a slash."""
+    for name, text in texts.items():
+        path = folder / name.replace("__", "/").replace("gitignore", ".gitignore")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+IGNORED = [
+    ("*_gen.py", ["b_gen.py", "sub/c_gen.py", "sub/deep/d_gen.py"]),
+    ("/b_gen.py", ["b_gen.py"]),
+    ("sub/c_gen.py", ["sub/c_gen.py"]),
+    ("c_gen.py", ["sub/c_gen.py"]),
+    ("deep", ["sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("deep/", ["sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("d.py/", []),
+    ("/deep", []),
+    ("**/deep/*.py", ["sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("sub/**", ["sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("sub/*", ["sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("sub/*\n!sub/c_gen.py", ["sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("*.py\n!a.py", ["b_gen.py", "sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("*.py\n!deep/", [*("a.py", "b_gen.py"), "sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("*.py\n!deep", [*("a.py", "b_gen.py"), "sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("sub/\n!sub/c_gen.py", ["sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("[ab]*.py", ["a.py", "b_gen.py"]),
+    ("[!ab]*.py", ["sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]),
+    ("?.py", ["a.py", "sub/deep/d.py"]),
+    ("\\a.py", ["a.py"]),
+    ("a.py   ", ["a.py"]),
+    ("a.py\r\nd.py", ["a.py", "sub/deep/d.py"]),
+    ("# a.py\n\n   \n!", []),
+    ("[\n[z-a]\na.py", ["a.py"]),
+]
+TREE = ["a.py", "b_gen.py", "sub/c_gen.py", "sub/deep/d.py", "sub/deep/d_gen.py"]
+
+
+@pytest.mark.parametrize(("text", "ignored"), IGNORED)
+def test_what_git_ignores_is_left_out(here: Path, text: str, ignored: list[str]) -> None:
+    make(here, *TREE)
+    (here / ".gitignore").write_bytes(text.encode())
+    assert set(found(".", "a.py")) == {*TREE, "a.py"} - set(ignored) | {"a.py"}
+    assert discover(["."], [], Path(), respect_gitignore=False).files == [*map(Path, TREE)]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(("text", "ignored"), IGNORED)
+def test_the_table_of_ignored_files_is_what_git_says(
+    here: Path, text: str, ignored: list[str]
+) -> None:
+    make(here, *TREE)
+    (here / ".gitignore").write_bytes(text.encode())
+    subprocess.run(["git", "init", "-q"], check=True)
+    told = subprocess.run(["git", "check-ignore", *TREE], capture_output=True, check=False)
+    assert told.stdout.decode().split() == ignored
+
+
+def test_ignore_files_further_down_come_first(here: Path) -> None:
+    make(here, *TREE)
+    write(here, gitignore="*_gen.py\n", sub__gitignore="!c_gen.py\n/deep/d.py\n")
+    assert found(".") == ["a.py", "sub/c_gen.py"]
+
+
+def test_ignore_files_above_count_up_to_the_repository(here: Path) -> None:
+    make(here, *TREE, ".git/HEAD")
+    write(here, gitignore="d.py\n/c_gen.py\n", sub__gitignore="d_gen.py\n")
+    write(here.parent, gitignore="*.py\n")
+    assert found("sub") == ["sub/c_gen.py"]
+    (here / ".git/info").mkdir()
+    (here / ".git/info/exclude").write_text("/sub/c_*\n!b_gen.py\n")
+    assert "git does not ignore" in discover(["sub"], [], Path()).problems["sub"]
+    assert found(".") == ["a.py", "b_gen.py"]
+
+
+def test_a_folder_that_is_ignored_and_named_is_taken(here: Path) -> None:
+    make(here, ".git/HEAD", "out/a.py", "out/sub/b.py", "out/sub/c.py")
+    write(here, gitignore="/out/\n*.py\n", out__sub__gitignore="c.py\n")
+    assert found("out") == ["out/a.py", "out/sub/b.py"]
+    assert found("out/sub") == ["out/sub/b.py"]
+
+
+def test_a_repository_inside_another_has_its_own_rules(here: Path) -> None:
+    make(here, ".git/HEAD", "a.py", "inner/.git/HEAD", "inner/a.py", "inner/b.py")
+    write(here, gitignore="a.py\n", inner__gitignore="b.py\n")
+    assert found(".") == ["inner/a.py"]
+
+
+def test_ignore_files_that_are_none(here: Path, tmp_path: Path) -> None:
+    make(here, *TREE)
+    (tmp_path / "list").write_text("*.py\n")
+    (here / ".gitignore").symlink_to(tmp_path / "list")
+    (here / "sub/.gitignore").mkdir()
+    (here / "sub/deep/.gitignore").write_bytes(b"\xff\xfe\0*\n" + b"x" * 2_000_000)
+    assert found(".") == TREE
+
+
+def test_a_hostile_pattern_costs_no_more_than_others(here: Path) -> None:
+    name = "a" * 240
+    (here / ".gitignore").write_text(f"{'*a' * 30}b\n{'**/' * 30}b\n{'*a' * 4}b\nlast.py\n")
+    make(here, f"{name}.py", "last.py")
+    started = time.perf_counter()
+    assert found(".") == [f"{name}.py"]
+    assert time.perf_counter() - started < 5

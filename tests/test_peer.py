@@ -684,8 +684,7 @@ OTHER_FILES = [
     case("FN-17-launch", "run.sh", "torchrun train.py --backend nccl\n", "NPU"),
     case("FN-17-yaml", "conf.yaml", "device: cuda\n", "NPU"),
     case("FN-17-requirements", "requirements.txt", "flash-attn==2.6\n", "NPU905"),
-    waits(
-        "notebooks",
+    case(
         "FN-17-notebook",
         "a.ipynb",
         json.dumps(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, ProjectFacts, Severity, Target
@@ -32,10 +32,12 @@ from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
+from npulens.fixes.cells import within_cells
 from npulens.fused.idioms import Idioms
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
+from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
@@ -118,6 +120,10 @@ def analyze(
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document.
     """
+    if document.kind is Kind.NOTEBOOK:
+        text = python_of_notebook(document.text)
+        python = replace(document, text=text, language=Kind.PYTHON)
+        return tuple(within_cells(analyze(python, catalogue, target, cache), document))
     if document.kind is Kind.NATIVE:
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
     if document.kind is not Kind.PYTHON:

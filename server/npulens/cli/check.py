@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 _FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitlab", "junit"]
 
 
-@click.command(epilog="Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error.")
+_EPILOG = """\b
+Examples:
+  npulens check
+  npulens check src train.ipynb --select NPU1,NPU2 --torch-version 2.8
+  npulens check --output-format sarif --output-file npulens.sarif --exit-zero
+  npulens check --write-baseline known.json
+  npulens check --baseline known.json --min-severity warning
+  npulens check --as-library site-packages/suite --output-file suite.json
+
+Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-library 0 or 2."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @click.option("--stdin-filename", metavar="NAME", help="Check standard input as a file NAME.")
 @click.option(
@@ -57,6 +69,11 @@ _FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitl
 @settings_options
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
+@click.option(
+    "--as-library",
+    is_flag=True,
+    help="Write a rule file of what in this library does not run, for those who use it.",
+)
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @click.pass_context
 def check(
@@ -70,7 +87,8 @@ def check(
 ) -> None:
     """Check the files among PATHS, and below the folders among them.
 
-    Python files, shell scripts, Dockerfiles, YAML, JSON, TOML and lists of requirements are read.
+    Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML and
+    lists of requirements are read, but for what git ignores.
 
     Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
     or starts of codes such as NPU1, separated by commas; they replace those of the configuration.
@@ -82,6 +100,10 @@ def check(
         paths = (stdin_filename or "-",)
     paths = paths or (".",)
     _refuse_combinations(reads_stdin, watch, options)
+    if options["as_library"]:
+        from npulens.cli.library import write_library_rules
+
+        context.exit(write_library_rules(paths, _asked(paths, config, options), options))
     if watch:
         _watch(paths, config, options)
     asked = _asked(paths, config, options)
@@ -116,6 +138,11 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
         raise click.UsageError("--fix and --add-suppressions exclude each other")
     if watch and changes:
         raise click.UsageError("--watch changes no files")
+    if options["as_library"] and (
+        *(reads_stdin, watch, changes, options["statistics"], options["baseline"]),
+        options["write_baseline"],
+    ) != (False, False, False, False, None, None):
+        raise click.UsageError("--as-library writes a rule file and nothing else")
     if options["unsafe_fixes"] and not options["fix"]:
         raise click.UsageError("--unsafe-fixes needs --fix")
     if options["allow_dirty"] and not changes:

@@ -14,11 +14,17 @@ from npulens.cli.options import (
 )
 from npulens.cli.refusals import FAILURE, complain
 
+_EPILOG = """\b
+Examples:
+  npulens fix
+  npulens fix src --select NPU1 --unsafe-fixes
+  npulens fix --diff > npu.patch
 
-@click.command(
-    epilog="Exit codes: 0 nothing is left to do (with --diff: to change), 1 something is, "
-    "2 wrong usage or an error."
-)
+Exit codes: 0 nothing is left to do (with --diff: to change), 1 something is, 2 wrong usage or an
+error."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @unsafe_option
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")

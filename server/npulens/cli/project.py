@@ -39,7 +39,9 @@ def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Proj
     from npulens.workspace.shim import ShimFinder
 
     configuration, catalogue = asked
-    found = discover(paths, configuration.exclude, configuration.root)
+    found = discover(
+        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+    )
     facts = project_facts(found.files, found.folders, catalogue)
     shims = ShimFinder().states_of_project(configuration, found.files, common_folder(paths))
     cache = None

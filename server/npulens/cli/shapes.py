@@ -55,7 +55,9 @@ def shapes(
             find_configuration(folder) if config is None else read_configuration(Path(config))
         )
         catalogue = configured_catalogue(configuration)
-    found = discover(paths, configuration.exclude, configuration.root)
+    found = discover(
+        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+    )
     project = project_facts(found.files, found.folders, catalogue)
     run = places_in(found.files, catalogue, project)
     problems = {**found.problems, **run.problems}

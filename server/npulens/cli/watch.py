@@ -49,7 +49,9 @@ def _state(paths: Sequence[str], config: str | None) -> _State:
             configuration = configuration_for(paths, config, {})
     except Refusal as error:
         return frozenset({(error.message, 0, 0)})
-    found = discover(paths, configuration.exclude, configuration.root)
+    found = discover(
+        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+    )
     files = [*found.files, *configuration.extend_rules]
     files += [configuration.source] if configuration.source is not None else []
     stamps = {(str(configuration.target), 0, 0)}

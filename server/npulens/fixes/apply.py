@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.statements import parse_whole
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
@@ -114,7 +115,9 @@ def fix_text(
 
 
 def _problems(text: str, kind: Kind) -> int:
-    return len(parse_whole(text).problems) if kind is Kind.PYTHON else 0
+    if kind is Kind.NOTEBOOK:
+        text = python_of_notebook(text)
+    return len(parse_whole(text).problems) if kind in (Kind.PYTHON, Kind.NOTEBOOK) else 0
 
 
 def _applied(text: str, findings: Iterable[Finding]) -> str:

@@ -15,7 +15,7 @@ from npulens.lsp.settings import ClientSettings
 from npulens.lsp.slots import IsSuperseded, LatestWins
 from npulens.lsp.views import View
 from npulens.text.document import Document
-from npulens.text.kinds import kind_by_language, kind_by_name
+from npulens.text.kinds import Kind, kind_by_language, kind_by_name
 from npulens.workspace.configuration import Settings
 from npulens.workspace.surroundings import Lookout, Surroundings
 
@@ -84,7 +84,7 @@ class Session:
         path = file_path(item.uri)
         name = None if path is None else str(path)
         language = kind_by_name(name or "") or kind_by_language(item.language_id)
-        if language is None:
+        if language is None or language is Kind.NOTEBOOK:  # its cells come as documents
             return
         document = Document(name or item.uri, item.text, item.version, language)
         self.show(item.uri, path, View.of_file(item.uri, document))

@@ -45,7 +45,12 @@ def files_below(
     for folder, settings in folders:
         around = lookout.look(folder / "__init__.py", folder, settings.project)
         configuration = around.configuration
-        for file in discover([str(folder)], configuration.exclude, configuration.root).files:
+        for file in discover(
+            [str(folder)],
+            configuration.exclude,
+            configuration.root,
+            configuration.respect_gitignore,
+        ).files:
             if kind_by_name(str(file)) is Kind.PYTHON:
                 yield file, around, settings
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from npulens.catalog.model import Finding, Language
 from npulens.report.human import printable
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import shown_place
 
 
 class ConciseReport:
@@ -23,6 +23,6 @@ class ConciseReport:
         return ""
 
     def _line(self, document: Document, finding: Finding) -> str:
-        line, column = place_at(document, finding.span.start)
+        place = shown_place(document, finding.span.start)
         message = printable(finding.message(self._language))
-        return f"{printable(document.path)}:{line}:{column}: {finding.rule.code} {message}\n"
+        return f"{printable(document.path)}:{place}: {finding.rule.code} {message}\n"

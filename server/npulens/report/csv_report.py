@@ -6,9 +6,20 @@ from collections.abc import Sequence
 
 from npulens.catalog.model import Finding, Language
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import cell_at, place_at
 
-_COLUMNS = ("path", "line", "column", "severity", "code", "name", "family", "fix", "message")
+_COLUMNS = (
+    "path",
+    "line",
+    "column",
+    "severity",
+    "code",
+    "name",
+    "family",
+    "fix",
+    "message",
+    "cell",
+)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With one of these a cell starts that a spreadsheet computes."""
 
@@ -33,6 +44,7 @@ class CsvReport:
         rule = finding.rule
         path = document.path
         line, column = place_at(document, finding.span.start)
+        cell = cell_at(document, finding.span.start)
         return _row(
             (
                 f"./{path}" if path.startswith(_FORMULA) else path,
@@ -44,6 +56,7 @@ class CsvReport:
                 rule.family,
                 finding.fixes[0].applicability.value if finding.fixes else "",
                 finding.message(self._language),
+                "" if cell is None else str(cell),
             )
         )
 

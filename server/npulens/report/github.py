@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from npulens.catalog.model import Finding, Language, Severity
-from npulens.report.locations import relative_path
+from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import cell_at, file_line, place_at
 
 _COMMANDS = {
     Severity.ERROR: "error",
@@ -33,15 +33,17 @@ class GitHubReport:
         start, end = (place_at(document, offset) for offset in finding.span)
         properties = {
             "file": relative_path(document.path),
-            "line": start.line,
-            "endLine": end.line,
+            "line": file_line(document, finding.span.start),
+            "endLine": file_line(document, finding.span.end),
             "title": f"{finding.rule.code} {finding.rule.name}",
         }
-        if start.line == end.line:  # columns are for one line only
+        # Columns are for one line only, and there are none of JSON.
+        if start.line == end.line and cell_at(document, finding.span.start) is None:
             properties |= {"col": start.column, "endColumn": end.column}
         listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+        message = message_in_cell(document, finding, self._language)
         command = _COMMANDS[finding.effective_severity]
-        return f"::{command} {listed}::{_data(finding.message(self._language))}\n"
+        return f"::{command} {listed}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from npulens.catalog.model import Finding, Language, Severity
-from npulens.report.locations import relative_path
+from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import file_line
 from npulens.workspace.baseline import recognisable
 
 _SEVERITIES = {
@@ -35,15 +35,15 @@ class GitLabReport:
             identity = f"{path}\0{mark}\0{times[mark]}".encode("utf-8", "surrogatepass")
             self._issues.append(
                 {
-                    "description": finding.message(self._language),
+                    "description": message_in_cell(document, finding, self._language),
                     "check_name": f"{finding.rule.code} {finding.rule.name}",
                     "fingerprint": blake2b(identity, digest_size=16).hexdigest(),
                     "severity": _SEVERITIES[finding.effective_severity],
                     "location": {
                         "path": path,
                         "lines": {
-                            "begin": place_at(document, finding.span.start).line,
-                            "end": place_at(document, finding.span.end).line,
+                            "begin": file_line(document, finding.span.start),
+                            "end": file_line(document, finding.span.end),
                         },
                     },
                 }

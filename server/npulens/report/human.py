@@ -1,6 +1,7 @@
 """Findings for people at a terminal: the place, the message, the line with the fault underlined."""
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import click
@@ -9,7 +10,7 @@ from npulens.catalog.model import Applicability, Finding, Language, Severity
 from npulens.catalog.rule_page import SEVERITIES
 from npulens.report.wording import APPLICABILITIES, HELP, summary, with_lines
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span
 
 _COLOURS = {
@@ -49,12 +50,13 @@ class HumanReport:
         return self._style(line, bold=True) + "\n"
 
     def _finding(self, document: Document, finding: Finding) -> str:
-        line, column = place_at(document, finding.span.start)
+        line = place_at(document, finding.span.start).line
+        place = shown_place(document, finding.span.start)
         severity = finding.effective_severity
         colour = _COLOURS[severity]
         heading = " ".join(
             [
-                self._style(f"{printable(document.path)}:{line}:{column}:", bold=True),
+                self._style(f"{printable(document.path)}:{place}:", bold=True),
                 self._style(SEVERITIES[severity].in_language(self._language), fg=colour, bold=True),
                 self._style(finding.rule.code, fg=colour),
                 f"{finding.rule.name}: {printable(finding.message(self._language))}",
@@ -68,8 +70,8 @@ class HumanReport:
             lines.append(f" {self._style(str(line), fg='blue')} {bar} {source}".rstrip())
             lines.append(f" {margin}{bar} {self._style(carets, fg=colour, bold=True)}")
         if finding.related:
-            numbers = [place_at(document, part.span.start)[0] for part in finding.related]
-            shown = with_lines(numbers, self._language)
+            places = [place_at(document, part.span.start)[0] for part in finding.related]
+            shown = with_lines(places, self._language)
             lines.append(f" {margin}{self._style('=', fg='blue')} {shown}")
         if finding.fixes:
             fix = finding.fixes[0]
@@ -89,7 +91,7 @@ def underlined(document: Document, span: Span) -> tuple[str, str]:
     Carets stand below the part of the span that is in this line; an empty span has one.
     """
     text, starts = document.text, document.line_starts
-    line, _ = place_at(document, span.start)
+    line = bisect_right(starts, span.start)
     first = max(starts[line - 1], span.start - _MOST_BEFORE)
     last = starts[line] if line < len(starts) else len(text)
     cut = min(last, first + _MOST_SHOWN)

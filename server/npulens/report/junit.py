@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 from npulens.catalog.model import Finding, Language
 from npulens.report.locations import relative_path
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import shown_place
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -39,12 +39,12 @@ class JUnitReport:
 
     def _case(self, document: Document, path: str, finding: Finding) -> str:
         rule = finding.rule
-        line, column = place_at(document, finding.span.start)
+        place = shown_place(document, finding.span.start)
         message = finding.message(self._language)
-        name = _attribute(f"{rule.code} {rule.name} ({line}:{column})")
+        name = _attribute(f"{rule.code} {rule.name} ({place})")
         failure = (
             f"<failure type={_attribute(finding.effective_severity.value)} "
-            f"message={_attribute(message)}>{_text(f'{path}:{line}:{column}: {message}')}</failure>"
+            f"message={_attribute(message)}>{_text(f'{path}:{place}: {message}')}</failure>"
         )
         return f"<testcase name={name} classname={_attribute(path)}>\n{failure}\n</testcase>\n"
 

@@ -1,8 +1,12 @@
-"""Files as services name them that know a repository and not this machine."""
+"""Places as services name them that know a repository and not this machine."""
 
 import os
 from pathlib import Path
 from urllib.parse import quote
+
+from npulens.catalog.model import Finding, Language
+from npulens.text.document import Document
+from npulens.text.places import cell_at, place_at
 
 
 def relative_path(path: str) -> str:
@@ -18,3 +22,14 @@ def uri_reference(path: str) -> str:
     name = relative_path(path)
     reference = quote(os.fsencode(name), safe="/")
     return f"file://{reference}" if name.startswith("/") else reference
+
+
+def message_in_cell(document: Document, finding: Finding, language: Language) -> str:
+    """The message of a finding; in a notebook it tells the cell, which services do not know of."""
+    message = finding.message(language)
+    cell = cell_at(document, finding.span.start)
+    if cell is None:
+        return message
+    line = place_at(document, finding.span.start).line
+    place = f"单元格 {cell} 第 {line} 行：" if language == "zh" else f"cell {cell}, line {line}: "
+    return place + message

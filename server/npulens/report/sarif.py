@@ -7,9 +7,9 @@ from typing import Any
 
 import npulens
 from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
-from npulens.report.locations import uri_reference
+from npulens.report.locations import message_in_cell, uri_reference
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import file_line, place_at
 from npulens.text.spans import Span
 from npulens.workspace.baseline import recognisable
 
@@ -62,7 +62,7 @@ class SarifReport:
             "ruleId": rule.code,
             "ruleIndex": list(self._rules).index(rule.code),
             "level": _LEVELS[finding.effective_severity],
-            "message": {"text": finding.message(self._language)},
+            "message": {"text": message_in_cell(document, finding, self._language)},
             "locations": [_location(document, finding.span)],
             "partialFingerprints": {_FINGERPRINT: mark},
         }
@@ -74,7 +74,7 @@ class SarifReport:
                 }
                 for part in finding.related
             ]
-        if finding.fixes:
+        if finding.fixes and not document.cell_marks:  # edits are of the file, not of its cells
             result["fixes"] = [self._fix(document, finding.fixes[0])]
         return result
 
@@ -122,6 +122,9 @@ def _artifact(document: Document) -> dict[str, str]:
 
 
 def _region(document: Document, span: Span) -> dict[str, int]:
+    if document.cell_marks:
+        lines = (file_line(document, span.start), file_line(document, span.end))
+        return {"startLine": lines[0], "endLine": lines[1]}
     start, end = place_at(document, span.start), place_at(document, span.end)
     return {
         "startLine": start.line,

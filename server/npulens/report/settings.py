@@ -27,6 +27,7 @@ def _lines(configuration: Configuration) -> Iterator[str]:
         ("extend-rules", tuple(str(path) for path in configuration.extend_rules)),
     ):
         yield f"{key} = {_list(words)}"
+    yield f"respect-gitignore = {str(configuration.respect_gitignore).lower()}"
     if configuration.language is None:
         yield "# language: that of the environment"
     else:

@@ -74,3 +74,11 @@ def suppressed_summary(findings: int, files: int, language: Language) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def library_summary(name: str, stopped: int, modules: int, language: Language) -> str:
+    """What there is in the rule file of a library."""
+    if language == "zh":
+        return f"{name} 的 {modules} 个模块中，有 {stopped} 个公开 API 无法在 NPU 上运行。"
+    apis = "1 public API does" if stopped == 1 else f"{stopped} public APIs do"
+    return f"In {modules} modules of {name}, {apis} not run on the NPU."

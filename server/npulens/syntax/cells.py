@@ -3,12 +3,18 @@
 import re
 
 from npulens.syntax.strings import LexicalState
+from npulens.text.notebooks import SIGN, with_each_cell
 
 _COMMAND = re.compile(r"[ \t]*(?:[%!]|\?{1,2}\w)")
 _ASSIGNED = re.compile(r"[\w.,\s\[\]]+=[ \t]*([%!])")
 _QUESTION = re.compile(r"[ \t]*[\w.%*]+\?{1,2}[ \t]*$")
 _CELL_COMMAND = re.compile(r"\s*%%(\w+)")
 _RUN_AS_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "py"})
+
+_INDENTED = re.compile(
+    rf"^(#{SIGN}.*)(?=\n(?:[ \t]*(?:#(?!{SIGN}).*)?\n)*[ \t]+[^\s#])", re.MULTILINE
+)
+"""The mark of a cell whose first line with code is indented."""
 
 
 def python_of_cell(text: str) -> str:
@@ -34,6 +40,13 @@ def python_of_cell(text: str) -> str:
         found.append(line)
         state.read(line)
     return "".join(found)
+
+
+def python_of_notebook(text: str) -> str:
+    """The same for the text of a notebook, cell by cell."""
+    python = with_each_cell(text, python_of_cell)
+    # IPython takes away the indentation of a first line. Here it gets a reason, of equal length.
+    return _INDENTED.sub(lambda match: f"{'if 1:':{len(match[1])}}", python)
 
 
 def _silenced(line: str, *, whole: bool) -> str:

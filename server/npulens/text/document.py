@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_of
 from npulens.text.lines import LineMap
+from npulens.text.notebooks import CellMark, cell_marks
 from npulens.text.spans import Position, Span
 
 
@@ -53,6 +54,11 @@ class Document:
     def lines(self) -> LineMap:
         """The lines of the text, found when first asked for."""
         return LineMap(self.text)
+
+    @cached_property
+    def cell_marks(self) -> list[CellMark]:
+        """Where the cells of a notebook start; of any other text there are none."""
+        return cell_marks(self.text) if self.kind is Kind.NOTEBOOK else []
 
     @property
     def line_starts(self) -> list[int]:

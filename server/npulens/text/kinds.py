@@ -16,12 +16,15 @@ class Kind(str, Enum):
     REQUIREMENTS = "requirements"
     NATIVE = "cpp"
     """C++ and CUDA."""
+    NOTEBOOK = "notebook"
+    """The Python cells of a notebook, as `text/notebooks.py` puts them together."""
 
 
 _SUFFIXES = {
     ".py": Kind.PYTHON,
     ".pyi": Kind.PYTHON,
     ".pyw": Kind.PYTHON,
+    ".ipynb": Kind.NOTEBOOK,
     ".sh": Kind.SHELL,
     ".bash": Kind.SHELL,
     ".slurm": Kind.SHELL,

@@ -99,7 +99,9 @@ def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectF
     """A name for all that findings depend on besides the file."""
     parts: list[object] = [npulens.__version__, sys.version_info[:3], *_program()]
     parts += [path.read_bytes() for path in configuration.extend_rules]
-    plain = replace(configuration, language=None, exclude=(), extend_rules=())
+    plain = replace(
+        configuration, language=None, exclude=(), respect_gitignore=True, extend_rules=()
+    )
     # Patterns for files are relative to one folder, and the names of files to another.
     parts += [plain, bool(catalogue.native.verified), Path.cwd()]
     for name in ProjectFacts.__slots__:

@@ -43,6 +43,7 @@ class Configuration:
         extend_select: Rules to report besides; a rule that is off by default has to be named.
         ignore: The rules to leave out, in the same words.
         exclude: Patterns as in `.gitignore`, relative to `root`.
+        respect_gitignore: Whether what git ignores is left out below folders.
         per_file_ignores: Pairs of such a pattern and the rules to leave out where it fits.
         severities: Pairs of a word for rules, as in `select`, and how much they matter.
         extend_rules: The user's rule files.
@@ -58,6 +59,7 @@ class Configuration:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     severities: tuple[tuple[str, Severity], ...] = ()
     extend_rules: tuple[Path, ...] = ()
@@ -234,6 +236,12 @@ def _version(value: Any, _: Path) -> TorchVersion:
     return version
 
 
+def _switch(value: Any, _: Path) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _WrongValueError("true or false")
+
+
 def _texts(value: Any, _: Path) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
         return tuple(value)
@@ -247,7 +255,7 @@ def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
 
         try:
             GitIgnoreSpec.from_lines(patterns)
-        except ValueError:
+        except (ValueError, re.error):
             raise _WrongValueError("a list of patterns as in .gitignore") from None
     return patterns
 
@@ -286,6 +294,7 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
     "extend-select": ("extend_select", _texts),
     "ignore": ("ignore", _texts),
     "exclude": ("exclude", _patterns),
+    "respect-gitignore": ("respect_gitignore", _switch),
     "per-file-ignores": ("per_file_ignores", _rules_by_pattern),
     "severities": ("severities", _severities),
     "extend-rules": ("extend_rules", _paths),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.configuration import absolute
+from npulens.workspace.gitignore import Ignores, ignores_above
 
 _NOT_WALKED = (".pyw", ".jsonc")
 _LOCK_FILES = frozenset(
@@ -59,7 +60,9 @@ class Discovery:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discovery:
+def discover(
+    paths: Sequence[str], exclude: Sequence[str], root: Path, respect_gitignore: bool = True
+) -> Discovery:
     """The files among `paths`, and those below the folders among them that npulens reads.
 
     A file named is always taken. Below a folder, links to folders are not followed, nor links to
@@ -69,6 +72,7 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
         paths: What the user names.
         exclude: Patterns as in `.gitignore` for what to leave out below folders.
         root: The folder to which these patterns are relative.
+        respect_gitignore: Whether what git ignores is left out below folders.
     """
     found = Discovery()
     seen: set[str] = set()
@@ -92,11 +96,14 @@ def discover(paths: Sequence[str], exclude: Sequence[str], root: Path) -> Discov
         elif stat.S_ISDIR(mode):
             found.folders.append(Path(path))
             is_empty = True
-            for file, real in _files_below(str(Path(path)), is_excluded, found.problems):
+            ignores = ignores_above(os.path.realpath(path)) if respect_gitignore else None
+            for file, real in _files_below(str(Path(path)), is_excluded, ignores, found.problems):
                 is_empty = False
                 add(file, real)
             if is_empty:
                 but = " that is not excluded" if exclude else ""
+                if ignores and any(_files_below(str(Path(path)), is_excluded, None, {})):
+                    but = " that git does not ignore (respect-gitignore = false takes them)"
                 found.problems[path] = f"no Python file{but} in this folder"
         else:
             found.problems[path] = 'neither a file nor a folder; "-" reads standard input'
@@ -135,7 +142,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
     if entry.name in _LOCK_FILES or entry.name.endswith(_NOT_WALKED):
         return False
     try:
-        return kind is Kind.SHELL or entry.stat().st_size <= _LARGEST_SETTINGS
+        return kind in (Kind.SHELL, Kind.NOTEBOOK) or entry.stat().st_size <= _LARGEST_SETTINGS
     except OSError:
         return True  # whoever reads it says why that fails
 
@@ -153,13 +160,16 @@ def _starts_as_script(entry: os.DirEntry[str]) -> bool:
 
 
 def _files_below(
-    top: str, is_excluded: _Exclusion, problems: dict[str, str]
+    top: str, is_excluded: _Exclusion, above: Ignores | None, problems: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Each file below a folder, and its path with all links resolved."""
+    """Each file below a folder, and its path with all links resolved.
+
+    `above` is what git ignores in the folder, or `None` if that does not matter.
+    """
     real_top = os.path.realpath(top).rstrip(os.sep)
-    folders = [(top, real_top)]
+    folders = [(top, real_top, above)]
     while folders:
-        folder, real_folder = folders.pop()
+        folder, real_folder, ignores = folders.pop()
         try:
             with os.scandir(folder) as iterator:
                 entries = sorted(iterator, key=lambda entry: entry.name)
@@ -168,14 +178,20 @@ def _files_below(
             continue
         if folder != top and any(entry.name == _VIRTUAL_ENVIRONMENT_MARKER for entry in entries):
             continue
+        if ignores is not None:
+            ignores = ignores.inside(real_folder, [entry.name for entry in entries])
         subfolders = []
         for entry in entries:
             real = f"{real_folder}{os.sep}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED_FOLDERS and not is_excluded(entry.path + "/"):
-                    subfolders.append((entry.path, real))
+                if entry.name in _SKIPPED_FOLDERS or is_excluded(entry.path + "/"):
+                    continue
+                if ignores is None or not ignores.ignores(real + "/"):
+                    subfolders.append((entry.path, real, ignores))
                 continue
             if not _is_wanted(entry) or is_excluded(entry.path):
+                continue
+            if ignores is not None and ignores.ignores(real):
                 continue
             if entry.is_file(follow_symlinks=False):
                 yield entry.path, real

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from npulens.catalog.model import Applicability, Finding
 from npulens.fixes.apply import fix_text
-from npulens.text.decoding import UndecodableSource, UnencodableText, decode_source, encode_source
+from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
+from npulens.text.notebooks import UnreadableNotebook
+from npulens.text.sources import read_source
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.run import Checker, internal_error
 
@@ -48,7 +50,7 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
         return FixedFile(report)
     try:
         return _fixed(checker, report, data, applicability)
-    except (UndecodableSource, UnencodableText):
+    except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)  # C++ with other bytes than text is read, but not written
     except Exception as error:  # one file must not end the repair of the others
         problem, traceback = internal_error(error)
@@ -58,8 +60,8 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
 def _fixed(
     checker: Checker, report: FileReport, data: bytes, applicability: Applicability
 ) -> FixedFile:
-    source = decode_source(data)
-    if encode_source(source.text, source.encoding, source.has_bom) != data:
+    source = read_source(report.path, data)
+    if source.encode(source.text) != data:
         # Some encodings write one character in two ways, and decoding forgets in which.
         problem = f"not fixed: {source.encoding} would not give back the same bytes"
         return FixedFile(FileReport(report.path, problem=problem))
@@ -75,6 +77,6 @@ def _fixed(
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
     left = analyze(fixed.text)
-    after = encode_source(fixed.text, source.encoding, source.has_bom)
+    after = source.encode(fixed.text)
     report = replace(report, findings=left, document=last[0] if left else None)
     return FixedFile(report, data, after, fixed.applied) if after != data else FixedFile(report)

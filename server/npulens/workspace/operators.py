@@ -142,19 +142,29 @@ def _own_modules(
     libraries = {name.partition(".")[0] for name in catalogue.libraries}
     tops: dict[Path, Path] = {}
     for folder in {file.parent for file in files}:
-        top = _top(folder, tops)
+        top = outermost_package(folder, tops)
         if top != folder:  # a package, perhaps in a namespace package
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
     built = {file.parent for file in files if file.name == "setup.py"}
     for top in {*tops.values(), *folders, *built}:
+        there = _names_in(top)
         for name in libraries:
-            if _is_there(top / f"{name}.py") or _is_there(top / name / "__init__.py"):
+            is_package = name in there and _is_there(top / name / "__init__.py")
+            if is_package or f"{name}.py" in there:
                 yield name
     for folder in folders:
         if folder.resolve().name in libraries:
             yield folder.resolve().name
         for parent in (folder, folder / "src"):
             yield from (name for name in libraries if _is_package(parent / name))
+
+
+def _names_in(folder: Path) -> set[str]:
+    """What stands in a folder; asking for each name alone takes long where there are many."""
+    try:
+        return {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return set()
 
 
 def _is_package(folder: Path) -> bool:
@@ -174,8 +184,8 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _top(folder: Path, known: dict[Path, Path]) -> Path:
-    """The folder that holds the outermost package around."""
+def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
+    """The folder that holds the outermost package around a folder; `known` is filled on the way."""
     climbed = []
     while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
         climbed.append(folder)

@@ -7,6 +7,7 @@ from threading import Lock
 
 from npulens.catalog.model import Finding, Shim
 from npulens.text.document import Document
+from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.background import check_in_background
 from npulens.workspace.configuration import Settings, absolute
 from npulens.workspace.discovery import discover
@@ -81,7 +82,14 @@ class Overview:
         inside = folder / "__init__.py"
         surroundings = self._lookout.look(inside, folder, settings)
         configuration = surroundings.configuration
-        files = discover([str(folder)], configuration.exclude, configuration.root).files
+        files = discover(
+            [str(folder)],
+            configuration.exclude,
+            configuration.root,
+            configuration.respect_gitignore,
+        ).files
+        # Editors show the cells of a notebook, and not the file that holds them.
+        files = [file for file in files if kind_by_name(str(file)) is not Kind.NOTEBOOK]
         stamps = {file: stamp for file in files if (stamp := _stamp(file)) is not None}
         known = self._known.setdefault(folder, {})
         if known and stamps != {file: stamp for file, (stamp, _) in known.items()}:

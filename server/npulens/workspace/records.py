@@ -4,7 +4,7 @@ from typing import Any
 
 from npulens.catalog.model import Finding, Fix, Language
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import cell_at, place_at
 from npulens.text.spans import Span
 
 
@@ -39,6 +39,9 @@ def _fix(document: Document, fix: Fix, language: Language) -> dict[str, Any]:
 
 
 def _range(document: Document, span: Span) -> dict[str, int]:
+    """The places of a span; in a notebook the cell too, from whose start lines count."""
     line, column = place_at(document, span.start)
     end_line, end_column = place_at(document, span.end)
-    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+    places = {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+    cell = cell_at(document, span.start)
+    return places if cell is None else {"cell": cell, **places}

@@ -9,9 +9,11 @@ from npulens.analysis import analyze
 from npulens.catalog.model import Finding, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.checks.native_sources import BINDERS
-from npulens.text.decoding import UndecodableReason, UndecodableSource, decode_source
+from npulens.text.decoding import UndecodableReason, UndecodableSource
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name, kind_of
+from npulens.text.notebooks import UnreadableNotebook
+from npulens.text.sources import read_source
 from npulens.text.spans import Span
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
@@ -77,7 +79,7 @@ class Checker:
         known = self._cache.findings(path, digest)
         if known is None:
             return replace(self._analysed(path, data), digest=digest)
-        return FileReport(path, known, Document(path, _decoded(path, data)) if known else None)
+        return FileReport(path, known, Document(path, decoded(path, data)) if known else None)
 
     def findings(self, document: Document) -> tuple[Finding, ...]:
         """The wanted findings of a text."""
@@ -90,10 +92,12 @@ class Checker:
         if b"\0" not in data and not any(word in data for word in self._words_for(path, data)):
             return FileReport(path)
         try:
-            document = Document(path, _decoded(path, data))
+            document = Document(path, decoded(path, data))
         except UndecodableSource as error:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
             return self._refused(path, detail)
+        except UnreadableNotebook as error:
+            return self._refused(path, str(error))
         try:
             findings = self.findings(document)
         except Exception as error:  # one file must not end the check of the others
@@ -109,7 +113,7 @@ class Checker:
         kind = kind_of(path, data[:200].decode("latin-1"))
         if kind is Kind.NATIVE:
             return _NATIVE_WORDS
-        return self._words if kind is Kind.PYTHON else _LAUNCH_WORDS
+        return self._words if kind in (Kind.PYTHON, Kind.NOTEBOOK) else _LAUNCH_WORDS
 
     def _refused(self, path: str, detail: str) -> FileReport:
         rule = self._catalogue.rules["NPU003"]
@@ -118,11 +122,11 @@ class Checker:
         return FileReport(path, findings, Document(path, ""))
 
 
-def _decoded(path: str, data: bytes) -> str:
+def decoded(path: str, data: bytes) -> str:
     """The text of a file; of C++, which declares no encoding, whatever can be read."""
     if kind_by_name(path) is Kind.NATIVE:
         return data.decode("utf-8", "replace").removeprefix("\ufeff")
-    return decode_source(data).text
+    return read_source(path, data).text
 
 
 def internal_error(error: Exception) -> tuple[str, str]:

@@ -102,7 +102,9 @@ class ShimFinder:
         if folder is None:
             return {}
         if configuration.source is not None or not files:
-            files = discover([str(folder)], configuration.exclude, folder).files
+            files = discover(
+                [str(folder)], configuration.exclude, folder, configuration.respect_gitignore
+            ).files
         return self.states(files, folder)
 
     def _mentions_shim(self, path: str, stamp: _Stamp | None) -> bool:

@@ -6,17 +6,21 @@ from pathlib import Path
 
 from npulens.catalog.model import Finding
 from npulens.checks.launch_files import comments_of
+from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.comments import suppressions
 from npulens.syntax.strings import comments
-from npulens.text.decoding import UndecodableSource, UnencodableText, decode_source, encode_source
+from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.lines import LineMap
+from npulens.text.notebooks import UnreadableNotebook
+from npulens.text.sources import read_source
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.fixing import FixedFile
 from npulens.workspace.run import Checker, internal_error
 
-_KINDS = {Kind.PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
+_PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
+_KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
 """Those in which a comment may stand behind anything in a line."""
 
 
@@ -30,14 +34,14 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
     if document is None or not document.text or document.kind not in _KINDS:
         return FixedFile(report)
     try:
-        source = decode_source(data)
+        source = read_source(report.path, data)
         text = _suppressed(document, report.findings)
-        after = encode_source(text, source.encoding, source.has_bom)
-        if encode_source(source.text, source.encoding, source.has_bom) != data:
+        after = source.encode(text)
+        if source.encode(source.text) != data:
             return FixedFile(report)
         changed = Document(report.path, text)
         left = checker.findings(changed)
-    except (UndecodableSource, UnencodableText):
+    except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)
     except Exception as error:  # one file must not end the work on the others
         problem, traceback = internal_error(error)
@@ -72,7 +76,7 @@ def _suppressed(document: Document, findings: tuple[Finding, ...]) -> str:
 
 
 def _with_comment(content: str, codes: list[str], kind: Kind) -> str:
-    known = comments if kind is Kind.PYTHON else comments_of(kind)
+    known = comments if kind in _PYTHON else comments_of(kind)
     for comment in suppressions(content, known):
         if comment.codes is not None and not comment.whole_file:
             listed = ", ".join([*comment.codes, *codes])
@@ -91,7 +95,7 @@ def _lines_that_end_in_code(document: Document) -> set[int]:
         is_open = content.endswith("\\") and "#" not in content
         marked.append(text if is_open else f"{content}  {probe}{text[len(content) :]}")
     whole = LineMap("".join(marked))
-    find = comments if document.kind is Kind.PYTHON else comments_of(document.kind)
+    find = comments if document.kind in _PYTHON else comments_of(document.kind)
     found = set()
     for span in find(whole.text):
         line = bisect_right(whole.starts, span.start)
@@ -107,9 +111,14 @@ def _line(lines: LineMap, number: int) -> str:
 
 def _is_same_program(before: Document, after: Document) -> bool:
     """Whether nothing but comments changed; of what is not Python, the lines told that."""
-    if before.kind is not Kind.PYTHON:
+    if before.kind not in _PYTHON:
         return True
     try:
-        return ast.dump(ast.parse(before.text)) == ast.dump(ast.parse(after.text))
+        return _program(before) == _program(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+
+
+def _program(document: Document) -> str:
+    is_notebook = document.kind is Kind.NOTEBOOK
+    return ast.dump(ast.parse(python_of_notebook(document.text) if is_notebook else document.text))

@@ -137,6 +137,11 @@ class Lookout:
         if root is None:
             return ProjectFacts()
         if root not in self._projects:
-            files = discover([str(root)], configuration.exclude, configuration.root).files
+            files = discover(
+                [str(root)],
+                configuration.exclude,
+                configuration.root,
+                configuration.respect_gitignore,
+            ).files
             self._projects[root] = project_facts(files, [root], catalogue)
         return self._projects[root]

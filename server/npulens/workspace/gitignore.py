@@ -1,0 +1,131 @@
+"""What git ignores: the `.gitignore` files of a tree, as a walk comes by them."""
+
+import os
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+IGNORE_FILE = ".gitignore"
+_MAX_SIZE = 1_000_000
+"""In bytes; nobody writes a longer list."""
+_MAX_STARS = 4
+"""A pattern with more is passed over: matching one takes time to the power of their number."""
+_STARS = re.compile(r"\*+")
+_NOT_LITERAL = re.compile(r"[*?/]+")
+
+
+class _Patterns:
+    """The patterns of one file; each is compiled once, when it may fit for the first time."""
+
+    def __init__(self, text: str) -> None:
+        lines = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#"]
+        self._lines = [line for line in lines if len(_STARS.findall(line)) <= _MAX_STARS]
+        # What must stand in a path that a pattern fits is looked for first: that is quick.
+        self._words = [(_longest_literal(line), n) for n, line in enumerate(self._lines)]
+        self._specs: dict[tuple[int, ...], GitIgnoreSpec] = {}
+
+    def ignores(self, path: str) -> bool | None:
+        """Whether a path is ignored, from the folder of the file; `None` if no pattern fits it."""
+        near = tuple([number for word, number in self._words if word in path])
+        if not near:
+            return None
+        if near not in self._specs:
+            self._specs[near] = _compiled(self._lines[number] for number in near)
+        return self._specs[near].check_file(path).include
+
+
+def _compiled(lines: Iterable[str]) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec
+
+    valid: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Python thinks of `[[a]`
+        for line in lines:
+            with suppress(ValueError, re.error):  # git passes over such patterns too
+                GitIgnoreSpec.from_lines([line])
+                valid.append(line)
+        return GitIgnoreSpec.from_lines(valid)
+
+
+def _longest_literal(line: str) -> str:
+    """The longest part of a pattern without wildcards, of what stands before a class or escape."""
+    plain = re.split(r"[\[\\]", line.rstrip().removeprefix("!"), maxsplit=1)[0]
+    return max(_NOT_LITERAL.split(plain), key=len)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """What counts in a folder.
+
+    Attributes:
+        levels: Folders with the patterns that count below them, the innermost last.
+    """
+
+    levels: tuple[tuple[str, _Patterns], ...] = ()
+
+    def ignores(self, path: str) -> bool:
+        """Whether git ignores a path, which has a slash at its end if it is a folder."""
+        for folder, patterns in reversed(self.levels):
+            decision = patterns.ignores(path[len(folder) + 1 :].replace(os.sep, "/"))
+            if decision is not None:
+                return decision
+        return False
+
+    def inside(self, folder: str, names: Sequence[str]) -> "Ignores":
+        """What counts in a folder in which these names stand.
+
+        What stands in another repository follows the rules of that one alone.
+        """
+        found = _of_repository(folder) if ".git" in names else self
+        return found.with_file(folder, IGNORE_FILE) if IGNORE_FILE in names else found
+
+    def with_file(self, folder: str, name: str) -> "Ignores":
+        """The same with the patterns of another file, which counts from `folder` on."""
+        folder = folder.rstrip(os.sep)
+        path = Path(folder + os.sep + name)
+        try:
+            # Like git, not through a link, which could lead anywhere.
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_SIZE:
+                return self
+            text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        except OSError:
+            return self
+        return Ignores((*self.levels, (folder, _Patterns(text))))
+
+
+def ignores_above(folder: str) -> Ignores:
+    """What counts for a folder because of those above it, up to that of the repository.
+
+    Nothing, where it is in no repository, or is itself ignored: it was named all the same.
+
+    Args:
+        folder: Its path from the root, with all links resolved.
+    """
+    above: list[str] = []
+    place = folder
+    while not os.path.lexists(os.path.join(place, ".git")):  # noqa: PTH118
+        parent = os.path.dirname(place)  # noqa: PTH120
+        if parent == place:
+            return Ignores()
+        place = parent
+        above.append(place)
+    found = Ignores()
+    for position in range(len(above) - 1, -1, -1):
+        place = above[position]
+        names = [".git", IGNORE_FILE] if position == len(above) - 1 else [IGNORE_FILE]
+        found = found.inside(place, names)
+        below = above[position - 1] if position else folder
+        if found.ignores(below + "/"):
+            return Ignores()
+    return found
+
+
+def _of_repository(folder: str) -> Ignores:
+    return Ignores().with_file(folder, os.path.join(".git", "info", "exclude"))  # noqa: PTH118
