@@ -37,6 +37,7 @@ _SKIPPED_FOLDERS = {
     "build",
     "dist",
     "node_modules",
+    "npulens-migration",
     "site-packages",
     "venv",
 }
