@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 @click.option("--in-place", is_flag=True, help="Change SRC itself; git can take that back.")
 @unsafe_option
 @click.option(
+    "--distributed", is_flag=True, help="Let the script --entry train in one process per card."
+)
+@click.option("--entry", metavar="FILE", help="That script, as seen from SRC.")
+@click.option(
+    "--model", default="model", show_default=True, help="The variable of it that holds the model."
+)
+@click.option(
     "--log-folder",
     metavar="DIR",
     help="Where the log goes, if not to `npulens-migration` in the migrated tree.",
@@ -48,6 +55,9 @@ def migrate(
     in_place: bool,
     unsafe_fixes: bool,
     allow_dirty: bool,
+    distributed: bool,
+    entry: str | None,
+    model: str,
     log_folder: str | None,
     config: str | None,
     jobs: int | None,
@@ -65,12 +75,15 @@ def migrate(
     from npulens.catalog.model import Applicability
     from npulens.report.change_log import migration_summary, told_of
     from npulens.workspace.copying import Reason
+    from npulens.workspace.distribution import Distribution
     from npulens.workspace.migration import Request
 
     if in_place == (output is not None):
         raise click.UsageError("either -o DST or --in-place says where the migrated files go")
     if allow_dirty and not in_place:
         raise click.UsageError("--allow-dirty needs --in-place")
+    if distributed != (entry is not None):
+        raise click.UsageError("--distributed and --entry belong together")
     folder = Path(source)
     if not source or not folder.is_dir():
         reason = "is no folder" if folder.exists() and source else "there is no such folder"
@@ -81,6 +94,7 @@ def migrate(
         asked.configuration,
         asked.catalogue,
         Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE,
+        None if entry is None else Distribution(_inside(folder, entry), model),
         jobs,
     )
     log_place = None if log_folder is None else _log_place(folder, log_folder)
@@ -92,6 +106,18 @@ def migrate(
         complain(f"{path}: {problem}")
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
+
+
+def _inside(source: Path, entry: str) -> str:
+    """A script of the folder, by its path from there.
+
+    Raises:
+        Refusal: It is not there.
+    """
+    real, root = os.path.realpath(source / entry), os.path.realpath(source)
+    if not real.startswith(root.rstrip(os.sep) + os.sep) or not Path(real).is_file():
+        raise Refusal(f"--entry {entry}: there is no such file in {source}")
+    return os.path.relpath(real, root)
 
 
 def _log_place(source: Path, log_folder: str) -> Path:
@@ -122,6 +148,7 @@ def _migrated(
         Refusal: It cannot.
     """
     from npulens.workspace.copying import TreeChangedError
+    from npulens.workspace.distribution import DistributionError
     from npulens.workspace.locking import LockedError
     from npulens.workspace.migration import files_of, migrate_copy, migrate_in_place
     from npulens.workspace.staging import PlaceError
@@ -143,6 +170,9 @@ def _migrated(
     except TreeChangedError as error:
         changed = request.source / str(error)
         raise Refusal(f"nothing is migrated: {changed} changed meanwhile; try again") from error
+    except DistributionError as error:
+        reason = error.reason.in_language(language)
+        raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
     except OSError as error:
         failed = str(error.filename or "")
         if failed.startswith(f"{request.source}{os.sep}") and output is not None:

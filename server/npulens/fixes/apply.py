@@ -158,12 +158,12 @@ def _traced(
                 known.add(edit)
                 offset = edit.span.start
                 for edits in reversed(passes):
-                    offset = _offset_before(offset, edits)
-                yield AppliedEdit(finding, offset, *_lines_around(text, edit))
+                    offset = offset_before(offset, edits)
+                yield AppliedEdit(finding, offset, *lines_around(text, edit))
 
 
-def _lines_around(text: str, edit: Edit) -> tuple[str, str]:
-    """The lines of an edit, before and after it."""
+def lines_around(text: str, edit: Edit) -> tuple[str, str]:
+    """The lines of an edit, before and after it, as `AppliedEdit` has them."""
     span, new = edit
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", max(span.end - 1, span.start))
@@ -177,8 +177,8 @@ def _lines_around(text: str, edit: Edit) -> tuple[str, str]:
     return before.rstrip("\r\n"), after.rstrip("\r\n")
 
 
-def _offset_before(offset: int, edits: Sequence[Edit]) -> int:
-    """Where a place stood before edits; what they put in stood where they put it."""
+def offset_before(offset: int, edits: Sequence[Edit]) -> int:
+    """Where a place stood before edits, which are sorted; what they put in stood where it went."""
     shift = 0
     for edit in edits:
         start = edit.span.start + shift

@@ -51,7 +51,7 @@ def training_loader(
     loader = _trains_with(body, made)
     if loader is None:
         raise _no_loader(body, made)
-    if not feeds_training(script, script.tree, loader):
+    if not _feeds_training(script, loader):
         raise UnclearError(
             loader.call.lineno,
             "no loop over this loader calls `.backward()`, nor does a function of this file that "
@@ -143,19 +143,15 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
     return Loader(statement, call, dataset, shuffle, value.value)
 
 
-def feeds_training(script: Script, tree: ast.Module, loader: Loader) -> bool:
+def _feeds_training(script: Script, loader: Loader) -> bool:
     """Whether a loop over the loader goes backward, or a function that does is given the loader."""
     names = {
         target.id
         for target in ast.walk(loader.statement)
         if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
     }
-    training = {
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and BACKWARD in script.source(node)
-    }
-    for node in ast.walk(tree):
+    training = training_functions(script)
+    for node in ast.walk(script.tree):
         used: list[ast.expr] = []
         if isinstance(node, ast.For) and BACKWARD in script.source(node):
             used = [node.iter]
@@ -164,6 +160,15 @@ def feeds_training(script: Script, tree: ast.Module, loader: Loader) -> bool:
         if any(getattr(part, "id", "") in names for u in used for part in ast.walk(u)):
             return True
     return False
+
+
+def training_functions(script: Script) -> set[str]:
+    """The functions of a script that go backward."""
+    return {
+        node.name
+        for node in script.tree.body
+        if isinstance(node, ast.FunctionDef) and BACKWARD in script.source(node)
+    }
 
 
 def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> tuple[Edit, ...]:

@@ -1,12 +1,12 @@
 """What a migration did, and what it leaves to people."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, Fix, LocalizedText
+from npulens.catalog.model import Edit, Finding, Fix, LocalizedText
+from npulens.fixes.apply import lines_around, offset_before
 from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.workspace.copying import LeftOut
@@ -84,6 +84,7 @@ class ChangeLog:
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
 
     @property
     def minutes(self) -> int:
@@ -91,14 +92,34 @@ class ChangeLog:
         return total_minutes(each.effort for each in self.left)
 
     def add_changes(self, path: str, fixed: FixedFile) -> None:
-        """Keep what was done to a file."""
-        self.add_edits(path, _changes(path, fixed))
+        """Keep what was done to a file because of findings."""
+        self._add_changed(path)
+        if fixed.original is None:
+            return
+        # Where the file was rewritten before, places are told in what it was at first.
+        document, edits = self._rewritten.get(path, (fixed.original, []))
+        for finding, offset, before, after in fixed.edits:
+            line, _ = place_at(document, offset_before(offset, edits))
+            self.changes.append(Change(path, line, finding, finding.fixes[0], before, after))
 
-    def add_edits(self, path: str, changes: Iterable[Change]) -> None:
-        """Keep edits of a file."""
+    def add_rewriting(self, path: str, document: Document, fix: Fix) -> None:
+        """Keep what was done to a file because the command asked for it."""
+        self._add_changed(path)
+        edits = sorted(fix.edits)
+        self._rewritten.setdefault(path, (document, edits))
+        for edit in edits:
+            line, _ = place_at(document, edit.span.start)
+            self.changes.append(Change(path, line, None, fix, *lines_around(document.text, edit)))
+
+    def add_new(self, path: str, text: str, fix: Fix) -> None:
+        """Keep that a file is new."""
+        self.files += 1
+        self._add_changed(path)
+        self.changes.append(Change(path, 1, None, fix, "", text))
+
+    def _add_changed(self, path: str) -> None:
         if path not in self.changed:
             self.changed.append(path)
-        self.changes += changes
 
     def add_left(self, path: str, report: FileReport) -> None:
         """Keep what is left to do in a file."""
@@ -119,15 +140,6 @@ class ChangeLog:
 def relative_path(path: str | Path, root: Path) -> str:
     """A path from the root of a tree, with slashes."""
     return os.path.relpath(path, root).replace(os.sep, "/")
-
-
-def _changes(path: str, fixed: FixedFile) -> Iterable[Change]:
-    document = fixed.original
-    if document is None:
-        return
-    for finding, offset, before, after in fixed.edits:
-        line, _ = place_at(document, offset)
-        yield Change(path, line, finding, finding.fixes[0], before, after)
 
 
 def _left(path: str, document: Document, finding: Finding) -> Left:

@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from npulens.catalog.model import Applicability, Fix, MigrationStyle, ProjectFacts, Shim
+from npulens.catalog.model import Applicability, MigrationStyle, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
-from npulens.fixes.apply import apply_edits
 from npulens.fixes.starting_shim import start_with_shim
-from npulens.text.decoding import UndecodableSource, UnencodableText, decode_source, encode_source
-from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.text.places import place_at
-from npulens.workspace.change_log import Change, ChangeLog, relative_path
+from npulens.workspace.change_log import ChangeLog, relative_path
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.copying import (
     LOG_FOLDER,
@@ -25,6 +21,7 @@ from npulens.workspace.copying import (
     require_unchanged,
 )
 from npulens.workspace.discovery import discover
+from npulens.workspace.distribution import Distribution, distribute_entry
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.fixing import FixedFile, fix_safely, fix_unsafely
 from npulens.workspace.git import GitTrees
@@ -32,6 +29,7 @@ from npulens.workspace.in_place import write_fixed
 from npulens.workspace.locking import Lock
 from npulens.workspace.operators import project_facts
 from npulens.workspace.processes import in_processes
+from npulens.workspace.rewriting_files import rewrite_file
 from npulens.workspace.run import Checker
 from npulens.workspace.shim import ShimFinder
 from npulens.workspace.staging import put_in_place, require_place, staging_folder
@@ -60,6 +58,7 @@ class Request:
         configuration: The settings, with the style.
         catalogue: The rules.
         applicability: `unsafe` applies fixes too that have to be read afterwards.
+        distribution: The script to make train in several processes, or `None`.
         jobs: How many processes to use, or `None`.
     """
 
@@ -67,6 +66,7 @@ class Request:
     configuration: Configuration
     catalogue: Catalogue
     applicability: Applicability
+    distribution: Distribution | None = None
     jobs: int | None = None
 
 
@@ -88,6 +88,7 @@ def migrate_copy(
         PlaceError: The copy cannot be there.
         LockedError: Another run makes it.
         TreeChangedError: The source changed meanwhile.
+        DistributionError: A script cannot be made to train in several processes.
         OSError: Something cannot be read or written.
     """
     source = request.source
@@ -127,12 +128,13 @@ def migrate_in_place(
 
     Raises:
         LockedError: Another run does the same.
+        DistributionError: A script cannot be made to train in several processes.
         OSError: The log cannot be written, or the folder not be read.
     """
     log = ChangeLog()
     with Lock(request.source / ".npulens-migrating"):
         folder = _free_folder(request.source / LOG_FOLDER)
-        write_log(log, folder)  # what cannot be logged is not begun
+        folder.mkdir()  # what could not be logged is not begun
         _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
         write_log(log, folder)
     return log
@@ -172,8 +174,10 @@ _Write = Callable[[FixedFile], FileReport]
 def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write) -> None:
     """Migrate the files of a tree."""
     root = Path(os.path.realpath(request.source))
+    log.files = log.files or len(files_of(request))
+    if request.distribution is not None:
+        distribute_entry(request.distribution, root, log, write)
     files = files_of(request)
-    log.files = log.files or len(files)
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         _start_with_shim(files, root, log, write)
     work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
@@ -219,42 +223,3 @@ def _start_with_shim(files: list[Path], root: Path, log: ChangeLog, write: _Writ
     python = [file for file in files if kind_by_name(file.name) is Kind.PYTHON]
     for path in ShimFinder().scripts_without_shim(python, root):
         rewrite_file(path, start_with_shim, root, log, write)
-
-
-def rewrite_file(
-    path: Path,
-    make: Callable[[str], Fix | None],
-    root: Path,
-    log: ChangeLog,
-    write: Callable[[FixedFile], FileReport],
-) -> None:
-    """Change a file in a way that no finding asks for, and keep that in the log."""
-    data = path.read_bytes()
-    try:
-        source = decode_source(data)
-        fix = make(source.text)
-        if fix is None:
-            return
-        after = encode_source(apply_edits(source.text, fix.edits), source.encoding, source.has_bom)
-    except (UndecodableSource, UnencodableText):
-        return
-    report = write(FixedFile(FileReport(str(path)), data, after))
-    name = relative_path(path, root)
-    if report.problem is not None:
-        log.problems.append((name, report.problem))
-        return
-    document = Document(str(path), source.text)
-    log.add_edits(
-        name,
-        [
-            Change(
-                name,
-                place_at(document, edit.span.start).line,
-                None,
-                fix,
-                source.text[slice(*edit.span)].rstrip("\r\n"),
-                edit.replacement.rstrip("\r\n"),
-            )
-            for edit in fix.edits
-        ],
-    )
