@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ from npulens.report.wording import APPLICABILITIES
 from npulens.workspace.change_log import Change, ChangeLog, Left
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.copying import LeftOut, Reason
-from npulens.workspace.effort import EffortClass
+from npulens.workspace.effort import EffortClass, total_minutes
 
 JSON_NAME = "change_log.json"
 MARKDOWN_NAME = "change_log.md"
@@ -23,6 +23,7 @@ _VERSION = 1
 _TITLE = LocalizedText("Migration to the NPU", "迁移到 NPU")
 _LEFT = LocalizedText("Left to do", "待处理")
 _NOTHING_LEFT = LocalizedText("Nothing that npulens knows of.", "npulens 未发现其他问题。")
+_ADVICE = LocalizedText("Advice", "优化建议")
 _NOTES = LocalizedText("To know", "须知")
 _PROBLEMS = LocalizedText("Not migrated", "未迁移")
 _NOT_COPIED = LocalizedText("Not copied", "未复制")
@@ -65,7 +66,8 @@ def change_log_json(
         "unsafe_fixes": applicability is Applicability.UNSAFE,
         "files": log.files,
         "changed": log.changed,
-        "minutes_left": log.minutes,
+        "minutes_left": _minutes(log.of_kind(advice=False)),
+        "minutes_of_advice": _minutes(log.of_kind(advice=True)),
         "changes": [_change(each, language) for each in log.changes],
         "left": [_left(each, language) for each in log.left],
         "notes": [
@@ -107,6 +109,7 @@ def _left(left: Left, language: Language) -> dict[str, Any]:
         "severity": finding.effective_severity.value,
         "message": finding.message(language),
         "fix": finding.fixes[0].applicability.value if finding.fixes else None,
+        "advice": effort.is_advice,
         "effort": effort.effort_class.value,
         "minutes": effort.minutes,
         "minutes_again": effort.again,
@@ -143,9 +146,11 @@ def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
         yield _NOTHING_LEFT.in_language(language)
         return
     yield _ESTIMATE.in_language(language)
-    groups = groupby(log.left, key=lambda each: each.effort.effort_class)
-    for effort_class, lefts in groups:
-        yield f"\n### {_CLASSES[effort_class].in_language(language)}\n"
+    groups = groupby(log.left, key=lambda each: (each.effort.is_advice, each.effort.effort_class))
+    for (is_advice, effort_class), lefts in groups:
+        title = _CLASSES[effort_class].in_language(language)
+        advice = f"{_ADVICE.in_language(language)}: " if is_advice else ""
+        yield f"\n### {advice}{title}\n"
         for left in lefts:
             rule = left.finding.rule
             shown = f"[{rule.code}]({rule.url})" if rule.url else rule.code
@@ -191,19 +196,26 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
         place: The migrated tree, if that is to be said.
         language: The language to say it in.
     """
-    edits, changed, left = len(log.changes), len(log.changed), len(log.left)
+    edits, changed = len(log.changes), len(log.changed)
+    needed, advice = log.of_kind(advice=False), log.of_kind(advice=True)
     if language == "zh":
         where = "" if place is None else f"{printable(place)}："
-        line = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
-        rest = f"待处理问题 {left} 个" + (
-            f"，{duration(log.minutes, 'zh')}。" if log.minutes else "。"
-        )
-        return f"{line}\n{rest}\n"
+        first = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
+        second = f"待处理问题 {len(needed)} 个{_cost(needed, '，', language)}；"
+        return f"{first}\n{second}优化建议 {len(advice)} 条{_cost(advice, '，', language)}。\n"
     where = "" if place is None else f"{printable(place)}: "
-    line = f"{where}changed {changed} of {log.files} files in {edits} edits."
-    rest = f"Findings left to do: {left}"
-    rest += f", {duration(log.minutes, 'en')}." if log.minutes else "."
-    return f"{line}\n{rest}\n"
+    first = f"{where}changed {changed} of {log.files} files in {edits} edits."
+    second = f"Left to do: {len(needed)} to run as it should{_cost(needed, ', ', language)}; "
+    return f"{first}\n{second}{len(advice)} as advice{_cost(advice, ', ', language)}.\n"
+
+
+def _cost(lefts: Sequence[Left], separator: str, language: Language) -> str:
+    minutes = _minutes(lefts)
+    return separator + duration(minutes, language) if minutes else ""
+
+
+def _minutes(lefts: Iterable[Left]) -> int:
+    return total_minutes(left.effort for left in lefts)
 
 
 def duration(minutes: int, language: Language) -> str:

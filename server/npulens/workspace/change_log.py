@@ -10,7 +10,7 @@ from npulens.fixes.apply import lines_around, offset_before
 from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.workspace.copying import LeftOut
-from npulens.workspace.effort import Effort, effort_of, total_minutes
+from npulens.workspace.effort import Effort, effort_of
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.fixing import FixedFile
 
@@ -71,7 +71,7 @@ class ChangeLog:
         files: How many files the tree has, as far as they were copied or read.
         changed: The files that were changed, and those that are new.
         changes: Every edit, in the order of the files.
-        left: What is left to do, the most expensive first.
+        left: What is left to do, advice last, the most expensive first.
         notes: What to know besides.
         left_out: What is not in the copy.
         problems: Files that could not be fixed, and why.
@@ -86,10 +86,9 @@ class ChangeLog:
     problems: list[tuple[str, str]] = field(default_factory=list)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
 
-    @property
-    def minutes(self) -> int:
-        """What all that is left may cost together."""
-        return total_minutes(each.effort for each in self.left)
+    def of_kind(self, *, advice: bool) -> list[Left]:
+        """What is left: that without which a program does not run, or advice."""
+        return [each for each in self.left if each.effort.is_advice == advice]
 
     def add_changes(self, path: str, fixed: FixedFile) -> None:
         """Keep what was done to a file because of findings."""
@@ -132,7 +131,7 @@ class ChangeLog:
         """Bring all into the order in which people read it."""
         self.changed.sort()
         self.changes.sort(key=lambda change: change.path)  # stable: passes stay in their order
-        self.left.sort(key=lambda each: (-each.effort.minutes, each.path, each.line, each.column))
+        self.left.sort(key=_by_effort)
         self.notes.sort(key=lambda note: note[:2])
         self.left_out.sort()
 
@@ -140,6 +139,10 @@ class ChangeLog:
 def relative_path(path: str | Path, root: Path) -> str:
     """A path from the root of a tree, with slashes."""
     return os.path.relpath(path, root).replace(os.sep, "/")
+
+
+def _by_effort(left: Left) -> tuple[bool, int, str, int, int]:
+    return left.effort.is_advice, -left.effort.minutes, left.path, left.line, left.column
 
 
 def _left(path: str, document: Document, finding: Finding) -> Left:

@@ -7,7 +7,10 @@ The formula is a sum over findings. Each counts by what there is to do about it:
 - what has no fix costs the minutes of its rule, or else of its family.
 
 Whoever has dealt with a symbol once knows what to do with it: further findings of the same rule
-and symbol cost a quarter, at least a minute.
+and symbol cost a quarter, at least a minute. So do further findings of the same rule about fused
+operators and dynamic shapes, whose symbols are pieces of code.
+
+Errors and warnings keep a program from running as it should; the rest is advice, mostly on speed.
 
 The minutes are set by judgement and measured on nobody. They are for an engineer who knows PyTorch
 and has an NPU at hand; running the tests, training and tuning are not in them.
@@ -17,7 +20,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Finding
+from npulens.catalog.model import Applicability, Finding, Severity
 
 
 class EffortClass(str, Enum):
@@ -37,11 +40,13 @@ class Effort(NamedTuple):
         minutes: Working time, if it is the first of its kind.
         again: Working time, if one of its kind was dealt with before.
         kind: The code of the rule and the symbol; findings with the same are solved alike.
+        is_advice: The program runs without that.
     """
 
     minutes: int
     again: int
     kind: tuple[str, str]
+    is_advice: bool
 
     @property
     def effort_class(self) -> EffortClass:
@@ -86,6 +91,8 @@ RULE_MINUTES = {
 }
 """Without a fix, where the rule is unlike its family."""
 
+_OF_CODE = ("NPU7", "NPU8")
+"""Families whose symbols are pieces of code, which are hardly ever the same."""
 _LIMITS = (
     (0, EffortClass.NONE),
     (15, EffortClass.MINUTES),
@@ -102,7 +109,9 @@ def effort_of(finding: Finding) -> Effort:
     code = finding.rule.code
     minutes = _minutes(finding)
     again = min(minutes, max(1, minutes // 4))
-    return Effort(minutes, again, (code, finding.arguments.get("symbol", "")))
+    symbol = "" if code.startswith(_OF_CODE) else finding.arguments.get("symbol", "")
+    is_advice = finding.effective_severity in (Severity.INFO, Severity.HINT)
+    return Effort(minutes, again, (code, symbol), is_advice)
 
 
 def total_minutes(efforts: Iterable[Effort]) -> int:
