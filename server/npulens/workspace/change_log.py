@@ -69,7 +69,6 @@ class ChangeLog:
 
     Attributes:
         files: How many files the tree has, as far as they were copied or read.
-        changed: The files that were changed, and those that are new.
         changes: Every edit, in the order of the files.
         left: What is left to do, advice last, the most expensive first.
         notes: What to know besides.
@@ -78,13 +77,18 @@ class ChangeLog:
     """
 
     files: int = 0
-    changed: list[str] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    _changed: dict[str, None] = field(default_factory=dict)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that were changed, and those that are new, in order."""
+        return sorted(self._changed)
 
     def of_kind(self, *, advice: bool) -> list[Left]:
         """What is left: that without which a program does not run, or advice."""
@@ -117,8 +121,7 @@ class ChangeLog:
         self.changes.append(Change(path, 1, None, fix, "", text))
 
     def _add_changed(self, path: str) -> None:
-        if path not in self.changed:
-            self.changed.append(path)
+        self._changed[path] = None
 
     def add_left(self, path: str, report: FileReport) -> None:
         """Keep what is left to do in a file."""
@@ -129,7 +132,6 @@ class ChangeLog:
 
     def sort(self) -> None:
         """Bring all into the order in which people read it."""
-        self.changed.sort()
         self.changes.sort(key=lambda change: change.path)  # stable: passes stay in their order
         self.left.sort(key=_by_effort)
         self.notes.sort(key=lambda note: note[:2])
