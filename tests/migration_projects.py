@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 CLASSIFIER = {
-    "main.py": '''\
+    "main.py": """\
 import argparse
 import os
 
@@ -54,9 +54,9 @@ def main():
 
 if __name__ == "__main__":
     main()
-''',
+""",
     "models/__init__.py": "from models.net import build\n",
-    "models/net.py": '''\
+    "models/net.py": """\
 import torch.nn as nn
 
 
@@ -75,7 +75,7 @@ class Net(nn.Module):
 
 def build():
     return Net()
-''',
+""",
     "data/__init__.py": "",
     "data/folders.py": "def pictures(part):\n    raise NotImplementedError(part)\n",
     "run.sh": "#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0,1\npython main.py --epochs 10\n",
@@ -87,7 +87,7 @@ def build():
 """Pictures, mixed precision, several cards in one process, a container."""
 
 LANGUAGE_MODEL = {
-    "train.py": '''\
+    "train.py": """\
 import time
 
 import torch
@@ -131,8 +131,8 @@ def main():
 
 
 main()
-''',
-    "model.py": '''\
+""",
+    "model.py": """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -159,7 +159,7 @@ class Model(nn.Module):
     def forward(self, x):
         x = self.norm(x)
         return (F.silu(self.gate(x)) * self.up(x)).mean()
-''',
+""",
     "corpus.py": "class Corpus(list):\n    def __init__(self, part):\n        super().__init__()\n",
     "config.yaml": "device: cuda  # or cpu\nwidth: 64\nrate: 0.001\nepochs: 3\n",
     "scripts/launch.sh": "#!/bin/bash\nnvidia-smi\nCUDA_LAUNCH_BLOCKING=1 python ../train.py\n",
@@ -167,7 +167,7 @@ class Model(nn.Module):
 """A loop at the top of one script, settings in YAML, operators that can be fused."""
 
 ADVERSARIES = {
-    "dcgan/main.py": '''\
+    "dcgan/main.py": """\
 import torch
 import torch.nn as nn
 import torch.utils.data
@@ -200,13 +200,13 @@ for epoch in range(2):
         error.backward()
         optimizerD.step()
     torch.save(netG.state_dict(), "netG.pth")
-''',
+""",
     "dcgan/requirements.txt": "torch\ntorchvision\n",
 }
 """Two models, all at the top of a module."""
 
 PROCESSES = {
-    "ddp/train.py": '''\
+    "ddp/train.py": """\
 import os
 
 import torch
@@ -233,14 +233,15 @@ def run(rank, world_size):
 if __name__ == "__main__":
     world_size = torch.cuda.device_count()
     mp.spawn(run, args=(world_size,), nprocs=world_size)
-''',
+""",
     "ddp/job.slurm": "#!/bin/bash\n#SBATCH --gres=gpu:4\nsrun python train.py\n",
-    "ddp/run.sh": "#!/bin/bash\nexport NCCL_SOCKET_IFNAME=eth0\ntorchrun --nproc_per_node 4 train.py\n",
+    "ddp/run.sh": "#!/bin/bash\nexport NCCL_SOCKET_IFNAME=eth0\n"
+    "torchrun --nproc_per_node 4 train.py\n",
 }
 """A process for each card already."""
 
 KERNELS = {
-    "setup.py": '''\
+    "setup.py": """\
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CUDAExtension
 
@@ -249,8 +250,8 @@ setup(
     ext_modules=[CUDAExtension("lltm_cuda", ["lltm_cuda.cpp", "kernel.cu"])],
     cmdclass={"build_ext": BuildExtension},
 )
-''',
-    "lltm_cuda.cpp": '''\
+""",
+    "lltm_cuda.cpp": """\
 #include <torch/extension.h>
 
 torch::Tensor lltm_forward(torch::Tensor input);
@@ -258,9 +259,9 @@ torch::Tensor lltm_forward(torch::Tensor input);
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("forward", &lltm_forward, "LLTM forward (CUDA)");
 }
-''',
+""",
     "kernel.cu": "#include <torch/extension.h>\n__global__ void k(float *x) { x[0] = 1; }\n",
-    "lltm.py": '''\
+    "lltm.py": """\
 import lltm_cuda
 import torch
 
@@ -272,7 +273,7 @@ def run(x):
 for seed in range(3):
     torch.cuda.manual_seed(seed)
     print(run(torch.ones(3)))
-''',
+""",
 }
 """An extension that a person has to port."""
 

@@ -160,6 +160,8 @@ def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Pa
     Its patterns fit there as they do in the source, also if it lies above.
     """
     tree = folder / destination.name
+    if request.configuration.source is None:
+        return tree, tree
     source = os.path.realpath(request.source)
     above = os.path.realpath(request.configuration.root)
     inside, below = os.path.relpath(above, source), os.path.relpath(source, above)

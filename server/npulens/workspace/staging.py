@@ -69,9 +69,9 @@ def staging_folder(destination: Path) -> Iterator[Path]:
         OSError: The folder cannot be made.
     """
     name = hashlib.sha256(os.fsencode(os.path.realpath(destination))).hexdigest()[:12]
-    beside = Path(os.path.realpath(destination)).parent
-    folder = beside / f".npulens-{name}"
-    with Lock(beside / f".npulens-{name}.lock"):
+    # Named as the user names it: what the path of a file says counts in its analysis.
+    folder = destination.parent / f".npulens-{name}"
+    with Lock(destination.parent / f".npulens-{name}.lock"):
         if folder.exists():
             remove_tree(folder)
         folder.mkdir()
