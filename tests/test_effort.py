@@ -1,5 +1,7 @@
 """What a finding costs a person, by the one formula that every report uses."""
 
+from pathlib import Path
+
 import pytest
 
 from helpers import findings
@@ -52,3 +54,12 @@ def test_the_table_names_rules_and_families_that_exist() -> None:
     codes = set(load_catalogue().rules)
     assert set(RULE_MINUTES) | RULES_OF_STRUCTURE <= codes
     assert set(FAMILY_MINUTES) == {code[:4] for code in codes}
+
+
+@pytest.mark.parametrize("name", ["migrating.md", "migrating.zh-CN.md"])
+def test_the_formula_is_told(name: str) -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / name).read_text(encoding="utf-8")
+    for code, minutes in RULE_MINUTES.items():
+        assert f"| {code} | {minutes} |" in page
+    for family, minutes in FAMILY_MINUTES.items():
+        assert f"| {family}xx | {minutes} |" in page

@@ -74,6 +74,7 @@ def migrate(
     """
     from npulens.catalog.model import Applicability
     from npulens.report.change_log import migration_summary, told_of
+    from npulens.report.human import printable
     from npulens.workspace.copying import Reason
     from npulens.workspace.distribution import Distribution
     from npulens.workspace.migration import Request
@@ -103,7 +104,7 @@ def migrate(
         if each.reason is not Reason.NOT_WANTED and output is not None:
             click.echo(told_of(each, asked.language), err=True)
     for path, problem in log.problems:
-        complain(f"{path}: {problem}")
+        complain(f"{printable(path)}: {problem}")
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
 

@@ -181,11 +181,11 @@ def _not_copied(each: LeftOut, language: Language) -> str:
 
 def told_of(each: LeftOut, language: Language) -> str:
     """What a terminal says of something that is not copied."""
-    target = f" -> {each.target}" if each.target else ""
+    target = f" -> {printable(each.target)}" if each.target else ""
     separator = "：" if language == "zh" else ": "
     word = _NOT_COPIED.in_language(language).lower()
     reason = _REASONS[each.reason].in_language(language)
-    return f"{each.path}{target}{separator}{word}{separator}{reason}"
+    return f"{printable(each.path)}{target}{separator}{word}{separator}{reason}"
 
 
 def migration_summary(log: ChangeLog, place: str | None, language: Language) -> str:
