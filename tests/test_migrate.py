@@ -50,7 +50,11 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def log_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / LOG / "change_log.json").read_bytes())
+    return log_of_folder(root / LOG)
+
+
+def log_of_folder(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "change_log.json").read_bytes())
     return found
 
 
@@ -309,7 +313,13 @@ class TestLog:
         code, _, errors = invoke("migrate", "src", "-o", "dst2", "--log-folder", "told")
         assert code == 2
         assert errors.startswith("npulens: --log-folder told: is not empty")
-        assert invoke("migrate", "src", "-o", "dst2", "--log-folder", "src/log")[0] == 2
+        for place in ("src/log", "dst2/log", "dst2", "no/where"):
+            code, _, errors = invoke("migrate", "src", "-o", "dst2", "--log-folder", place)
+            assert code == 2
+            assert errors.startswith(f"npulens: --log-folder {place}: ")
+        invoke("migrate", "src", "--in-place", "--log-folder", "told2")
+        assert log_of_folder(here / "told2")["changed"] == ["a.py"]
+        assert not (source / LOG).exists()
 
     def test_what_cannot_be_fixed_is_told(self, here: Path, source: Path) -> None:
         (source / "bad.py").write_bytes(b"import torch\nx = '\xff'\n")

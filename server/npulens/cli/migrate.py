@@ -97,9 +97,9 @@ def migrate(
         Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE,
         None if entry is None else Distribution(_inside(folder, entry), model),
         jobs,
+        None if log_folder is None else _log_place(log_folder, source, output),
     )
-    log_place = None if log_folder is None else _log_place(folder, log_folder)
-    log = _migrated(request, output, log_place, allow_dirty, asked.language)
+    log = _migrated(request, output, allow_dirty, asked.language)
     for each in log.left_out:
         if each.reason is not Reason.NOT_WANTED and output is not None:
             click.echo(told_of(each, asked.language), err=True)
@@ -121,25 +121,28 @@ def _inside(source: Path, entry: str) -> str:
     return os.path.relpath(real, root)
 
 
-def _log_place(source: Path, log_folder: str) -> Path:
+def _log_place(log_folder: str, source: str, output: str | None) -> Path:
     """The folder that the user wants the log in, which must be new or empty.
 
     Raises:
-        Refusal: It is not.
+        Refusal: It is not, or lies where it would be in the way.
     """
     from npulens.workspace.staging import PlaceError, require_place
 
+    place = Path(log_folder)
+    for tree in (source, output):
+        if tree and Path(os.path.realpath(place)).is_relative_to(os.path.realpath(tree)):
+            raise Refusal(f"--log-folder {log_folder}: lies in {tree}; name a folder outside of it")
     try:
-        require_place(source, Path(log_folder))
+        require_place(Path(source), place)
     except PlaceError as error:
         raise Refusal(f"--log-folder {log_folder}: {error}") from error
-    return Path(log_folder)
+    return place
 
 
 def _migrated(
     request: "Request",
     output: str | None,
-    log_folder: Path | None,
     allow_dirty: bool,
     language: "Language",
 ) -> "ChangeLog":
@@ -155,7 +158,7 @@ def _migrated(
     from npulens.workspace.staging import PlaceError
 
     def write(log: "ChangeLog", folder: Path) -> None:
-        _write_log(log, request, log_folder or folder, language)
+        _write_log(log, request, folder, language)
 
     place = output or str(request.source)
     bars = _Bars()
@@ -176,6 +179,8 @@ def _migrated(
         raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
     except OSError as error:
         failed = str(error.filename or "")
+        if request.log_folder and failed.startswith(str(request.log_folder)):
+            place = str(request.log_folder)
         if failed.startswith(f"{request.source}{os.sep}") and output is not None:
             raise Refusal(f"{failed}: cannot be read: {error.strerror}") from error
         raise Refusal(f"{place}: cannot be written: {error.strerror}") from error
@@ -199,7 +204,6 @@ def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "La
         MARKDOWN_NAME: change_log_markdown(log, language),
         **transplant_tables(log, language),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         write_whole(folder / name, text.encode("utf-8", "backslashreplace"))
 

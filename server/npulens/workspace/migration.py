@@ -60,6 +60,7 @@ class Request:
         applicability: `unsafe` applies fixes too that have to be read afterwards.
         distribution: The script to make train in several processes, or `None`.
         jobs: How many processes to use, or `None`.
+        log_folder: Where the log goes, or `None` for the tree.
     """
 
     source: Path
@@ -68,6 +69,7 @@ class Request:
     applicability: Applicability
     distribution: Distribution | None = None
     jobs: int | None = None
+    log_folder: Path | None = None
 
 
 def migrate_copy(
@@ -82,7 +84,7 @@ def migrate_copy(
         request: What is wanted.
         destination: The copy: nothing is there, or an empty folder.
         observer: Is told how far it is.
-        write_log: Writes the log into a folder of the copy.
+        write_log: Writes the log into a folder that is there.
 
     Raises:
         PlaceError: The copy cannot be there.
@@ -105,7 +107,9 @@ def migrate_copy(
         if configuration.source is not None:
             configuration = replace(configuration, source=root / configuration.source.name)
         _migrate(replace(request, source=tree, configuration=configuration), log, observer, _put)
-        write_log(log, tree / LOG_FOLDER)
+        log_folder = request.log_folder or tree / LOG_FOLDER
+        log_folder.mkdir(exist_ok=True)
+        write_log(log, log_folder)
         require_unchanged(source, found)
         finish_folders(source, tree, found)
         put_in_place(tree, destination)
@@ -124,7 +128,7 @@ def migrate_in_place(
         request: What is wanted.
         trees: The git trees that could take it back, or `None` if nobody has to.
         observer: Is told how far it is.
-        write_log: Writes the log into a folder.
+        write_log: Writes the log into a folder that is there.
 
     Raises:
         LockedError: Another run does the same.
@@ -133,8 +137,8 @@ def migrate_in_place(
     """
     log = ChangeLog()
     with Lock(request.source / ".npulens-migrating"):
-        folder = _free_folder(request.source / LOG_FOLDER)
-        folder.mkdir()  # what could not be logged is not begun
+        folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
+        folder.mkdir(exist_ok=True)  # what could not be logged is not begun
         _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
         write_log(log, folder)
     return log
