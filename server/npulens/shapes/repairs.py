@@ -16,6 +16,9 @@ from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "count_nonzero", "max", "mean", "min", "norm", "prod", "sum"}
+)
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
@@ -86,6 +89,8 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
             return
+        if self._has_fewer_dimensions(mask, owner):
+            return
         x, chosen = self._source(owner), self._source(mask)
         masked = f"torch.where({chosen}, {x}, 0).sum()"
         if attribute.attr == "mean":
@@ -123,6 +128,8 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice):
             return
+        if self._has_fewer_dimensions(mask, target.value):
+            return
         x, chosen, value = self._source(target.value), self._source(mask), statement.value
         same = event.is_whole or self._is_mask_of(mask, target.value)
         inner = value.operand if isinstance(value, ast.UnaryOp) else value
@@ -154,6 +161,42 @@ class Repairs:
         end = max(self._span(part).end for part in parts)
         title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
         yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
+
+    def _has_fewer_dimensions(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is seen to be smaller, so that computing with it would spread it wrongly.
+
+        `x[:, 0] > 0` for `x`, or anything that a reduction leaves: `(x > 0).any(-1)`.
+        """
+        made = self._assigned_to(mask)
+        pending: list[ast.AST] = [mask if made is None else made]
+        whole = ast.dump(owner)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.expr) and ast.dump(node) == whole:
+                continue
+            if isinstance(node, ast.Subscript) and ast.dump(node.value) == whole:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                is_reduction = node.func.attr in _REDUCTIONS
+                if is_reduction and (node.args or any(k.arg == "dim" for k in node.keywords)):
+                    return True
+            pending += ast.iter_child_nodes(node)
+        return False
+
+    def _assigned_to(self, name: ast.expr) -> ast.expr | None:
+        """What a name is assigned, if that is done once."""
+        if not isinstance(name, ast.Name):
+            return None
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            if node.id == name.id
+        ]
+        statement = self._parents.get(stored[0]) if len(stored) == 1 else None
+        if isinstance(statement, ast.Assign) and statement.targets == [stored[0]]:
+            return statement.value
+        return None
 
     def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is computed from the very tensor, element by element."""
