@@ -688,6 +688,29 @@ class TestInPlace:
         assert errors == "npulens: a.py: not fixed: was changed by somebody else meanwhile\n"
         assert (source / "a.py").read_text() == CODE + "# mine\n"
 
+    def test_control_c_leaves_a_log(
+        self, here: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def meanwhile(*arguments: Any) -> Any:
+            yield next(processes(*arguments))
+            raise KeyboardInterrupt
+
+        processes: Callable[..., Any] = migration_module.in_processes
+        monkeypatch.setattr(migration_module, "in_processes", meanwhile)
+        invoke("migrate", "src", "--in-place")
+        assert log_of(source)["changed"] == ["a.py"]
+        assert (source / "a.py").read_text() == FIXED
+        assert not (source / ".npulens-migrating").exists()
+
+    def test_a_script_that_git_does_not_know(self, here: Path, source: Path) -> None:
+        git("init", "-q", "src")
+        git("-C", "src", "add", "clean.py")
+        git("-C", "src", "commit", "-qm", "x")
+        style = ["--migration-style", "runtime-shim"]
+        code, _, errors = invoke("migrate", "src", "--in-place", *style)
+        assert code == 2
+        assert errors.startswith("npulens: a.py: not fixed: is not in git")
+
     def test_the_shim_in_place(self, here: Path, source: Path) -> None:
         invoke("migrate", "src", "--in-place", "--migration-style", "runtime-shim")
         assert (source / "a.py").read_text() == (

@@ -103,7 +103,7 @@ def migrate(
     for each in log.left_out:
         if each.reason is not Reason.NOT_WANTED and output is not None:
             click.echo(told_of(each, asked.language), err=True)
-    for path, problem in log.problems:
+    for path, problem in log.problems.items():
         complain(f"{printable(path)}: {problem}")
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
@@ -181,7 +181,8 @@ def _migrated(
         failed = str(error.filename or "")
         if request.log_folder and failed.startswith(str(request.log_folder)):
             place = str(request.log_folder)
-        if failed.startswith(f"{request.source}{os.sep}") and output is not None:
+        is_of_source = f"{failed}{os.sep}".startswith(f"{request.source}{os.sep}")
+        if is_of_source and output is not None:
             raise Refusal(f"{failed}: cannot be read: {error.strerror}") from error
         raise Refusal(f"{place}: cannot be written: {error.strerror}") from error
     finally:

@@ -78,7 +78,7 @@ def change_log_json(
             {"path": path, "reason": reason.value, "target": target}
             for path, reason, target in log.left_out
         ],
-        "problems": [{"path": path, "problem": problem} for path, problem in log.problems],
+        "problems": [{"path": path, "problem": problem} for path, problem in log.problems.items()],
     }
     return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
 
@@ -127,7 +127,7 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
         )
         parts += _section(_NOTES, notes, language)
     if log.problems:
-        lines = (f"- {_code(path)}: {problem}" for path, problem in log.problems)
+        lines = (f"- {_code(path)}: {problem}" for path, problem in log.problems.items())
         parts += _section(_PROBLEMS, lines, language)
     if log.left_out:
         not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)

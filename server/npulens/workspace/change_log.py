@@ -81,7 +81,7 @@ class ChangeLog:
     left: list[Left] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
     _changed: dict[str, None] = field(default_factory=dict)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ class ChangeLog:
     def add_left(self, path: str, report: FileReport) -> None:
         """Keep what is left to do in a file."""
         if report.problem is not None:
-            self.problems.append((path, report.problem))
+            self.problems[path] = report.problem
         elif report.document is not None:
             self.left += (_left(path, report.document, finding) for finding in report.findings)
 

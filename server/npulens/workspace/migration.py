@@ -139,8 +139,15 @@ def migrate_in_place(
     with Lock(request.source / ".npulens-migrating"):
         folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
         folder.mkdir(exist_ok=True)  # what could not be logged is not begun
-        _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
-        write_log(log, folder)
+        is_done = False
+        try:
+            _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
+            is_done = True
+        finally:  # also after Ctrl-C the log tells what was done
+            if is_done or log.changed:
+                write_log(log, folder)
+            else:
+                folder.rmdir()
     return log
 
 
@@ -186,6 +193,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     files = files_of(request)
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         _start_with_shim(files, root, log, write)
+    earlier = dict(log.problems)
     work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
     around: tuple[ProjectFacts, Mapping[str, Shim]] | None = None
     for _ in range(_MOST_ROUNDS):
@@ -194,7 +202,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
             break
         checker = Checker(request.catalogue, request.configuration, *around)
         log.left.clear()
-        log.problems.clear()
+        log.problems = dict(earlier)
         observer.begin(len(files))
         for fixed in in_processes(work, checker, files, request.jobs):
             observer.advance()

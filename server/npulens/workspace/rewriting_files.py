@@ -68,7 +68,7 @@ def rewrite_file(
         return False  # the check of the file says so
     report = write(FixedFile(FileReport(str(path)), before, after))
     if report.problem is not None:
-        log.problems.append((name, report.problem))
+        log.problems[name] = report.problem
         return False
     log.add_rewriting(name, Document(str(path), source.text), fix)
     return True
