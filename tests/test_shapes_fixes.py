@@ -183,6 +183,11 @@ def test_a_mask_of_fewer_dimensions_has_no_fix(body: str) -> None:
     assert fixes(function_of(body)) == []
 
 
+def test_what_a_reduction_of_another_tensor_leaves_may_fit() -> None:
+    source = function_of("x[(y[None] > 0).any(0)] = 0\nreturn x")
+    assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
+
+
 def test_a_tensor_that_changed_since_is_not_the_one_of_the_mask() -> None:
     source = function_of("mask = x > 0\nx = x[0]\nreturn x[mask].sum()")
     assert [applicability for _, applicability in fixes(source)] == [UNSAFE]

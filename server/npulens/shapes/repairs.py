@@ -89,7 +89,7 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
             return
-        if self._has_fewer_dimensions(mask, owner):
+        if not event.is_whole and self._has_fewer_dimensions(mask, owner):
             return
         x, chosen = self._source(owner), self._source(mask)
         masked = f"torch.where({chosen}, {x}, 0).sum()"
@@ -128,7 +128,7 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice):
             return
-        if self._has_fewer_dimensions(mask, target.value):
+        if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
             return
         x, chosen, value = self._source(target.value), self._source(mask), statement.value
         same = event.is_whole or self._is_mask_of(mask, target.value)
@@ -165,7 +165,7 @@ class Repairs:
     def _has_fewer_dimensions(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is seen to be smaller, so that computing with it would spread it wrongly.
 
-        `x[:, 0] > 0` for `x`, or anything that a reduction leaves: `(x > 0).any(-1)`.
+        `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
         """
         made = self._assigned_to(mask)
         pending: list[ast.AST] = [mask if made is None else made]
@@ -178,7 +178,9 @@ class Repairs:
                 return True
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 is_reduction = node.func.attr in _REDUCTIONS
-                if is_reduction and (node.args or any(k.arg == "dim" for k in node.keywords)):
+                over_some = node.args or any(keyword.arg == "dim" for keyword in node.keywords)
+                parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
+                if is_reduction and over_some and any(ast.dump(part) == whole for part in parts):
                     return True
             pending += ast.iter_child_nodes(node)
         return False
