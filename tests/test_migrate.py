@@ -457,6 +457,20 @@ class TestBadInput:
         assert (code, errors) == (2, "npulens: src/a.py: cannot be read: Permission denied\n")
         assert not (here / "dst").exists()
 
+    @pytest.mark.parametrize("name", ["src", "."])
+    def test_a_source_that_fails(
+        self, here: Path, source: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(root: Path, *_: Any) -> Any:
+            raise OSError(5, "Input/output error", str(root / "a.py"))
+
+        monkeypatch.setattr(migration_module, "copy_tree", fails)
+        monkeypatch.chdir(source if name == "." else here)
+        code, _, errors = invoke("migrate", name, "-o", str(here / "dst"))
+        shown = "a.py" if name == "." else "src/a.py"
+        assert (code, errors) == (2, f"npulens: {shown}: cannot be read: Input/output error\n")
+        assert leftovers(here) == []
+
     @on_linux
     @pytest.mark.parametrize("where", ["copying", "fixing", "logging"])
     def test_a_full_disk(self, here: Path, source: Path, where: str) -> None:

@@ -178,15 +178,21 @@ def _migrated(
         reason = error.reason.in_language(language)
         raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
     except OSError as error:
-        failed = str(error.filename or "")
-        if request.log_folder and failed.startswith(str(request.log_folder)):
-            place = str(request.log_folder)
-        is_of_source = f"{failed}{os.sep}".startswith(f"{request.source}{os.sep}")
-        if is_of_source and output is not None:
-            raise Refusal(f"{failed}: cannot be read: {error.strerror}") from error
-        raise Refusal(f"{place}: cannot be written: {error.strerror}") from error
+        raise Refusal(f"{_failure(error, request, place)}: {error.strerror}") from error
     finally:
         bars.end()
+
+
+def _failure(error: OSError, request: "Request", place: str) -> str:
+    """What cannot be read or written, in words."""
+    failed = Path(os.path.abspath(str(error.filename or place)))  # noqa: PTH100
+    source = os.path.abspath(request.source)  # noqa: PTH100
+    if place != str(request.source) and failed.is_relative_to(source):
+        return f"{request.source / failed.relative_to(source)}: cannot be read"
+    log_folder = request.log_folder
+    if log_folder is not None and failed.is_relative_to(os.path.abspath(log_folder)):  # noqa: PTH100
+        place = str(log_folder)
+    return f"{place}: cannot be written"
 
 
 def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "Language") -> None:

@@ -20,7 +20,7 @@ from npulens.workspace.copying import (
     inventory,
     require_unchanged,
 )
-from npulens.workspace.discovery import discover
+from npulens.workspace.discovery import Discovery, discover
 from npulens.workspace.distribution import Distribution, distribute_entry
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.fixing import FixedFile, fix_safely, fix_unsafely
@@ -161,8 +161,12 @@ def _free_folder(folder: Path) -> Path:
 
 def files_of(request: Request) -> list[Path]:
     """The files of a folder that a migration reads."""
+    return _discovered(request).files
+
+
+def _discovered(request: Request) -> Discovery:
     configuration = request.configuration
-    return discover([str(request.source)], configuration.exclude, configuration.root).files
+    return discover([str(request.source)], configuration.exclude, configuration.root)
 
 
 def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Path]:
@@ -190,7 +194,11 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     log.files = log.files or len(files_of(request))
     if request.distribution is not None:
         distribute_entry(request.distribution, root, log, write)
-    files = files_of(request)
+    found = _discovered(request)
+    files = found.files
+    for folder, problem in found.problems.items():
+        if folder != str(request.source):  # said where there is nothing to read
+            log.problems[relative_path(os.path.realpath(folder), root)] = problem
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         _start_with_shim(files, root, log, write)
     earlier = dict(log.problems)
