@@ -188,6 +188,37 @@ if __name__ == "__main__":
     assert "DataLoader(data, 4, sampler=sampler)" in made
 
 
+def test_options_beside_shuffle(here: Path) -> None:
+    """With `shuffle=True` beside them, they can hold neither it nor a sampler."""
+    _, errors, made = distributed(
+        here, SCRIPT.replace("batch_size=4, shuffle=True", "shuffle=True, **{'batch_size': 4}")
+    )
+    assert errors == ""
+    assert "DataLoader(data, sampler=sampler, **{'batch_size': 4})" in made
+
+
+INSIDE = [
+    ("torch.save(model, 'x.pt')", "torch.save(model.module, 'x.pt')"),
+    ("torch.save({'a': model, 'b': 1}, 'x')", "torch.save({'a': model.module, 'b': 1}, 'x')"),
+    (
+        "with torch.no_grad():\n            model.decode(data)",
+        "with torch.no_grad():\n            model.module.decode(data)",
+    ),
+    ("print(model.weight.shape)", "print(model.module.weight.shape)"),
+    ("model.eval()", "model.eval()"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), INSIDE, ids=[before for before, _ in INSIDE])
+def test_the_model_inside_is_asked(here: Path, before: str, after: str) -> None:
+    _, errors, made = distributed(
+        here, SCRIPT.replace(' "last.pt")', f' "last.pt")\n        {before}')
+    )
+    assert errors == ""
+    assert after in made
+    assert made.count(".module") == 1 + after.count(".module")
+
+
 REFUSED = {
     "broken": (SCRIPT + "def f(:\n", "does not parse"),
     "several processes": (SCRIPT.replace("4, 2)", "4, 2)\n    local_rank = 0"), "`local_rank`"),

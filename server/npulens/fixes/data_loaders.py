@@ -80,14 +80,14 @@ def _no_loader(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> UnclearErr
             f"有多个加载器可能用于训练（第 {lines} 行）；应只有一个写明 `shuffle=True`",
         )
     keywords = {keyword.arg for keyword in possible[0].keywords}
-    if None in keywords:
+    if None in keywords and "shuffle" not in keywords:
         return UnclearError(
             line,
             "the options of this loader come from `**`, so nobody sees whether it shuffles; "
             "write them out",
             "此加载器的参数来自 `**`，无法判断是否打乱数据；请逐一写明",
         )
-    if keywords & _TAKEN_BY_SAMPLER:
+    if keywords & _TAKEN_BY_SAMPLER - {None}:
         return UnclearError(line, "this loader has a sampler already", "此加载器已有采样器")
     if not any(getattr(s, "value", None) is possible[0] for s in body):
         return UnclearError(
@@ -130,8 +130,9 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
         return None
     if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > 3:
         return None
-    if any(k.arg in _TAKEN_BY_SAMPLER for k in call.keywords):
-        return None
+    taken = {keyword.arg for keyword in call.keywords} & _TAKEN_BY_SAMPLER
+    if taken and (taken != {None} or _shuffle(call) is None):
+        return None  # beside `shuffle`, `**options` can hold neither it nor a sampler
     named = [k.value for k in call.keywords if k.arg == "dataset"]
     dataset = call.args[0] if call.args else next(iter(named), None)
     shuffle = _shuffle(call)

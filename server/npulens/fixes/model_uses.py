@@ -2,16 +2,18 @@
 
 The wrapper answers for itself what training asks; everything else is asked of the model in it, as
 `model.module`. A method of the model's own would go around the wrapper, and the cards would train
-apart, so this is refused.
+apart, so this is refused unless no gradient is computed there.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.text.spans import Span
 
+_NO_GRADIENT = re.compile(r"\b(?:no_grad|inference_mode)\(")
 _OF_WRAPPER = frozenset(
     {"eval", "forward", "module", "named_parameters", "no_sync", "parameters", "requires_grad_"}
     | {"train", "training", "zero_grad"}
@@ -43,6 +45,8 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
         for node in (part for statement in statements for part in ast.walk(statement)):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == variable:
                 edits.update(_asked(script, node, statements))
+            elif isinstance(node, ast.Call) and _saves(node):
+                edits.update(_saved_whole(script, node, variable))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 function = functions.get(node.func.id)
                 for parameter in _given(node, function, variable) if function is not None else ():
@@ -53,6 +57,21 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
     yield from sorted(edits)
 
 
+def _saves(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "save"
+
+
+def _saved_whole(script: Script, call: ast.Call, variable: str) -> Iterator[Edit]:
+    """`torch.save(model, path)` and `torch.save({"model": model}, path)`: the model inside."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    nodes = [part for argument in arguments for part in ast.walk(argument)]
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id == variable and id(node) not in owners:
+            end = script.span(node).end
+            yield Edit(Span(end, end), ".module")
+
+
 def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Iterator[Edit]:
     if node.attr in _OF_WRAPPER:
         return
@@ -61,7 +80,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
         for statement in body
         for part in ast.walk(statement)
     )
-    if called and node.attr not in _OF_MODULE:
+    if called and node.attr not in _OF_MODULE and not _is_without_gradient(script, node, body):
         text = script.source(node)
         raise UnclearError(
             node.lineno,
@@ -71,6 +90,17 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
         )
     end = script.span(node.value).end
     yield Edit(Span(end, end), ".module")
+
+
+def _is_without_gradient(script: Script, node: ast.AST, body: Sequence[ast.stmt]) -> bool:
+    """Whether a node stands in `with torch.no_grad():`, where nothing is trained."""
+    return any(
+        isinstance(block, ast.With)
+        and any(_NO_GRADIENT.search(script.source(item.context_expr)) for item in block.items)
+        and any(part is node for part in ast.walk(block))
+        for statement in body
+        for block in ast.walk(statement)
+    )
 
 
 def _given(call: ast.Call, function: ast.FunctionDef, variable: str) -> Iterator[str]:
