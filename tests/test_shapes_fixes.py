@@ -170,8 +170,21 @@ def test_titles_of_safe_sums_say_what_may_differ() -> None:
     assert "顺序" in fix.title.zh
 
 
-def test_a_mask_of_fewer_dimensions_is_never_safe() -> None:
-    source = function_of("mask = x[:, 0] > 0\nreturn x[mask].sum()")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mask = x[:, 0] > 0\nreturn x[mask].sum()",
+        "return x[(x > 0).any(-1)].mean()",
+        "x[torch.where(x.sum(-1) == x.shape[-1])] = 0\nreturn x",
+        "mask = torch.all(x > 0, dim=1)\nx[mask] = 0\nreturn x",
+    ],
+)
+def test_a_mask_of_fewer_dimensions_has_no_fix(body: str) -> None:
+    assert fixes(function_of(body)) == []
+
+
+def test_what_a_reduction_of_another_tensor_leaves_may_fit() -> None:
+    source = function_of("x[(y[None] > 0).any(0)] = 0\nreturn x")
     assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
 
 
@@ -277,7 +290,7 @@ def test_nothing_is_written_where_torch_has_no_name() -> None:
 
 
 def test_masks_of_one_dimension_would_spread_wrongly() -> None:
-    """Why such a fix is not safe: rows are selected, but columns would be masked."""
+    """Why there is no such fix: rows are selected, but columns would be masked."""
     x = torch.arange(4.0).reshape(2, 2)
     mask: Tensor = x[:, 0] > 0
     assert x[mask].sum() != torch.where(mask, x, 0).sum()

@@ -18,6 +18,11 @@ from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "count_nonzero", "max", "mean", "min", "norm", "prod", "sum"}
+)
+_LARGEST_MASK = 200
+"""In nodes of the tree, which are compared with each other."""
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
 _NOTHING_MORE = LocalizedText("", "")
@@ -93,6 +98,8 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
             return
+        if not event.is_whole and self._has_fewer_dimensions(mask, owner):
+            return
         x, chosen = self._source(owner), self._source(mask)
         masked = f"torch.where({chosen}, {x}, 0).sum()"
         if attribute.attr == "mean":
@@ -129,6 +136,8 @@ class Repairs:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return
         if isinstance(mask, ast.Tuple | ast.Slice):
+            return
+        if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
             return
         x, chosen, value = self._source(target.value), self._source(mask), statement.value
         same = event.is_whole or self._is_mask_of(mask, target.value)
@@ -170,6 +179,46 @@ class Repairs:
             fix = collator_fix(node, self._lines)
         if fix is not None:
             yield fix
+
+    def _has_fewer_dimensions(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is seen to be smaller, so that computing with it would spread it wrongly.
+
+        `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
+        """
+        made = self._assigned_to(mask) or mask
+        if sum(1 for _ in ast.walk(made)) > _LARGEST_MASK:
+            return True  # nothing is seen, and nothing is to be offered
+        pending: list[ast.AST] = [made]
+        whole = ast.dump(owner)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.expr) and ast.dump(node) == whole:
+                continue
+            if isinstance(node, ast.Subscript) and ast.dump(node.value) == whole:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                is_reduction = node.func.attr in _REDUCTIONS
+                over_some = node.args or any(keyword.arg == "dim" for keyword in node.keywords)
+                parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
+                if is_reduction and over_some and any(ast.dump(part) == whole for part in parts):
+                    return True
+            pending += ast.iter_child_nodes(node)
+        return False
+
+    def _assigned_to(self, name: ast.expr) -> ast.expr | None:
+        """What a name is assigned, if that is done once."""
+        if not isinstance(name, ast.Name):
+            return None
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            if node.id == name.id
+        ]
+        statement = self._parents.get(stored[0]) if len(stored) == 1 else None
+        if isinstance(statement, ast.Assign) and statement.targets == [stored[0]]:
+            return statement.value
+        return None
 
     def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is computed from the very tensor, element by element."""
