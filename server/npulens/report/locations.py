@@ -1,6 +1,7 @@
 """Files as services name them that know a repository and not this machine."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,3 +19,38 @@ def uri_reference(path: str) -> str:
     name = relative_path(path)
     reference = quote(os.fsencode(name), safe="/")
     return f"file://{reference}" if name.startswith("/") else reference
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """How a page names files, and where its links to them lead.
+
+    Attributes:
+        root: The folder that names are relative to.
+        folder: The folder that the page is in, to which links are relative.
+        is_editor: Links open VS Code at the line; they work on this machine alone.
+    """
+
+    root: str
+    folder: str
+    is_editor: bool = False
+
+    def name(self, path: str) -> str:
+        """The path from the root, with slashes."""
+        return os.path.relpath(path, self.root).replace(os.sep, "/")
+
+    def link(self, path: str) -> str:
+        """The reference to a file, to which a line can be appended: `#L` or, for VS Code, `:`."""
+        absolute = Path(os.path.abspath(path)).as_posix()  # noqa: PTH100
+        if self.is_editor:
+            return "vscode://file" + quote(os.fsencode("/" + absolute.lstrip("/")), safe="/:")
+        try:
+            relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        except ValueError:  # another drive of Windows
+            return f"file:///{quote(absolute, safe='/:')}"
+        return quote(os.fsencode(relative), safe="/")
+
+    @property
+    def line_mark(self) -> str:
+        """What stands between a link and a line."""
+        return ":" if self.is_editor else "#L"
