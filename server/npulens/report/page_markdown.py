@@ -26,8 +26,8 @@ def _lines(page: Page) -> Iterator[str]:
     ready = page.shares[Readiness.AS_IS] + page.shares[Readiness.SAFE]
     yield f"## {text('heading', language)}: {_plain(page.title)}"
     yield ""
-    changing = f"{total - page.shares[Readiness.AS_IS]:,}"
-    headline = text("ready_headline", language, files=f"{total:,}", changing=changing)
+    changing = total - page.shares[Readiness.AS_IS] - page.shares[Readiness.UNKNOWN]
+    headline = text("ready_headline", language, files=f"{total:,}", changing=f"{changing:,}")
     yield f"**{percent(ready, total)}** {headline}"
     yield ""
     yield _row([text("state", language), text("files", language), "%"])

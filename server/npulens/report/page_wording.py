@@ -71,7 +71,7 @@ TEXTS: Mapping[str, LocalizedText] = {
     "theme": _("Light or dark", "浅色/深色"),
     "overview": _("Overview", "总览"),
     "ready_headline": _(
-        "of {files} files run as they are or after safe fixes; {changing} have to change",
+        "of files run as they are or after safe fixes; {changing} of {files} have to change",
         "的文件可直接运行或经安全修复后运行（共 {files} 个文件，其中 {changing} 个需要修改）",
     ),
     "files": _("Files", "文件"),
@@ -107,16 +107,16 @@ TEXTS: Mapping[str, LocalizedText] = {
     ),
     "next": _("Next steps", "后续步骤"),
     "next_safe": _(
-        "settles {findings} findings; then {files} more files run.",
-        "可解决 {findings} 个问题，之后又有 {files} 个文件可运行。",
+        "settles {findings} of {total} findings. Files that run from then on: {files}.",
+        "可解决 {total} 个问题中的 {findings} 个，之后又有 {files} 个文件可运行。",
     ),
     "next_unsafe": _(
-        "offers {findings} changes that somebody has to read.",
+        "makes changes that somebody has to read: {findings}.",
         "提供 {findings} 处修改，需人工审阅。",
     ),
     "next_manual": _(
-        "{findings} findings that keep code from running have no fix; {blockers} of them need new "
-        "code.",
+        "Findings without a fix that keep code from running: {findings}, of which {blockers} need "
+        "new code.",
         "{findings} 个影响运行的问题没有自动修复，其中 {blockers} 个需要改写代码。",
     ),
     "next_nothing": _("There is nothing to do before it runs.", "无需任何修改即可运行。"),
@@ -160,7 +160,6 @@ TEXTS: Mapping[str, LocalizedText] = {
         "可由 NPU 融合算子以一个内核完成的代码。不改也能运行。",
     ),
     "no_fused": _("No such code was found.", "未发现此类代码。"),
-    "operator": _("Operator", "算子"),
     "folders": _("Folders", "目录"),
     "folder": _("Folder", "目录"),
     "folders_note": _(
@@ -168,7 +167,7 @@ TEXTS: Mapping[str, LocalizedText] = {
         "色条表示各状态的文件数。点击数字可列出该目录的问题。",
     ),
     "root": _("(all)", "（全部）"),
-    "quiet": _("{number} folders without findings", "另有 {number} 个目录没有问题"),
+    "quiet": _("folders without findings: {number}", "另有 {number} 个目录没有问题"),
     "state": _("State", "状态"),
     "severity": _("Severity", "级别"),
     "fix": _("Fix", "修复"),
