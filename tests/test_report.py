@@ -355,7 +355,7 @@ class TestHtml:
             assert re.match(r"#\w+$|https://npulens\.readthedocs\.io/|[\w/]+\.py#L\d+$", link), link
 
     def test_hostile_content_is_text(self) -> None:
-        code = f"import torch\n# {HOSTILE}\nx = torch.cuda.nvtx.mark({HOSTILE!r}); import cupy\n"
+        code = f"import torch\n# {HOSTILE}\nimport cupy\ntorch.cuda.synchronize({HOSTILE!r})\n"
         files = {HOSTILE_NAME: code, "net.py": DYNAMIC.replace("row", "ｒow")}
         usual = page({"a.py": code, "net.py": DYNAMIC})
         made = page_of(results(files), "en")
@@ -372,6 +372,7 @@ class TestHtml:
             c if re.match(r"[\w.~-]", c) else f"%{ord(c):02X}" for c in HOSTILE_NAME
         )
         assert HOSTILE_NAME in "".join(seen.text)
+        assert any(HOSTILE[:40] in row[11] for row in data["findings"])
 
     def test_a_hostile_title(self) -> None:
         made = page_of(results({"a.py": CODE}), "en")
