@@ -352,10 +352,10 @@ def _libraries(
     }
     members: dict[str, list[Entry]] = {}
     for entry in entries:
-        code, package = entry.finding.rule.code, entry.symbol.partition(".")[0]
-        if code in _OWN_CUDA:
+        rule, package = entry.finding.rule, entry.symbol.partition(".")[0]
+        if rule.code in _OWN_CUDA:
             members.setdefault("", []).append(entry)
-        elif entry.finding.rule.family == "library" or package in known:
+        elif rule.family == "library" or (rule.family != "dynamic" and package in known):
             members.setdefault(package, []).append(entry)
     order = list(Severity)
     rows = [

@@ -269,7 +269,7 @@
         "tr", "",
         cell("", element("span", `badge ${key}`, label)),
         cell("code", link(href, "path", ...place), shown),
-        cell("", rule, " ", ...withCode(each.message)),
+        cell("text", rule, " ", ...withCode(each.message)),
         cell("", element("span", `fix ${fixKey}`, fixLabel)),
         cell("figure", minutes(each.effort)),
       );
