@@ -407,8 +407,32 @@ class TestHtml:
         text = as_html(made)
         data = Seen(text).data
         assert len(data["findings"]) == 3
-        assert f"Only the first 3 of {len(made.entries)} findings" in text
+        assert f"Only 3 of {len(made.entries)} are listed here" in text
         assert "NPU602" in {data["rules"][row[1]][0] for row in data["findings"]}
+
+    def test_very_many_files_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("npulens.report.page_html.MOST_FILES", 7)
+        made = page()
+        text = as_html(made)
+        data = Seen(text).data
+        assert "Only 7 of 8 are listed here" in text
+        names = [file[0] for file in data["files"]]
+        with_findings = {made.files[entry.file].name for entry in made.entries}
+        assert with_findings < set(names)
+        for row, entry in zip(data["findings"], made.entries, strict=True):
+            assert names[row[0]] == made.files[entry.file].name
+
+    def test_long_tables_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("npulens.report.page_html.MOST_ROWS", 1)
+        made = page()
+        text = as_html(made)
+        assert f"Only the first 1 of {len(made.hotspots)} are shown here" in text
+        assert text.count('class="figure score"') == 1
+
+    def test_folders_within_folders(self) -> None:
+        deep = {f"{'a/' * depth}b.py": CODE for depth in range(300)}
+        text = as_html(page(deep))
+        assert text.count('<details class="folder"') == 21
 
     def test_the_formula_is_that_of_the_program(self) -> None:
         text = "".join(Seen(as_html(page())).text)

@@ -243,6 +243,26 @@ def test_inside_vs_code_the_theme_is_the_editor_s(show: Any, kind: str) -> None:
     assert scheme == kind.removeprefix("vscode-")
 
 
+def test_inside_a_frame_that_allows_scripts_alone(show: Any) -> None:
+    """As a webview shows it: without an origin, so without storage."""
+    shown = show()
+    shown.page.goto("about:blank")
+    shown.page.evaluate(
+        """text => {
+          const frame = document.createElement("iframe");
+          frame.sandbox = "allow-scripts";
+          frame.srcdoc = text;
+          document.body.append(frame);
+        }""",
+        shown.file.read_text(encoding="utf-8"),
+    )
+    frame = shown.page.frame_locator("iframe")
+    frame.locator("#file-list tbody tr").first.wait_for()
+    frame.locator("#theme").click()
+    assert frame.locator("html").get_attribute("data-theme") == "dark"
+    assert shown.complaints == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_can_be_read(show: Any, theme: str) -> None:
     """All text has the contrast that WCAG 2 asks for (AA): 4.5, and 3 where it is large."""

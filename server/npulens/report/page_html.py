@@ -24,7 +24,12 @@ from npulens.workspace import effort
 from npulens.workspace.readiness import Readiness
 
 MOST_FINDINGS = 20_000
+MOST_FILES = 20_000
 """More are not listed one by one, so that browsers can open the page."""
+MOST_ROWS = 300
+"""Of a table that has its rows in the page; all of them are among the findings, too."""
+MOST_FOLDERS = 20
+"""Of folders within each other; of what is deeper the sums are there."""
 _TEXTS_OF_SCRIPT = ("shown", "more", "all", "none", "in_folder")
 
 
@@ -48,6 +53,7 @@ def as_html(page: Page) -> str:
     )
     script, style = _source(environment, "page.js"), _source(environment, "page.css")
     entries = _listed(page)
+    listed_files = _listed_files(page, entries)
     return environment.get_template("page.html").render(
         page=page,
         version=npulens.__version__,
@@ -66,8 +72,11 @@ def as_html(page: Page) -> str:
         script=Markup(script),
         style=Markup(style),
         policy=_policy(script, style),
-        data=_data(page, entries),
+        data=_data(page, entries, listed_files),
         listed=len(entries),
+        listed_files=len(listed_files),
+        most_rows=MOST_ROWS,
+        most_folders=MOST_FOLDERS,
     )
 
 
@@ -147,7 +156,17 @@ def _listed(page: Page) -> list[Entry]:
     return entries
 
 
-def _data(page: Page, entries: Sequence[Entry]) -> Markup:
+def _listed_files(page: Page, entries: Iterable[Entry]) -> Mapping[int, int]:
+    """The files of the list: those of its findings first, and their places in it."""
+    indexes = dict.fromkeys(entry.file for entry in entries)
+    for index in range(len(page.files)):
+        if len(indexes) >= MOST_FILES:
+            break
+        indexes[index] = None
+    return {index: place for place, index in enumerate(sorted(indexes))}
+
+
+def _data(page: Page, entries: Sequence[Entry], listed_files: Mapping[int, int]) -> Markup:
     """What the script makes rows of; `page.js` names the columns."""
     language = page.language
     states, fixes, severities = list(Readiness), list(Applicability), list(Severity)
@@ -165,13 +184,20 @@ def _data(page: Page, entries: Sequence[Entry]) -> Markup:
         line = entry.line
         rows.append(
             [
-                *(entry.file, rules[rule.code], severity, fixes.index(entry.fix), int(entry.work)),
+                *(
+                    listed_files[entry.file],
+                    rules[rule.code],
+                    severity,
+                    fixes.index(entry.fix),
+                    int(entry.work),
+                ),
                 *(line.number, entry.column, entry.minutes, message),
                 *(line.before, line.marked, line.after),
             ]
         )
+    files = [page.files[index] for index in listed_files]
     minutes = {entry.minutes for entry in entries}
-    minutes.update(each for file in page.files for each in (file.work, file.advice))
+    minutes.update(each for file in files for each in (file.work, file.advice))
     data = {
         "durations": {each: wording.duration(each, language) for each in sorted(minutes)},
         "lineMark": page.line_mark,
@@ -182,8 +208,7 @@ def _data(page: Page, entries: Sequence[Entry]) -> Markup:
         "rules": rule_rows,
         "messages": list(messages),
         "files": [
-            [f.name, f.link, states.index(f.readiness), f.findings, f.work, f.advice]
-            for f in page.files
+            [f.name, f.link, states.index(f.readiness), f.findings, f.work, f.advice] for f in files
         ],
         "findings": rows,
     }

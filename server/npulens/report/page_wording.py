@@ -189,8 +189,12 @@ TEXTS: Mapping[str, LocalizedText] = {
     "all": _("Show all {number}", "显示全部 {number} 条"),
     "none": _("Nothing fits.", "没有符合条件的条目。"),
     "left_out": _(
-        "Only the first {number} of {total} findings are listed here: npulens check lists all.",
-        "此处只列出 {total} 个问题中的前 {number} 个，可用 npulens check 查看全部。",
+        "Only {number} of {total} are listed here: npulens check lists all.",
+        "此处只列出 {total} 条中的 {number} 条，可用 npulens check 查看全部。",
+    ),
+    "first_only": _(
+        "Only the first {number} of {total} are shown here; all are among the findings.",
+        "此处只显示 {total} 条中的前 {number} 条，全部内容见“问题”列表。",
     ),
     "not_checked": _("Not checked", "未检查"),
     "needs_script": _(

@@ -45,7 +45,7 @@ def line_of(document: Document, span: Span) -> Line:
 
 
 def lines_around(document: Document, span: Span) -> tuple[Line, ...]:
-    """The line with the fault between its neighbours, all with their indentation."""
+    """The line with the fault between its neighbours that are not empty, with indentation."""
     text, starts = document.text, document.line_starts
     fault = line_of(document, span)
     found = []
@@ -54,7 +54,8 @@ def lines_around(document: Document, span: Span) -> tuple[Line, ...]:
         last = starts[number] if number < len(starts) else len(text)
         if number != fault.number:
             shown = text[first : min(last, first + _MOST_SHOWN)].rstrip()
-            found.append(Line(number, printable(shown), "", ""))
+            if shown:
+                found.append(Line(number, printable(shown), "", ""))
         elif fault.before.startswith("…"):
             found.append(fault)
         else:
