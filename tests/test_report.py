@@ -600,6 +600,14 @@ class TestCommand:
         assert b"1970-01-02" in pages.pop()
         assert (project / ".npulens_cache").is_dir()
 
+    @pytest.mark.parametrize("moment", ["yesterday", "9" * 30, ""])
+    def test_a_date_that_is_none(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+    ) -> None:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)
+        expected = f'npulens: SOURCE_DATE_EPOCH is "{moment}", which is no time in seconds\n'
+        assert invoke("report", ".") == (2, "", expected)
+
     def test_options_of_the_configuration(self, project: Path) -> None:
         (project / "npulens.toml").write_text('language = "zh"\ntorch-version = "2.6"\n')
         output = invoke("report", ".", "--title", "Nice *name*")[1]

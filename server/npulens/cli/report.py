@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npulens.cli.options import jobs_option, settings, settings_options
-from npulens.cli.refusals import FAILURE, common_folder, complain
+from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain
 
 if TYPE_CHECKING:
     from npulens.cli.project import Project
@@ -29,7 +29,7 @@ _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "ma
     "--format",
     "form",
     type=click.Choice(["html", "markdown"]),
-    help="A page, or a short text; without it as FILE ends, markdown on standard output.",
+    help="A page or a short text; if not said, by the ending of FILE, else markdown.",
 )
 @click.option("--title", help="The name of the project, instead of that of its folder.")
 @click.option(
@@ -63,6 +63,7 @@ def report(
     from npulens.workspace.configuration import absolute
 
     form = form or _format_of(output_file)
+    date = _today()
     is_standard = output_file == "-"
     output = Output(None if is_standard else output_file)
     asked = settings(paths, config, options)
@@ -71,13 +72,13 @@ def report(
     root = _root(paths)
     folder = Path.cwd() if is_standard else absolute(Path(output_file)).parent
     results = Results(
-        title or root.name,
+        title or root.name or str(root),
         reports,
         _places(project, reports, jobs),
         asked.catalogue,
         asked.configuration.target,
         FileNames(str(root), str(folder), editor_links),
-        _today(),
+        date,
     )
     page = page_of(results, asked.language)
     if form == "html":
@@ -144,5 +145,9 @@ def _root(paths: Sequence[str]) -> Path:
 
 def _today() -> str:
     """The date of the report, which `SOURCE_DATE_EPOCH` sets for who compares reports."""
-    moment = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return time.strftime("%Y-%m-%d", time.gmtime(int(moment) if moment.isdigit() else None))
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        moment = time.gmtime(None if given is None else int(given))
+    except (ValueError, OverflowError, OSError) as error:
+        raise Refusal(f'SOURCE_DATE_EPOCH is "{given}", which is no time in seconds') from error
+    return time.strftime("%Y-%m-%d", moment)

@@ -37,7 +37,10 @@ class FileNames:
 
     def name(self, path: str) -> str:
         """The path from the root, with slashes."""
-        return os.path.relpath(path, self.root).replace(os.sep, "/")
+        try:
+            return os.path.relpath(path, self.root).replace(os.sep, "/")
+        except ValueError:  # another drive of Windows
+            return Path(path).as_posix()
 
     def link(self, path: str) -> str:
         """The reference to a file, to which a line can be appended: `#L` or, for VS Code, `:`."""

@@ -81,8 +81,9 @@ def as_html(page: Page) -> str:
 
 
 def _source(environment: Environment, name: str) -> str:
+    """A file of the templates; browsers take line feeds alone into account for digests."""
     assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
+    return environment.loader.get_source(environment, name)[0].replace("\r\n", "\n")
 
 
 def _policy(script: str, style: str) -> str:
