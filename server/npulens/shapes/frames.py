@@ -96,6 +96,9 @@ class Frame:
         """Names of which some attribute is known."""
         self.receiver = function.receiver
         self.known = self.proven_in(function.node)
+        self.bound = set().union(*(s.names for s in _function_scopes(function.scope)))
+        """Names that this function and those around it bind."""
+        self.module = module_of(function.scope)
         self.returned: list[Value] = []
         self.control: list[Sources] = []
         """What decides whether the current statement is reached, where that depends on data."""
@@ -167,9 +170,7 @@ class Frame:
         if name is None or name.root in self.names or name.root == self.receiver:
             return ""
         # A name that the functions around do not bind means the same in the whole piece.
-        scopes = _function_scopes(self.function.scope)
-        inside = next((s for s in scopes if name.root in s.names), None)
-        key = (module_of(self.function.scope) if inside is None else self.function.node, name)
+        key = (self.function.node if name.root in self.bound else self.module, name)
         if key not in self.session.names:
             found = qualified_names(node, self.function.scope)
             self.session.names[key] = found[0] if found else ""

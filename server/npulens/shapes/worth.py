@@ -25,7 +25,7 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch.", "multi_apply("),
+    *("float(torch.", "int(torch."),
 )
 """Of these one alone makes a function worth reading."""
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
@@ -33,6 +33,7 @@ _GROWTH = re.compile(
     r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
     r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
 )
+_APPLIED = re.compile(r"multi_apply\((?s:.){0,4000}?\[\w{0,60}(?:mask|flag|valid)\w{0,60}\]")
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
@@ -48,13 +49,20 @@ _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
 _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
+_PATTERNS = (
+    *(("where(", _WHERE), ("torch.", _GROWTH), ("interpolate(", _RANDOM)),
+    ("multi_apply(", _APPLIED),
+)
+"""Words that count only where a pattern matches, too."""
+
+
 class Sources:
     """Where in the text of a piece words of sources stand."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         found = [place for word in _WORDS for place in _places(word, text)]
-        for word, pattern in (("where(", _WHERE), ("torch.", _GROWTH), ("interpolate(", _RANDOM)):
+        for word, pattern in _PATTERNS:
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         self._names: list[tuple[int, str]] = []
