@@ -231,10 +231,12 @@ _LEFT_OUT = {
         torch.UntypedStorage.is_hpu torch.UntypedStorage.mps torch.nn.Module.ipu
         torch.nn.Module.xpu
     """,
-    NO_OPERATION: (
-        "torch.onnx.OnnxExporterError torch.nn.LazyLinear.cls_to_become "
-        "torch.is_deterministic_algorithms_warn_only_enabled"
-    ),
+    NO_OPERATION: """
+        torch.onnx.OnnxExporterError torch.nn.LazyLinear.cls_to_become
+        torch.is_deterministic_algorithms_warn_only_enabled
+        torch.distributed.fsdp.FullyShardedDataParallel.get_state_dict_type
+        torch.distributed.fsdp.FullyShardedDataParallel.rekey_optim_state_dict
+    """,
 }
 
 

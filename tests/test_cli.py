@@ -19,7 +19,9 @@ from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.workspace import run as run_module
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.processes import check_files
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.processes import in_processes
+from npulens.workspace.run import Checker
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 
@@ -439,6 +441,11 @@ def test_standard_input(here: Path) -> None:
     assert [record["column"] for record in records("-", stdin=windows)] == [1]
 
 
+def reports_of(paths: list[Path], jobs: int | None = None) -> list[FileReport]:
+    checker = Checker(load_catalogue(), Configuration())
+    return list(in_processes(Checker.check_file, checker, paths, jobs))
+
+
 class TestManyFiles:
     @pytest.fixture
     def many(self, here: Path) -> list[Path]:
@@ -452,17 +459,15 @@ class TestManyFiles:
         return paths
 
     def test_processes_change_nothing(self, many: list[Path]) -> None:
-        catalogue = load_catalogue()
-        reports = [list(check_files(many, catalogue, Configuration(), jobs)) for jobs in (1, 2, 7)]
+        reports = [reports_of(many, jobs) for jobs in (1, 2, 7)]
         assert reports[0] == reports[1] == reports[2]
         assert [report.path for report in reports[0]] == [str(path) for path in many]
         assert reports[0][9].problem == "cannot be read: No such file or directory"
 
     def test_started_anew(self, many: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        catalogue = load_catalogue()
-        expected = list(check_files(many, catalogue, Configuration(), 1))
+        expected = reports_of(many, 1)
         monkeypatch.setattr("threading.active_count", lambda: 2)
-        assert list(check_files(many, catalogue, Configuration(), 2)) == expected
+        assert reports_of(many, 2) == expected
 
     def test_command(self, many: list[Path]) -> None:
         outputs = {command("check", "--jobs", jobs, "--no-cache").stdout for jobs in ("1", "3")}
@@ -470,7 +475,7 @@ class TestManyFiles:
         assert command("check").stdout in outputs
 
     def test_no_files(self) -> None:
-        assert list(check_files([], load_catalogue(), Configuration())) == []
+        assert reports_of([]) == []
 
 
 class TestEnding:

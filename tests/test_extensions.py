@@ -116,7 +116,7 @@ def test_sources_without_cuda_or_for_other_devices(snippet: str) -> None:
     check_source(snippet, "csrc/binding.cpp")
 
 
-@pytest.mark.parametrize("folder", ["cpu", "xpu", "npu", "mlu"])
+@pytest.mark.parametrize("folder", ["cpu", "xpu", "npu", "mlu", "rocm", "attention_ck"])
 def test_folders_of_other_devices(folder: str) -> None:
     check_source("void f_cuda();\n" + MODULE + '{ m.def("f", &f); }', f"csrc/{folder}/binding.cpp")
 
@@ -207,6 +207,7 @@ FACTS = ProjectFacts(
         "import boxes_cuda\nk = ⟦NPU608:boxes_cuda.iou⟧(a, b)\n",
         "import torch\nk = ⟦NPU608:torch.ops.boxes.nms⟧(b)\n",
         "import torch\nk = ⟦NPU608:torch.ops.boxes.nms.default⟧(b)\n",
+        "import torch\nk = torch.ops.boxes.nms.default._schema.is_backward_compatible_with(s)\n",
         "from torch.utils.cpp_extension import ⟦NPU601:load⟧\ne = load(name='x', sources=s)\nk = ⟦NPU608:e.fused⟧(b)\n",
         "import importlib\ne = importlib.import_module('project._ext')\nk = ⟦NPU608:e.nms⟧(b)\n",
         # no bound operators
@@ -308,6 +309,13 @@ def test_a_module_inside_a_package_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "pkg/__init__.py").write_text("")
     (tmp_path / "pkg/triton.py").write_text("")
     assert facts(tmp_path).own_modules == frozenset()
+
+
+def test_a_module_beside_a_build_file_is_one_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "hopper").mkdir()
+    for name in ("__init__.py", "flash_attn_interface.py", "setup.py"):
+        (tmp_path / "hopper" / name).write_text("")
+    assert facts(tmp_path).own_modules == {"flash_attn_interface"}
 
 
 def test_sources_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:

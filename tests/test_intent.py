@@ -39,9 +39,27 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "import torch as t\n@⟦NPU503:t.compiler.disable⟧\ndef f(): ...\n@t.compile\ndef g(): ...\n",
         ),
         ("a.py", T + "k = ⟦NPU503:torch.compiler.list_backends⟧()\n"),
+        (
+            "a.py",
+            T + "def disable(f):\n    return torch.compiler.disable(f)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
+        (
+            "a.py",
+            T + "def disable(f):\n    return ⟦NPU503:torch.compiler.disable⟧(step)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
+        (
+            "a.py",
+            T + "def prepare(f):\n    return ⟦NPU503:torch.compiler.disable⟧(f)\ndef g(f):\n"
+            "    return torch.compile(f)\n",
+        ),
         # scripted functions
         ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\ny = f(x)\n"),
-        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\n"),
+        ("a.py", T + "@torch.jit.script\ndef f(x):\n    return x\n"),
+        ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nexport(f)\n"),
+        ("a.py", T + "fuse = torch.jit.script\nif new:\n    fuse = torch.compile\n"),
+        ("a.py", T + "fuse = ⟦NPU501:torch.jit.script⟧\nif new:\n    fuse = unchanged\n"),
         ("a.py", T + "@⟦NPU501:torch.jit.script⟧\ndef f(x):\n    return x\nf(x)\nf.save('f')\n"),
         (
             "a.py",
@@ -114,9 +132,30 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "import pytest\nif not ready:\n    pytest.skip('not ready', allow_module_level=True)\n"
             "import ⟦NPU602:transformer_engine as te⟧\n",
         ),
+        (
+            "test_a.py",
+            "import pytest\npytestmark = pytest.mark.skipif(not HAVE_TE, reason='no library')\n"
+            "import ⟦NPU602:transformer_engine as te⟧\ndef test():\n    import transformer_engine_torch\n",
+        ),
+        (
+            "test_a.py",
+            "import pytest\nNEW = torch.cuda.get_device_properties(0).major >= 10\n"
+            "pytestmark = pytest.mark.skipif(not NEW, reason='too old')\n"
+            "def test():\n    import transformer_engine_torch\n",
+        ),
+        (
+            "test_a.py",
+            "import pytest\npytestmark = [pytest.mark.skipif(not ready, reason='no'), pytest.mark.slow]\n"
+            "def test():\n    import ⟦NPU602:transformer_engine_torch⟧\n",
+        ),
         # kernels for CUDA, other frameworks
         ("kernels/cute/forward.py", "import cutlass\nfrom cutlass import cute\n"),
         ("kernels/forward.py", "import ⟦NPU602:cutlass⟧\n"),
+        ("kernels/hopper/forward.py", "import cutlass\n"),
+        ("kernels/grace_hopper.py", "import ⟦NPU602:cutlass⟧\n"),
+        ("tools/racecheck_bulk.py", "import cutlass\n"),
+        ("tools/repro_hang.py", "import cutlass\n"),
+        ("tools/reproduce.py", "import ⟦NPU602:cutlass⟧\n"),
         ("TensorFlow2/Detection/input.py", "from nvidia.dali import fn\n"),
         ("PyTorch/Detection/input.py", "from ⟦NPU602:nvidia.dali⟧ import fn\n"),
         # functions of an extension that may be missing
@@ -143,6 +182,21 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "def f():\n    import bitsandbytes as bnb\n    return getattr(bnb, 'devices', ())\n"
             "def g(bnb):\n    return bnb.nn\n",
         ),
+        (
+            "a.py",
+            "def f(m):\n    import bitsandbytes as bnb\n    return isinstance(m, bnb.nn.Linear8bitLt)\n",
+        ),
+        (
+            "a.py",
+            "import ⟦NPU604:bitsandbytes as bnb⟧\ndef f(m):\n    return ⟦NPU605:bnb.nn.Linear8bitLt⟧(m)\n",
+        ),
+        # imports that nothing uses
+        ("a.py", "from torchvision.ops import roi_align, roi_pool\n"),
+        ("a.py", "from torchvision.ops import roi_pool, ⟦NPU604:nms⟧\ny = nms(b, s, 0.5)\n"),
+        ("a.py", "from ⟦NPU604:mmcv.ops⟧ import nms\n"),
+        ("__init__.py", "from torchvision.ops import ⟦NPU604:nms⟧\n"),
+        ("a.py", "from torchvision.ops import ⟦NPU604:nms⟧  # for others\n"),
+        ("a.py", "from torchvision.ops import ⟦NPU604:nms⟧\n__all__ = ['nms']\n"),
         # libraries of which the module has tried another part
         (
             "a.py",

@@ -53,7 +53,7 @@ LIBRARIES = [
     ("detectron2", "from detectron2.config import get_cfg", "NPU606 hint"),
     ("detectron2", "from detectron2 import _C", "NPU602 error"),
     ("torchvision", "from torchvision import transforms", None),
-    ("torchvision", "from torchvision.ops import nms", "NPU604 info"),
+    ("torchvision", "from torchvision.ops import nms\nnms(b, s, 1)", "NPU604 info"),
     ("torchvision", "from torchvision.ops import roi_align", "NPU715 info"),
     ("onnxruntime-gpu", "import onnxruntime", None),
     ("onnxruntime-gpu", 'providers = ["CUDAExecutionProvider"]', "NPU610 warning"),
@@ -128,6 +128,8 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "from torch.utils.cpp_extension import ⟦NPU601:load⟧\nk = load('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
+        "class Server:\n    def __init__(self):\n        if not is_fastapi_available():\n            raise ImportError\n"
+        "    def f(self):\n        return Config(⟦NPU605:load_in_8bit=True⟧)\n",
         "from transformers import A\nm = A.from_pretrained('x', ⟦NPU605:load_in_8bit=True⟧)\n",
         's = ort.InferenceSession("m", providers=[⟦NPU610:"TensorrtExecutionProvider"⟧, "CPUExecutionProvider"])\n',
         'p = [(⟦NPU610:"CUDAExecutionProvider"⟧, {"device_id": 0})]\n',
@@ -210,6 +212,7 @@ def test_found(snippet: str) -> None:
         "import mx_driving\nimport torch_npu\n",
         "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
         "c = Config(load_in_8bit=args.eight)\n",
+        "@require_bitsandbytes\ndef test_it():\n    c = Config(load_in_8bit=True)\n",
         'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',
         'p = ["CPUExecutionProvider", "OpenVINOExecutionProvider"]\n',
         # commands

@@ -116,6 +116,8 @@ ALIASES = [
     "def f():\n    def g():\n        ⟦NPU101:c.synchronize⟧()\n    c = ⟦NPU101:torch.cuda⟧",
     "def f():\n    c = ⟦NPU101:torch.cuda⟧\ndef g():\n    c.synchronize()",
     "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    def g(c):\n        c.synchronize()",
+    "def f():\n    if (c := ⟦NPU101:torch.cuda⟧):\n        pass\n    ⟦NPU101:c.synchronize⟧()",
+    "def f():\n    c = ⟦NPU101:torch.cuda⟧\n    d = c\n    x = 1\n    ⟦NPU101:d.synchronize⟧()",
     "def f():\n    global c\n    c = ⟦NPU101:torch.cuda⟧\ndef g():\n    ⟦NPU101:c.synchronize⟧()",
     "c = None\ndef f():\n    global c\n    c = ⟦NPU101:torch.cuda⟧\n    ⟦NPU101:c.synchronize⟧()",
     "c = ⟦NPU101:torch.cuda⟧\ndef f():\n    global c\n    ⟦NPU101:c.synchronize⟧()",

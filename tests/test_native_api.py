@@ -89,6 +89,10 @@ UNSUPPORTED = [
     "⟦NPU503:torch.export.export⟧(x, ())",
     "torch.zeros(3, device=d).⟦NPU503:share_memory_⟧()",
     "F.gelu = wrap(⟦NPU503:F.pdist⟧)",
+    "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"
+    "s = ⟦NPU503:FSDP.optim_state_dict⟧(m, o)\n"
+    "s = FSDP.rekey_optim_state_dict(s, k, m)  # names alone, on the host\n"
+    "kind = FSDP.get_state_dict_type(m)",
 ]
 
 LIMITED = [

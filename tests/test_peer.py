@@ -740,7 +740,7 @@ KEPT = [
         "KEEP-base-class",
         "class Wrapped(⟦NPU202:nn.DataParallel⟧):\n    pass",
     ),
-    case("KEEP-decorator", "@⟦NPU501:torch.jit.script⟧\ndef f(x): ..."),
+    case("KEEP-decorator", "@⟦NPU501:torch.jit.script⟧\ndef f(x): ...\nf.save(p)"),
     case("KEEP-own-mode", "class A:\n    def mode(self): ...\nA().mode()"),
 ]
 

@@ -91,6 +91,12 @@ def test_the_fix_makes_of_it_what_the_page_says(rule: Rule, example: Example) ->
 
 
 @pytest.mark.parametrize(("rule", "example"), examples())
+def test_a_fix_ends_its_lines_as_the_text_does(rule: Rule, example: Example) -> None:
+    after = fixed(example.before, rule.file)
+    assert fixed(example.before.replace("\n", "\r\n"), rule.file) == after.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(("rule", "example"), examples())
 def test_fixing_twice_changes_nothing(rule: Rule, example: Example) -> None:
     once = fixed(example.before, rule.file)
     assert fixed(once, rule.file) == once

@@ -63,7 +63,7 @@ LEFT = {
     "02-device-string": "str(x.device).startswith(⟦NPU111:'cuda'⟧)",
     "03-device-object": "torch.device(⟦NPU110:'cuda'⟧)",
     "04-script": "f = ⟦NPU501:torch.jit.script⟧(f)",
-    "04-script-decorator": "@⟦NPU501:torch.jit.script⟧\ndef f(x): ...",
+    "04-script-decorator": "@⟦NPU501:torch.jit.script⟧\ndef f(x): ...\nf.save(p)",
     "05-channels-last": "x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
     "06-data-parallel": "⟦NPU202:torch.nn.DataParallel⟧(m)",
     "07-float64": "⟦NPU107:torch.cuda.DoubleTensor⟧(3)",

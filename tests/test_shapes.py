@@ -434,7 +434,7 @@ def test_findings_kept_while_typing_are_those_of_a_new_analysis(before: str, aft
     assert findings(changed, cache=cache) == findings(changed)
     assert findings(source, cache=cache) == findings(source)
     document = Document("snippet.py", source, 1)
-    assert analyze_shapes(document, CATALOGUE, cache) == analyze_shapes(document, CATALOGUE)
+    assert cache.shapes == analyze_shapes(document, CATALOGUE)
 
 
 def test_hints_have_symbolic_shapes_counts_and_the_way_from_the_source() -> None:

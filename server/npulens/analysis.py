@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Severity, Target
+from npulens.catalog.model import Finding, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.changes import Signature, module_signature, words_affected
@@ -17,6 +17,7 @@ from npulens.checks.cuda_places import (
 )
 from npulens.checks.data_parallel import with_whole_module
 from npulens.checks.file_purpose import worth_telling
+from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.interest import Interest
 from npulens.checks.launch_files import comments_of, launch_findings
 from npulens.checks.library import told_once
@@ -28,15 +29,10 @@ from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
 from npulens.checks.registry import checks
 from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
+from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cells import within_cells
-from npulens.fixes.imports import (
-    TorchImport,
-    import_edit,
-    imports_as_itself,
-    leading_imports_end,
-)
 from npulens.fused.idioms import Idioms
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
@@ -45,10 +41,8 @@ from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
-from npulens.syntax.versions import newer_syntax
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 
@@ -145,7 +139,7 @@ def analyze(
     if cache is not None:
         state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
-    insertions = _Insertions(pieces, document.text)
+    insertions = Insertions(pieces, document.text)
     idioms.find()
     hotspots.find()
     findings: list[Finding] = []
@@ -154,7 +148,7 @@ def analyze(
         if piece.findings is None:
             piece.findings = _findings(piece, names, index, facts, catalogue, target)
         found = (*piece.findings, *idioms.findings(piece))
-        findings += (_bound(f.shifted(start), insertions) for f in found)
+        findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
     ranked = hotspots.ranked(document.path)
     if cache is not None:
@@ -171,24 +165,18 @@ def analyze(
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     told = _without_shapes_told(_told_once(findings), document.text)
+    told = with_line_endings(told, document.text)
     return tuple(without_suppressed(document.lines, told, catalogue))
 
 
-def analyze_shapes(
-    document: Document, catalogue: Catalogue, cache: StatementCache | None = None
-) -> ShapeReport:
+def analyze_shapes(document: Document, catalogue: Catalogue) -> ShapeReport:
     """The shapes of a document, also places that `analyze` does not tell.
 
-    With the cache of an analysis of this very text nothing is computed again. Like `analyze` it
-    touches no file and never raises.
+    Like `analyze` it touches no file and never raises.
     """
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
-    pieces = None
-    if cache is not None:
-        pieces = _reused_pieces(document.text, catalogue, cache.triggers, cache)
-    if pieces is None or any(piece.weighs_npu for piece in pieces):
-        pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
+    pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
     names = ModuleNames([piece.bindings for piece in pieces])
     hotspots = Hotspots(pieces, names, catalogue)
     hotspots.find()
@@ -238,7 +226,8 @@ def _findings(
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
     lines = piece.parsed.lines
-    interest = Interest(lines, piece.triggers, facts.aliases, catalogue.parts, bool(module.stars()))
+    words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
+    interest = Interest(lines, *words, bool(module.stars()))
     context = Context(piece.npu_words, catalogue, target, facts, module, lines, interest)
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))
@@ -246,21 +235,10 @@ def _findings(
         visit(body, module, checks(bool(module.stars())), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
-        context.findings.append(_syntax_finding(deep, context.lines, catalogue))
+        context.findings.append(syntax_finding(deep, context.lines, catalogue))
     for problem in piece.parsed.problems:
-        context.findings.append(_syntax_finding(problem, context.lines, catalogue))
+        context.findings.append(syntax_finding(problem, context.lines, catalogue))
     return context.findings
-
-
-def _syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue) -> Finding:
-    span = _problem_span(problem, lines)
-    start = lines.starts[min(problem.line, len(lines.starts)) - 1]
-    version = newer_syntax(lines.text[start:].split("\n", 1)[0])
-    if version is not None:
-        newer = f"Python {version[0]}.{version[1]}"
-        return Finding(catalogue.rules["NPU004"], span, {"detail": newer})
-    detail = problem.detail.rstrip("?.")  # the message has a full stop of its own
-    return Finding(catalogue.rules["NPU001"], span, {"detail": detail})
 
 
 _MINOR = (Severity.INFO, Severity.HINT)
@@ -308,100 +286,3 @@ def _without_shapes_told(findings: Sequence[Finding], text: str) -> list[Finding
 def _callee_end(span: Span, text: str) -> int:
     """Where in a call without inner calls among its arguments the name that is called ends."""
     return text.rfind("(", span.start, span.end)
-
-
-def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:
-    """Something to see: at least one character, and never just the end of a line."""
-    start = _offset(problem.line, problem.column, lines)
-    end = max(_offset(problem.end_line, problem.end_column, lines), start)
-    if end == start:
-        line_end = _offset(problem.line, 1 << 30, lines)
-        end = min(start + 1, line_end)
-        start = min(start, max(end - 1, 0)) if end > _offset(problem.line, 1, lines) else start
-    return Span(start, end)
-
-
-def _offset(line: int, column: int, lines: LineMap) -> int:
-    """The offset of a 1-based place, at most at the end of its line."""
-    line = min(line, len(lines.starts))
-    end = lines.starts[line] if line < len(lines.starts) else len(lines.text)
-    start = lines.starts[line - 1]
-    return min(start + column - 1, start + len(lines.text[start:end].rstrip("\r\n")))
-
-
-class _Insertions:
-    """The edits that import a module for a whole document; each is made once, when first needed."""
-
-    def __init__(self, pieces: Sequence[Piece], text: str) -> None:
-        self._pieces = pieces
-        self._text = text
-        self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
-
-    def edit(self, need: ImportNeed) -> Edit | None:
-        """The import that a fix needs, `None` if it is there or has no place."""
-        if need not in self._edits:
-            self._edits[need] = self._make(need)
-        return self._edits[need]
-
-    def of_module(self, module: str) -> Edit | None:
-        """The import of a module under its own name, `None` if it is there or none is needed."""
-        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._pieces):
-            return None
-        return self._at_top(module)
-
-    def _make(self, need: ImportNeed) -> Edit | None:
-        if need is ImportNeed.TORCH_NAME:
-            return self._at_top("torch")
-        if need is ImportNeed.SHIM_MOVED:
-            return self._without_shim()
-        by_name = need is ImportNeed.PLUGIN_NAME
-        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
-            return None
-        found: list[TorchImport] = []
-        start = 0
-        for piece in self._pieces:
-            if piece.torch_import is not None:
-                found.append(piece.torch_import.shifted(start))
-            start += len(piece.parsed.text)
-        if found:
-            place = next((f for f in found if f.plain), found[0])
-            return import_edit(place, "torch_npu", self._text)
-        return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
-
-    def _without_shim(self) -> Edit | None:
-        """Take out the import of the shim, which a fix puts elsewhere."""
-        start = 0
-        for piece in self._pieces:
-            statement = piece.shim.statement
-            if statement is not None:
-                return Edit(statement.shifted(start), "")
-            start += len(piece.parsed.text)
-        return None
-
-    def _at_top(self, module: str) -> Edit:
-        """Behind the docstring and the imports that a module starts with."""
-        place = start = 0
-        for piece in self._pieces:
-            end, is_all = leading_imports_end(piece.parsed.body, piece.parsed.lines)
-            place = start + end if end else place
-            start += len(piece.parsed.text)
-            if not is_all:
-                break
-        return Edit(Span(place, place), f"import {module}\n")
-
-
-def _bound(finding: Finding, insertions: _Insertions) -> Finding:
-    """The finding with the edits its fixes need elsewhere in the document."""
-    if all(fix.imports is ImportNeed.NOTHING and not fix.module for fix in finding.fixes):
-        return finding
-    return replace(finding, fixes=tuple(_with_import(fix, insertions) for fix in finding.fixes))
-
-
-def _with_import(fix: Fix, insertions: _Insertions) -> Fix:
-    made = [insertions.of_module(fix.module), insertions.edit(fix.imports)]
-    new = [edit for edit in made if edit is not None]
-    if len(new) == 2 and new[0].span == new[1].span:
-        # Two insertions at one place would count as overlapping.
-        new = [Edit(new[0].span, new[0].replacement + new[1].replacement)]
-    edits = (*fix.edits, *new)
-    return replace(fix, edits=edits, imports=ImportNeed.NOTHING, module="")

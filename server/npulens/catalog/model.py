@@ -93,7 +93,8 @@ class ProjectFacts:
         settled_sources: Paths of C++ and CUDA sources of which nothing is to be said: a builder for
             the NPU stands in for them, or another copy of them is told.
         optional_modules: Paths of modules that are imported only where the libraries that they
-            need are there.
+            need are there, and of build files of nothing but such extensions.
+        compiles_for_host: There are C++ sources, and none of them is for CUDA.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -104,6 +105,7 @@ class ProjectFacts:
     npu_classes: frozenset[str] = frozenset()
     settled_sources: frozenset[str] = frozenset()
     optional_modules: frozenset[str] = frozenset()
+    compiles_for_host: bool = False
 
     @property
     def words(self) -> frozenset[str]:

@@ -22,11 +22,14 @@ class Meaning(str, Enum):
     BACKEND = "backend"
 
 
-CHECKED_WORDS = frozenset(
+OPTIMIZERS = frozenset(
+    {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
+)
+"""The last names of optimizers that have a fused form for the NPU."""
+CHECKED_WORDS = OPTIMIZERS | frozenset(
     {"backward", "set_default_dtype", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
-    | {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
 )
 """Words of code that no table lists and a check looks at all the same."""
 
@@ -260,6 +263,9 @@ class Catalogue:
     parts: frozenset[str] = field(init=False)
     """Those triggers that matter only as part of a qualified name: behind a dot, or imported."""
 
+    computing: frozenset[str] = field(init=False)
+    """Those triggers that are PyTorch's own APIs alone, of whose results no rule asks anything."""
+
     called_names: frozenset[str] = field(init=False)
     """The last parts of the names in `calls`."""
 
@@ -280,6 +286,8 @@ class Catalogue:
         parts = {word for word in self.native.triggers if not word.startswith(".")}
         parts = (parts | {*of_names.values()}) - words
         object.__setattr__(self, "parts", frozenset(parts))
+        computing = self.native.triggers - words - {*of_names.values()}
+        object.__setattr__(self, "computing", frozenset(computing))
         object.__setattr__(self, "triggers", frozenset(words | parts | self.native.triggers))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)

@@ -199,7 +199,7 @@ def _new_line(statement: ast.stmt, context: Context) -> str:
     start = context.span(statement).start
     indentation = context.text[context.lines.starts[statement.lineno - 1] : start]
     _require(not indentation.strip())
-    return ("\r\n" if "\r\n" in context.text else "\n") + indentation
+    return "\n" + indentation
 
 
 def _backward_edit(script: _Script, context: Context) -> Edit:

@@ -12,10 +12,11 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, is_bound, lookup, module_of
 from npulens.syntax.strings import comments
-from npulens.syntax.values import Imported, dotted_name
+from npulens.syntax.values import Imported, Name, dotted_name
 from npulens.text.spans import Span
 
 _RULE = "flash-attention-call"
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
 def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -76,10 +77,19 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     return True
 
 
+def _may_be_one(written: Name, context: Context) -> bool:
+    """Whether a name may be that of an attention function, by the words of the piece alone."""
+    last = written.path[-1] if written.path else written.root
+    aliases = context.facts.aliases
+    return (
+        last in aliases or f".{last}" in aliases or any(context.holds(name) for name in _LAST_NAMES)
+    )
+
+
 def _attention_function(node: ast.Call, scope: Scope, context: Context) -> str | None:
     """The full name of what is called, if it is used whether the library is there or not."""
     written = dotted_name(node.func)
-    if written is None:
+    if written is None or not _may_be_one(written, context):
         return None
     values = resolve(node.func, scope)
     if len(values) != 1 or not isinstance(values[0], Qualified):

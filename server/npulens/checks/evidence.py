@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from npulens.catalog.tables import OPTIMIZERS
+
 _CASTS = re.compile(
     r"autocast|(?<![a-z])amp(?![a-z])|apex|[bf]p?16|half|float16|bfloat|mixed|precision"
     r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
@@ -58,9 +60,9 @@ class Evidence:
         asks_for_determinism: It asks for deterministic algorithms.
         collectives_unordered: It asks for deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
-        may_fuse_optimizer: It runs on an accelerator as far as it tells, and nothing in it says
-            that parameters are moved, shared out, added later, sparse or of a type which a fused
-            optimizer does not take.
+        may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
+            far as it tells, and nothing in it says that parameters are moved, shared out, added
+            later, sparse or of a type which a fused optimizer does not take.
         loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
         makes_data: A dataset of its own consists of generated numbers.
     """
@@ -96,7 +98,8 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         collectives_unordered=asks
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
-        may_fuse_optimizer=(names_device or _leaves_device_open(texts))
+        may_fuse_optimizer=not words.isdisjoint(OPTIMIZERS)
+        and (names_device or _leaves_device_open(texts))
         and not _any(_NOT_TO_BE_FUSED, texts),
         loses_gradients=_any(_GRADIENTS_LOST, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),

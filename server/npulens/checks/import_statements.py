@@ -181,8 +181,7 @@ def _moved_out(
         removed = Span(context.span(node.names[index - 1]).end, context.span(alias).end)
     if "#" in context.text[slice(*removed)]:
         return ()
-    newline = "\r\n" if "\r\n" in context.text else "\n"
-    return (Edit(removed, ""), Edit(Span(span.end, span.end), f"{newline}{indentation}{new}"))
+    return (Edit(removed, ""), Edit(Span(span.end, span.end), f"\n{indentation}{new}"))
 
 
 def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> tuple[Edit, ...]:
@@ -194,5 +193,4 @@ def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> t
     indentation = context.text[context.lines.starts[node.lineno - 1] : start]
     if indentation.strip():
         return (Edit(Span(start, start), "import torch_npu; "),)
-    newline = "\r\n" if "\r\n" in context.text else "\n"
-    return (Edit(Span(start, start), f"import torch_npu{newline}{indentation}"),)
+    return (Edit(Span(start, start), f"import torch_npu\n{indentation}"),)

@@ -1,9 +1,14 @@
-"""Which statements hold a word that a rule could be about; the others are not visited."""
+"""Which statements hold a word that a rule could be about; the others are not visited.
+
+Inside of classes and functions names count that stand for such a word. A word is a *lasting* one if
+what is made of it matters further: `s = torch.cuda.Stream()` makes `s` one, and a tensor that
+`F.interpolate` computes is none.
+"""
 
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import inner_statements, stored_by
 from npulens.syntax.bindings import Function, target_names
@@ -13,6 +18,12 @@ _INNER_IMPORT = re.compile(r"^[ \t]+(?:from|import)\b", re.MULTILINE)
 _ANYWHERE = frozenset({"cuda", "nccl", "npu"})
 """Those of device names may be parts of others: `cuda0`, `to_npu`."""
 _NAMED_BY = frozenset(".\"'")
+_ATTRIBUTE = re.compile(r"\.[^\W\d]\w*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_WALRUS = re.compile(r"([^\W\d]\w*)\s*:=")
+"""Rare, so the names that it binds count without a look at their values."""
+_MAX_TURNS = 8
+"""How far names are followed from one to the next; then all of the function count."""
 
 
 class Interest:
@@ -23,6 +34,7 @@ class Interest:
         triggers: The trigger words that stand in it.
         aliases: Names of the module that stand for something a table may know.
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
+        computing: Trigger words whose calls give tensors, which no rule asks anything further.
         stars: Whether the module imports names by `*`, which binds nobody knows what.
     """
 
@@ -32,6 +44,7 @@ class Interest:
         triggers: frozenset[str],
         aliases: frozenset[str],
         parts: frozenset[str],
+        computing: frozenset[str],
         stars: bool,
     ) -> None:
         self._text = text = lines.text
@@ -39,17 +52,20 @@ class Interest:
         if stars or _INNER_IMPORT.search(text) is not None:
             parts = frozenset()
         words = triggers | {alias for alias in aliases if alias in text}
-        places = [at for word in words - parts for at in _places(text, word)]
-        for word in words & parts:
-            is_bound = word in aliases
-            places += (at for at in _places(text, word) if is_bound or _is_named(text, at))
-        self._places = sorted(places)
+        lasting: list[int] = []
+        places: list[int] = []
+        for word in words:
+            has_to_be_named = word in parts and word not in aliases
+            found = (at for at in _places(text, word) if not has_to_be_named or _is_named(text, at))
+            (places if word in computing else lasting).extend(found)
+        self._lasting = sorted(lasting)
+        self._places = sorted({*places, *lasting})
         self._imports = bool(words)
 
     def among(self, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         """Those of some statements that are worth a visit."""
         for node in body:
-            if self._holds(node) or (
+            if self.holds(node) or (
                 self._imports and isinstance(node, ast.Import | ast.ImportFrom)
             ):
                 yield node
@@ -59,49 +75,152 @@ class Interest:
 
         Methods are not that neither hold a word nor an attribute that was given one.
         """
-        attributes = [f".{name}" for name in self._attributes(node)]
+        attributes = [(f".{name}", lasts) for name, lasts in self._attributes(node)]
+        self._add_all(attributes, _ATTRIBUTE, *self._reach(node))
         for statement in body:
-            if not isinstance(statement, Function) or self._holds(statement):
+            if not isinstance(statement, Function) or self.holds(statement):
                 yield statement
-            else:
-                start, end = self._reach(statement)
-                if any(self._text.find(name, start, end) >= 0 for name in attributes):
-                    yield statement
 
-    def _attributes(self, node: ast.ClassDef) -> set[str]:
-        """Attributes whose value holds a word, or is an argument whose annotation does."""
-        found: set[str] = set()
+    def enter_function(self, node: Function) -> None:
+        """Note where in a function names stand that stand for a word: `c` after `c = torch.cuda`.
+
+        Names of functions inside of it count for all of it.
+        """
+        if not self.holds(node):
+            return
+        start, end = self._reach(node)
+        given = list(_names_given(node))
+        known: set[tuple[str, bool]] = set()
+        new = {(name, True) for name in _WALRUS.findall(self._text, start, end)}
+        for _ in range(_MAX_TURNS):
+            new |= {(name, self._lasts(v)) for name, v in given if self._stands_for_word(v)}
+            new -= known
+            if not new:
+                return
+            self._add_all(new, _WORD, start, end)
+            known |= new
+        self._add({name for name, _ in given}, _WORD, True, start, end)
+
+    def _add_all(
+        self, words: Iterable[tuple[str, bool]], pattern: re.Pattern[str], start: int, end: int
+    ) -> None:
+        """Take up words of a part of the text, each with whether it is a lasting one."""
+        split: tuple[set[str], set[str]] = (set(), set())
+        for word, lasts in words:
+            split[lasts].add(word)
+        self._add(split[False], pattern, False, start, end)
+        self._add(split[True], pattern, True, start, end)
+
+    def _add(
+        self, words: set[str], pattern: re.Pattern[str], lasts: bool, start: int, end: int
+    ) -> None:
+        if not words:
+            return
+        found = {m.start() for m in pattern.finditer(self._text, start, end) if m.group() in words}
+        for places in (self._places, self._lasting) if lasts else (self._places,):
+            first, last = bisect_left(places, start), bisect_left(places, end)
+            places[first:last] = sorted(found.union(places[first:last]))
+
+    def holds(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether a word, or a name that stands for one, is in the lines of a statement."""
+        return _is_between(self._places, *self._reach(node))
+
+    def _attributes(self, node: ast.ClassDef) -> Iterator[tuple[str, bool]]:
+        """Attributes whose value holds a word, or is an argument whose annotation does.
+
+        Each with whether what is called of it matters.
+        """
         for method in node.body:
-            if isinstance(method, ast.Assign | ast.AnnAssign) and self._holds(method):
+            if isinstance(method, ast.Assign | ast.AnnAssign) and self._stands_for_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]
-                found.update(name for target in targets for name in target_names(target))
-            if not isinstance(method, Function) or not self._holds(method):
+                lasts = self._lasts(method)
+                yield from ((name, lasts) for target in targets for name in target_names(target))
+            if not isinstance(method, Function) or not self.holds(method):
                 continue
             first = next(iter([*method.args.posonlyargs, *method.args.args]), None)
             header = self._starts[method.lineno - 1], self._starts[method.body[0].lineno - 1]
-            in_header = self._is_between(*header)
+            in_header = _is_between(self._places, *header)
             for statement in inner_statements(method.body):
-                if not isinstance(statement, ast.Assign | ast.AnnAssign):
+                if first is None or not isinstance(statement, ast.Assign | ast.AnnAssign):
                     continue
                 is_argument = in_header and isinstance(statement.value, ast.Name)
-                if first is not None and (is_argument or self._holds(statement)):
-                    found.update(stored_by(statement, first.arg))
-        return found
+                if is_argument or self._stands_for_word(statement):
+                    lasts = is_argument or self._lasts(statement)
+                    yield from ((name, lasts) for name in stored_by(statement, first.arg))
 
-    def _holds(self, node: ast.stmt) -> bool:
-        return self._is_between(*self._reach(node))
+    def _lasts(self, node: ast.stmt | ast.expr) -> bool:
+        return _is_between(self._lasting, *self._reach(node))
 
-    def _is_between(self, start: int, end: int) -> bool:
-        index = bisect_left(self._places, start)
-        return index < len(self._places) and self._places[index] < end
+    def _stands_for_word(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether what a name is given may be what a rule is about, and is no tensor."""
+        if self._lasts(node):
+            return True
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else node
+        return self.holds(node) and not _is_computed(value)
 
-    def _reach(self, node: ast.stmt) -> tuple[int, int]:
+    def _reach(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """From where to where the lines of a statement go."""
         decorators = getattr(node, "decorator_list", None)
         first = decorators[0].lineno if decorators else node.lineno
         last = node.end_lineno or node.lineno
         end = self._starts[last] if last < len(self._starts) else len(self._text)
         return self._starts[first - 1], end
+
+
+_Given = Iterator[tuple[str, ast.stmt | ast.expr]]
+
+
+def _names_given(function: Function) -> _Given:
+    """The names that a function binds, those in functions inside of it included, with to what."""
+    pending: list[ast.AST] = [function]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function):
+            yield from _parameters(node.args)
+        if isinstance(node, Function | ast.ClassDef) and node is not function:
+            yield node.name, node
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from ((name, node) for target in node.targets for name in target_names(target))
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+            yield from ((name, node) for name in target_names(node.target))
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            yield from ((name, node.iter) for name in target_names(node.target))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            yield from ((name, node.context_expr) for name in target_names(node.optional_vars))
+        pending += (child for child in ast.iter_child_nodes(node) if isinstance(child, _Holders))
+
+
+_Holders = ast.stmt | ast.ExceptHandler | ast.match_case | ast.withitem
+
+
+def _is_computed(node: ast.AST | None) -> bool:
+    """Whether a value is the result of a calculation; `partial` and others hand on functions."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(_is_computed(element) for element in node.elts)
+    if isinstance(node, ast.IfExp):
+        return _is_computed(node.body) and _is_computed(node.orelse)
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "attr", getattr(node.func, "id", "partial")) != "partial"
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant | ast.AugAssign)
+
+
+def _is_between(places: Sequence[int], start: int, end: int) -> bool:
+    index = bisect_left(places, start)
+    return index < len(places) and places[index] < end
+
+
+def _parameters(arguments: ast.arguments) -> _Given:
+    """Parameters with their defaults and annotations."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    yield from ((p.arg, default) for p, default in defaults if default is not None)
+    everything = [*positional, *arguments.kwonlyargs]
+    yield from ((p.arg, p.annotation) for p in everything if p.annotation is not None)
 
 
 def _places(text: str, word: str) -> Iterator[int]:

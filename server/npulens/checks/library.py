@@ -77,7 +77,7 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     if not uses_libraries(context):
         return
     written = dotted_name(node)
-    if written is None or not isinstance(node.ctx, ast.Load):
+    if written is None or not isinstance(node.ctx, ast.Load) or node in context.mentions:
         return
     place = (node.lineno, node.col_offset)
     values = resolve_name(written, scope, place)

@@ -6,6 +6,7 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
+from npulens.checks.optional_code import runs_on_request
 from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
@@ -40,7 +41,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """A call of any kind that this file is about."""
     assert isinstance(node, ast.Call)
     _bound_operator(node, scope, context)
-    _eight_bits(node, context)
+    _eight_bits(node, scope, context)
     _nvidia_smi(node, scope, context)
     _inline_sources(node, scope, context)
 
@@ -62,6 +63,7 @@ def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
         parts = value.name.split(".")
         if value.name.startswith("torch.ops."):
             found = ".".join(parts[2:4]) in project.registered_operators
+            found = found and not any(part.startswith("_") for part in parts[4:])
         elif isinstance(value, Member):
             loaded = value.name.startswith(_LOADERS)
             found = loaded and any(parts[-1] == name for _, name in project.bound_operators)
@@ -93,14 +95,23 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     return False
 
 
-def _eight_bits(node: ast.Call, context: Context) -> None:
+def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
     """`from_pretrained(path, load_in_8bit=True)`, which goes to bitsandbytes."""
     for keyword in node.keywords:
         if keyword.arg != "load_in_8bit":
             continue
         value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
-        if entry is not None and isinstance(value, ast.Constant) and value.value is True:
+        is_true = isinstance(value, ast.Constant) and value.value is True
+        if entry is not None and is_true and not _is_in_skipped_test(scope, context):
             context.report(entry.rule, context.span(keyword), "load_in_8bit", [], note=entry.note)
+
+
+def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
+    """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
+    node = scope.node if isinstance(scope, FunctionScope) else None
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return runs_on_request(node, context.source)
 
 
 def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:

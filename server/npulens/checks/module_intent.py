@@ -81,11 +81,13 @@ class _Intents:
     def leaves_out(self, finding: Finding) -> bool:
         """Whether nothing is to be decided about what was found, for what the code is."""
         symbol, rule = _symbol(finding), finding.rule.name
+        start = finding.span.start
         if symbol in _STEERING:
-            return not self._compiles
+            return not self._compiles or start in self._handed_on
         if symbol == _SCRIPT:
-            start = finding.span.start
-            return self._is_called_alone(start) or any(start in span for span in self._tried)
+            if self._is_called_alone(start) or start in self._outdated:
+                return True
+            return any(start in span for span in self._tried)
         if symbol == _CHOICE_OF_ATTENTION:
             return self._has_code_for_npu or self._excludes_no_attention
         if symbol.startswith(_EXPORT_API):
@@ -114,15 +116,12 @@ class _Intents:
         return any(line - _LINES_OF_COMMENT <= at <= line for at in self._lines_about_npu)
 
     def _is_called_alone(self, offset: int) -> bool:
-        """Whether what is scripted here is a function that the module calls, and no more.
+        """Whether what is scripted here is a function that the module calls at most, and no more.
 
         Unchanged it computes the same, so that it does not matter who turns scripting off.
         """
         function = self._scripted.get(offset)
-        if function is None:
-            return False
-        uses = self._uses.get(function, [])
-        return bool(uses) and self._callees.issuperset(uses)
+        return function is not None and self._callees.issuperset(self._uses.get(function, []))
 
     def _around(self, offset: int) -> Iterator[Named]:
         """The functions and classes around a place, from the innermost on."""
@@ -149,6 +148,43 @@ class _Intents:
             and node.value.id in torch
             for node in ast.walk(self._tree)
         )
+
+    @cached_property
+    def _handed_on(self) -> set[int]:
+        """Where a function does to its parameter what it is called after: `disable(func)`.
+
+        Who calls it decides whether the compiler matters.
+        """
+        return {
+            self._lines.offset(call.lineno, call.col_offset)
+            for function in self._named
+            if isinstance(function, ast.FunctionDef)
+            for call in ast.walk(function)
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == function.name
+            and len(call.args) == 1
+            and self._name(call.args[0]) in {argument.arg for argument in function.args.args}
+        }
+
+    @cached_property
+    def _outdated(self) -> set[int]:
+        """Values of names to which the module also assigns `torch.compile`, for newer releases."""
+        assigned = [
+            (node.targets[0].id, node.value)
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        ]
+        newer = {
+            name
+            for name, value in assigned
+            if isinstance(value, ast.Attribute) and value.attr == "compile"
+        }
+        return {
+            self._lines.offset(value.lineno, value.col_offset)
+            for name, value in assigned
+            if name in newer
+        }
 
     @cached_property
     def _has_code_for_npu(self) -> bool:

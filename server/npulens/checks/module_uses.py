@@ -11,18 +11,27 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.checks.optional_code import asks_for_library, is_absence, is_refused, tried_parts
+from npulens.checks.optional_code import (
+    asks_for_kernels,
+    asks_for_library,
+    is_absence,
+    is_refused,
+    tried_parts,
+)
 from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 
 _EXTENSION = "cuda-extension"
+_LOADER = "torch.utils.cpp_extension.load"
 _GUARDED = frozenset({_EXTENSION, "cuda-library"})
 _TYPES_ONLY = frozenset(
     {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
 )
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
-_DEVICE_QUESTION = re.compile(r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(")
 _ABSENCE = re.compile(r"\bnot\b.*(?:available|AVAILABLE)")
+_WORKS_UNUSED = "torchvision."
+"""What can be imported without a build for the NPU."""
+_FOR_SOME_GPU = re.compile(r"capability|properties\(|blackwell|hopper|\bsm_?\d", re.IGNORECASE)
 _SKIPS = re.compile(r"\bskip\([\s\S]*allow_module_level\s*=\s*True")
 _TO_HOST = frozenset({"cpu", "numpy"})
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
@@ -38,10 +47,15 @@ def without_handled_imports(
 
     Left out are libraries and extensions loaded in a function that is only called where they work
     or where their failing is caught, a shared `load(..., with_cuda=condition)`, classes imported
-    for `isinstance` alone, and what a module imports again that it had tried before. Of a module
-    with one for the NPU beside it, so is what only runs on request: somebody chose its device.
-    A module that is only imported where its libraries are there has nothing to tell of them.
+    for `isinstance` alone, operators imported and never used, and what a module imports again that
+    it had tried before. So is what is imported in tests that are skipped unless there is a certain
+    GPU or library. Of a module with one for the NPU beside it, so is what only runs on request:
+    somebody chose its device.
+    A module that is only imported where its libraries are there has nothing to tell of them, and
+    where a project has C++ sources and none for CUDA, what it loads runs on the host.
     """
+    if project.compiles_for_host:
+        findings = [f for f in findings if _symbol(f) != _LOADER]
     if str(module.place) in project.optional_modules:
         findings = [f for f in findings if f.rule.family != "library"]
     if str(module.place.parent) in project.folders_with_npu:
@@ -50,7 +64,7 @@ def without_handled_imports(
         return list(findings)
     if module.tree is None:
         return list(findings)
-    imports = _Imports(module.tree, module.text)
+    imports = _Imports(module.tree, module.text, module.place.stem == "__init__")
     return [finding for finding in findings if not imports.handles(finding)]
 
 
@@ -79,6 +93,10 @@ def _is_on_request(finding: Finding, text: str) -> bool:
     return text[line : line + 1].isspace()
 
 
+def _symbol(finding: Finding) -> str:
+    return finding.arguments.get("symbol", "")
+
+
 def _imported_packages(statement: ast.stmt) -> list[str]:
     """The packages that an import takes something from."""
     if isinstance(statement, ast.ImportFrom):
@@ -94,9 +112,10 @@ class _Imports:
     All of it is gathered once, so that a module with many findings costs time in proportion.
     """
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    def __init__(self, tree: ast.Module, text: str, is_package: bool) -> None:
         self._tree = tree
         self._text = text
+        self._is_package = is_package
         self._lines = LineMap(text)
         self._functions = [node for node in tree.body if isinstance(node, Function)]
         self._starts = [self._start(node) for node in self._functions]
@@ -152,6 +171,10 @@ class _Imports:
             return True
         if finding.rule.name in _WITH_OTHER_WAYS and self._gets_host_arrays(name, uses):
             return True
+        if _symbol(finding).startswith(_WORKS_UNUSED) and self._are_idle(aliases, finding):
+            return True
+        if self._is_of_skipped_tests(finding):
+            return True
         if finding.rule.name in _TYPES_ONLY:
             around = self._function_around(finding.span.start)
             return bool(aliases) and all(self._is_only_asked(alias, around) for alias in aliases)
@@ -191,9 +214,28 @@ class _Imports:
 
     def _was_tried(self, finding: Finding) -> bool:
         """Whether a function imports a library that the module does without elsewhere."""
-        package = finding.arguments.get("symbol", "").partition(".")[0]
-        line = self._text.rfind("\n", 0, finding.span.start) + 1
-        return package in self._tried and self._text[line : line + 1].isspace()
+        package = _symbol(finding).partition(".")[0]
+        return package in self._tried and self._line_is_indented(finding.span.start)
+
+    def _are_idle(self, aliases: list[ast.alias], finding: Finding) -> bool:
+        """Whether the module names nothing of an import again, not even for others to import."""
+        line_end = self._text.find("\n", finding.span.end)
+        if not aliases or self._is_package or "#" in self._text[finding.span.end : line_end]:
+            return False
+        names = [alias.asname or alias.name.partition(".")[0] for alias in aliases]
+        return not any(
+            name == "*" or name in self._uses or re.search(rf"[\"']{name}[\"']", self._text)
+            for name in names
+        )
+
+    def _is_of_skipped_tests(self, finding: Finding) -> bool:
+        if finding.rule.family != "library" or not self._tests_are_skipped:
+            return False
+        return self._line_is_indented(finding.span.start)
+
+    def _line_is_indented(self, offset: int) -> bool:
+        line = self._text.rfind("\n", 0, offset) + 1
+        return self._text[line : line + 1].isspace()
 
     def _is_shared_loader(self, name: str) -> bool:
         """Whether each call of `load` leaves it to a condition whether CUDA is compiled."""
@@ -235,7 +277,7 @@ class _Imports:
             return tried_parts(node, self._source)
         if isinstance(node, ast.If):
             test = self._meaning(node.test)
-            asked = asks_for_library(test) or _DEVICE_QUESTION.search(test) is not None
+            asked = asks_for_kernels(test)
             return [] if not asked or _ABSENCE.search(test) else node.body
         if isinstance(node, ast.ClassDef) and is_refused(node, self._source):
             return node.body
@@ -268,6 +310,21 @@ class _Imports:
             if is_absence(test) and asks_for_library(test):
                 return self._end(node)
         return float("inf")
+
+    @cached_property
+    def _tests_are_skipped(self) -> bool:
+        """Whether all tests of the module are left out without a library or a certain GPU."""
+        marks = self._values.get("pytestmark", [])
+        asked = [
+            f"{self._source(part)} {self._meaning(part)}"
+            for mark in marks
+            for part in ast.walk(mark)
+            if isinstance(part, ast.Name)
+        ]
+        texts = [self._source(mark) for mark in marks if "skipif" in self._source(mark)]
+        return bool(texts) and any(
+            asks_for_library(text) or _FOR_SOME_GPU.search(text) for text in [*texts, *asked]
+        )
 
     @cached_property
     def _innermost(self) -> dict[ast.Call, Function]:

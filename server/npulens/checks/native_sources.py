@@ -29,7 +29,9 @@ _LIBRARIES = frozenset(
 _ELSEWHERE = re.compile(
     r"(?<![A-Za-z])(?:npu|NPU|sycl|dpct|musa|mlu|xpu|XPU)|aclnn|PrivateUse1|privateuseone"
 )
-_OTHER_FOLDER = re.compile(r"[\\/](?:cpu|npu|xpu|hpu|mlu|musa|mps|sycl|ascend)[\\/]")
+_OTHER_FOLDER = re.compile(
+    r"[\\/](?:cpu|npu|xpu|hpu|mlu|musa|mps|sycl|ascend|(?:\w+_)?(?:rocm|hip|ck))[\\/]"
+)
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that also code for other devices uses, to tell them apart."""

@@ -22,6 +22,9 @@ _LIBRARY_PROBE = re.compile(
     r"|tensorrt|mamba|conv1d|[Ff]used|kernel|_ext|_ops)\w*) is not None"
     r"|is_cuda\(\)|is_rocm\(\)|is_hip\(\)|version\.(?:cuda|hip)"
 )
+_KERNEL_PROBE = re.compile(
+    r"cuda\w*_available|cuda\.is_available|ninja_available|_can_run\(|is_\w+_supported\("
+)
 _ABSENT = re.compile(r"\Anot\b|\bis None\b")
 _DECORATOR = re.compile(r"require|skip_?if|skip_?unless|\bskip\b", re.IGNORECASE)
 _EXITS = re.compile(r"\b(?:exit|_exit|abort|quit)\(")
@@ -69,6 +72,11 @@ def _ends(statement: ast.stmt, source: Source) -> bool:
 def suppresses(node: ast.With, source: Source) -> bool:
     """Whether a `with` lets failing imports pass."""
     return any(_SUPPRESSES.search(source(item.context_expr)) for item in node.items)
+
+
+def asks_for_kernels(test: str) -> bool:
+    """Whether the text of a condition asks for a library, or whether CUDA kernels run here."""
+    return asks_for_library(test) or _KERNEL_PROBE.search(test) is not None
 
 
 def asks_for_library(test: str) -> bool:

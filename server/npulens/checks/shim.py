@@ -60,7 +60,6 @@ def _moved_shim(node: ast.ImportFrom, context: Context) -> list[Fix]:
     if node.col_offset or not context.facts.shim_can_move:
         return []
     start = context.span(node).start
-    newline = "\r\n" if "\r\n" in context.text else "\n"
-    edits = (Edit(Span(start, start), STATEMENT + newline),)
+    edits = (Edit(Span(start, start), STATEMENT + "\n"),)
     need = ImportNeed.SHIM_MOVED
     return [Fix(_TITLE, Applicability.UNSAFE, edits, Style.RUNTIME_SHIM, "shim", need)]

@@ -63,6 +63,9 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
     while pending:
         node, scope = pending.pop()
         kind = type(node)
+        is_inner = isinstance(node, ast.stmt) and isinstance(scope, FunctionScope)
+        if is_inner and not context.interest.holds(node):  # type: ignore[arg-type]
+            continue
         if kind in _LISTS and context.guards.names_npu(node):
             continue
         for check in checks.get(kind, ()):
@@ -105,8 +108,17 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     context.guards.enter_function(node)
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
+    if not _is_in_function(scope):
+        context.interest.enter_function(node)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
     yield from _with_scope(context.guards.statements(node.body), inner)
+
+
+def _is_in_function(scope: Scope) -> bool:
+    current: Scope | None = scope
+    while current is not None and not isinstance(current, FunctionScope):
+        current = current.parent
+    return current is not None
 
 
 def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:

@@ -77,8 +77,7 @@ class Script(NamedTuple):
         indentation = self.lines.text[start : self.span(node).start]
         if indentation.strip():
             return None
-        newline = "\r\n" if "\r\n" in self.lines.text else "\n"
-        return Edit(Span(start, start), "".join(indentation + line + newline for line in lines))
+        return Edit(Span(start, start), "".join(f"{indentation}{line}\n" for line in lines))
 
 
 def one_process_per_card(tree: ast.Module, text: str) -> tuple[Edit, ...]:

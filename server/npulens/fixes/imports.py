@@ -92,10 +92,9 @@ def statement_edit(place: TorchImport, statement: str, text: str) -> Edit:
         if not (indented and _ONE_IMPORT.match(line[len(place.indentation) :])):
             break
         after = next_end
-    newline = "\r\n" if "\r\n" in text else "\n"
     line = f"{place.indentation}{statement}"
     ends_line = text[after - 1] in "\r\n"
-    return Edit(Span(after, after), line + newline if ends_line else newline + line)
+    return Edit(Span(after, after), f"{line}\n" if ends_line else f"\n{line}")
 
 
 def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, bool]:

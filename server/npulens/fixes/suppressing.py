@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from npulens.catalog.model import Edit
 from npulens.syntax.comments import Suppression, suppressions
-from npulens.text.lines import LineMap
+from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
 CommentsOf = Callable[[str], Iterable[Span]]
@@ -50,8 +50,7 @@ def suppress_in_file(lines: LineMap, code: str, comments_of: CommentsOf) -> Edit
     comment = f"# {_WORDS}-file[{code}]"
     if not _all(f"{comment}\n", comments_of):
         return None
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return Edit(Span(at, at), f"{comment}{newline}")
+    return Edit(Span(at, at), f"{comment}{line_ending(text)}")
 
 
 def _all(text: str, comments_of: CommentsOf) -> list[Suppression]:

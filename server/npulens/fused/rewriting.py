@@ -126,7 +126,7 @@ class Rewriter:
         span = self._with_brackets(self.span(place))
         start = span.start
         line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
-        rest = self._text[span.end :].partition("\n")[0]
+        rest = self._text[span.end :].partition("\n")[0].rstrip("\r")
         indent = line[: len(line) - len(line.lstrip())]
         text = assigned + in_short_lines(text, indent, len(line) + len(assigned) + len(rest))
         edits = (Edit(span, text), *removals)

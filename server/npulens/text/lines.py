@@ -5,10 +5,13 @@ parser and the language server protocol. `str.splitlines` also ends lines at for
 others, which puts every later line number off by one.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from npulens.text.spans import Span
+
+_LINE_ENDING = re.compile(r"\r\n?|\n")
 
 
 class LineMap:
@@ -72,3 +75,9 @@ def _line_starts(text: str) -> list[int]:
     starts = [0, *accumulate([len(line) + 1 for line in text.split("\n")])]
     starts.pop()
     return starts
+
+
+def line_ending(text: str) -> str:
+    """What ends the lines of a text: what ends its first one, else a line feed."""
+    found = _LINE_ENDING.search(text)
+    return "\n" if found is None else found.group()

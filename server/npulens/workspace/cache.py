@@ -105,7 +105,8 @@ def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectF
     # Patterns for files are relative to one folder, and the names of files to another.
     parts += [plain, bool(catalogue.native.verified), Path.cwd()]
     for name in ProjectFacts.__slots__:
-        parts.append(sorted(getattr(project, name)))
+        fact = getattr(project, name)
+        parts.append(fact if isinstance(fact, bool) else sorted(fact))
     return blake2b("\0".join(map(repr, parts)).encode(), digest_size=16).hexdigest()
 
 

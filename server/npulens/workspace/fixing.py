@@ -1,6 +1,5 @@
 """Fixing a file: from its bytes to the bytes that it should hold instead."""
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,16 +76,7 @@ def _fixed(
         return last[1]
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
-    text = _with_line_endings_of(source.text, fixed.text)
-    left = analyze(text)
-    after = source.encode(text)
+    left = analyze(fixed.text)
+    after = source.encode(fixed.text)
     report = replace(report, findings=left, document=last[0] if left else None)
     return FixedFile(report, data, after, fixed.applied) if after != data else FixedFile(report)
-
-
-def _with_line_endings_of(original: str, text: str) -> str:
-    """What a fix put in has line feeds; make them what all lines of the original end with."""
-    if "\r" not in original or re.search(r"(?<!\r)\n", original):
-        return text
-    ending = "\r\n" if "\n" in original else "\r"
-    return re.sub(r"(?<!\r)\n", ending, text)

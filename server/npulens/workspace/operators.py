@@ -11,13 +11,15 @@ from npulens.catalog.tables import Catalogue
 from npulens.checks.native_sources import (
     CUDA_SUFFIXES,
     UNNAMED_MODULE,
+    Binding,
     NativeSource,
     cuda_bindings,
     read_native_source,
 )
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.npu_builders import copies, npu_builders
-from npulens.workspace.optional_modules import optional_modules
+from npulens.workspace.optional_kernels import optional_kernels
+from npulens.workspace.optional_modules import optional_parts, python_files
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -53,35 +55,49 @@ def project_facts(
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     builders = npu_builders(files)
+    modules = python_files(files)
     if not native:
         return ProjectFacts(
             own,
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
-            optional_modules=optional_modules(files, catalogue, ()),
+            optional_modules=optional_parts(modules, catalogue, ()).modules,
         )
-    builds = [file for file in files if file.suffix == ".py" and _BUILD_FILE.search(file.stem)]
-    extensions = [extension for file in builds for extension in _extensions(file)]
+    builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
+    built = {file: list(_extensions(file)) for file in builds}
+    extensions = [extension for found in built.values() for extension in found]
     texts = {file: _text(file) for file in native}
     sources = {file: read_native_source(text, str(file)) for file, text in texts.items()}
-    replaced = {file for file in sources if file in builders.sources}
-    settled = frozenset(str(file) for file in {*replaced, *copies(texts)})
     beside = frozenset(_beside_cuda(sources, extensions))
-    bound: set[tuple[str, str]] = set()
-    registered: set[str] = set()
-    ported: set[tuple[str, str]] = set()
-    for file, source in sources.items():
-        if file in replaced:
-            continue
-        modules = _modules(file, extensions)
-        if source.is_ported:
-            ported.update((b.owner, b.name) for b in source.bindings)
-        for binding in cuda_bindings(source, str(file) in beside):
-            owners = modules if binding.owner == UNNAMED_MODULE else [binding.owner]
-            if not binding.registered:
-                bound.update((owner, binding.name) for owner in owners)
-            elif binding.owner != "aten":
-                registered.update(f"{owner}.{binding.name}" for owner in owners if owner)
+    bindings = {
+        file: list(_named(cuda_bindings(source, str(file) in beside), _modules(file, extensions)))
+        for file, source in sources.items()
+    }
+    optional = optional_parts(
+        modules,
+        catalogue,
+        {b.owner for each in bindings.values() for b in each if not b.registered},
+    )
+    settled = {file for file in sources if file in builders.sources}
+    settled |= {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
+    kernels = optional_kernels([f for f, each in bindings.items() if each], modules)
+    settled |= kernels.sources
+    told = [binding for file, each in bindings.items() if file not in settled for binding in each]
+    ported = {
+        (b.owner, b.name)
+        for file, source in sources.items()
+        if source.is_ported and file not in builders.sources
+        for b in source.bindings
+    }
+    bound = {(b.owner, b.name) for b in told if not b.registered}
+    registered = {
+        f"{b.owner}.{b.name}" for b in told if b.registered and b.owner not in ("", "aten")
+    }
+    only_optional = {
+        str(file)
+        for file, found in built.items()
+        if found and all(extension.module in optional.extensions for extension in found)
+    }
     return ProjectFacts(
         own,
         frozenset(bound - ported),
@@ -89,9 +105,21 @@ def project_facts(
         beside,
         for_npu,
         builders.classes,
-        settled,
-        optional_modules(files, catalogue, (owner for owner, _ in bound)),
+        frozenset(map(str, {*settled, *copies(texts)})),
+        optional.modules | only_optional | set(map(str, kernels.modules)),
+        not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
     )
+
+
+def _named(bindings: Iterable[Binding], modules: Sequence[str]) -> Iterator[Binding]:
+    """Bindings with the module that they go into: each of them, if the build fills in the name."""
+    for binding in bindings:
+        owners = modules if binding.owner == UNNAMED_MODULE else [binding.owner]
+        yield from (binding._replace(owner=owner) for owner in owners)
+
+
+def _are_in(bindings: Iterable[Binding], extensions: frozenset[str]) -> bool:
+    return all(not b.registered and b.owner in extensions for b in bindings)
 
 
 def project_root(file: Path) -> Path | None:
@@ -112,7 +140,8 @@ def _own_modules(
         top = outermost_package(folder, tops)
         if top != folder:  # a package, perhaps in a namespace package
             yield from libraries & {folder.name if folder.parent == top else "", top.name}
-    for top in {*tops.values(), *folders}:
+    built = {file.parent for file in files if file.name == "setup.py"}
+    for top in {*tops.values(), *folders, *built}:
         there = _names_in(top)
         for name in libraries:
             is_package = name in there and _is_there(top / name / "__init__.py")

@@ -6,49 +6,69 @@ without it where the import fails.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.catalog.tables import Catalogue
-from npulens.checks.file_purpose import is_of_tests
-from npulens.checks.optional_code import asks_for_library, is_absence, tried_parts
+from npulens.checks.file_purpose import is_test_file
+from npulens.checks.optional_code import asks_for_kernels, is_absence, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
+from npulens.workspace.optional_kernels import does_without_extension
 
 _MAX_SIZE = 2_000_000
 """In bytes; larger files are generated."""
 _OF_LIBRARIES = frozenset({"cuda-library", "library-needs-npu-build", "unverified-library"})
-_ASKS_DEVICE = re.compile(r"cuda\w*_available|cuda\.is_available|is_\w+_supported\(")
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
 Import = ast.Import | ast.ImportFrom
 
 
-def optional_modules(
-    files: Sequence[Path], catalogue: Catalogue, extensions: Iterable[str]
-) -> frozenset[str]:
-    """Paths of modules that import a library and are imported only under a condition.
+class OptionalParts(NamedTuple):
+    """What a project does without where CUDA or a library is missing.
+
+    Attributes:
+        modules: Paths of modules that import a library and are imported only under a condition.
+        extensions: Names of modules built of CUDA sources that are imported only in this way.
+    """
+
+    modules: frozenset[str]
+    extensions: frozenset[str]
+
+
+def python_files(files: Iterable[Path]) -> dict[Path, bytes]:
+    """The content of the Python files among some."""
+    return {file: data for file in files if file.suffix == ".py" and (data := _data(file))}
+
+
+def optional_parts(
+    modules: dict[Path, bytes], catalogue: Catalogue, extensions: Iterable[str]
+) -> OptionalParts:
+    """What is imported only under a condition.
 
     Args:
-        files: All files of the project that are checked.
+        modules: The content of the Python files of the project.
         catalogue: Says which libraries matter.
         extensions: Names of modules that the project builds of CUDA sources.
     """
     roots = {n for n, entry in catalogue.libraries.items() if entry.rule.name in _OF_LIBRARIES}
+    built = {name for name in extensions if name}
     words = b"|".join(
-        re.escape(root.encode())
-        for root in sorted({*roots, *extensions})
-        if root and "." not in root
+        re.escape(root.encode()) for root in sorted({*roots, *built}) if "." not in root
     )
     any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + words + rb")\b", re.MULTILINE)
-    texts = {file: data for file in files if file.suffix == ".py" and (data := _data(file))}
-    candidates = [file for file, data in texts.items() if any_library.search(data) is not None]
-    if not candidates:
-        return frozenset()
-    importers = _Importers(texts)
-    return frozenset(str(file) for file in candidates if importers.are_careful(file))
+    candidates = [file for file, data in modules.items() if any_library.search(data) is not None]
+    if not candidates and not built:
+        return OptionalParts(frozenset(), frozenset())
+    importers = _Importers(modules)
+    careful = {file for file in candidates if importers.are_careful(file)}
+    return OptionalParts(
+        frozenset(map(str, careful)),
+        frozenset(name for name in built if importers.ask_before(name, careful)),
+    )
 
 
 def _data(file: Path) -> bytes:
@@ -69,6 +89,7 @@ class _Importers:
     def __init__(self, texts: dict[Path, bytes]) -> None:
         self._texts = texts
         self._imports = cache(self._read_imports)
+        self._does_without = cache(self._read_uses)
         self._by_word: dict[bytes, list[Path]] = {}
         for file, data in texts.items():
             for found in {*_WORD.findall(b" ".join(_IMPORT.findall(data)))}:
@@ -88,15 +109,33 @@ class _Importers:
             is_imported = True
         return is_imported
 
+    def ask_before(self, extension: str, careful: Container[Path]) -> bool:
+        """Whether an extension is imported at all, and only in modules or places that take care."""
+        is_imported = False
+        for file in self._by_word.get(extension.encode(), ()):
+            if is_test_file(str(file)):
+                continue
+            for node, is_guarded in self._imports(file):
+                if any(extension == parts[-1] for parts, _ in _names(node, file) if parts):
+                    if file not in careful and not (
+                        is_guarded and self._does_without(file, extension)
+                    ):
+                        return False
+                    is_imported = True
+        return is_imported
+
     def _importers(self, module: Path) -> Iterator[tuple[Path, bool]]:
         parts = module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts
         word = parts[-1].encode("utf-8", "surrogateescape")
         for file in self._by_word.get(word, ()):
-            if file == module or is_of_tests(str(file)):
+            if file == module or is_test_file(str(file)):
                 continue
             for node, is_guarded in self._imports(file):
                 if any(_is_module(name, parts, file) for name in _names(node, file)):
                     yield file, is_guarded
+
+    def _read_uses(self, file: Path, extension: str) -> bool:
+        return does_without_extension(self._texts[file].decode("utf-8", "replace"), extension)
 
     def _read_imports(self, file: Path) -> list[tuple[Import, bool]]:
         text = self._texts[file].decode("utf-8", "replace")
@@ -124,7 +163,7 @@ def _imports(tree: ast.Module, text: str) -> Iterator[tuple[Import, bool]]:
             guarded.update(tried_parts(node, source))
         elif isinstance(node, ast.If):
             test = source(node.test)
-            if asks_for_library(test) or _ASKS_DEVICE.search(test) is not None:
+            if asks_for_kernels(test):
                 guarded.update(node.orelse if is_absence(test) else node.body)
         pending += (
             (child, is_guarded or child in guarded)

@@ -1,39 +1,27 @@
 """Many files at once, in several processes."""
 
+import gc
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from npulens.catalog.model import ProjectFacts, Shim
-from npulens.catalog.tables import Catalogue
-from npulens.workspace.cache import FindingCache
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.run import Checker
 
 _Result = TypeVar("_Result")
 _Work = Callable[[Checker, Path], _Result]
 
-_NO_SHIMS: Mapping[str, Shim] = {}
-_NO_PROJECT = ProjectFacts()
 
+def collect_seldom() -> None:
+    """Let the garbage collector run less often: trees are large, and next to nothing is cyclic.
 
-def check_files(
-    paths: Sequence[Path],
-    catalogue: Catalogue,
-    configuration: Configuration,
-    jobs: int | None = None,
-    project: ProjectFacts = _NO_PROJECT,
-    shims: Mapping[str, Shim] = _NO_SHIMS,
-    cache: FindingCache | None = None,
-) -> Iterator[FileReport]:
-    """Check files, in so many processes; the reports come in the order of the paths."""
-    checker = Checker(catalogue, configuration, project, shims, cache)
-    return in_processes(Checker.check_file, checker, paths, jobs)
+    That halves what it takes, a twentieth of the time of `check`, at the same peak of memory.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def in_processes(
@@ -47,6 +35,7 @@ def in_processes(
         paths: The files.
         jobs: How many processes to use; without it, as many as pay.
     """
+    collect_seldom()
     # A fork is quickest by far, but of a process with threads it may hang.
     start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
     if jobs is None:
@@ -83,6 +72,7 @@ _worker: tuple[_Work[Any], Checker]
 def _start_worker(work: _Work[Any], checker: Checker) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    collect_seldom()
     _worker = work, checker
 
 

@@ -1,0 +1,112 @@
+"""What a fix needs elsewhere in the document: imports, and line ends like those of its text."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import Edit, Finding, Fix, ImportNeed
+from npulens.checks.pieces import Piece
+from npulens.fixes.imports import (
+    TorchImport,
+    import_edit,
+    imports_as_itself,
+    leading_imports_end,
+)
+from npulens.text.lines import line_ending
+from npulens.text.spans import Span
+
+_LINE_FEED = re.compile(r"(?<!\r)\n")
+
+
+class Insertions:
+    """The edits that import a module for a whole document; each is made once, when first needed."""
+
+    def __init__(self, pieces: Sequence[Piece], text: str) -> None:
+        self._pieces = pieces
+        self._text = text
+        self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
+
+    def edit(self, need: ImportNeed) -> Edit | None:
+        """The import that a fix needs, `None` if it is there or has no place."""
+        if need not in self._edits:
+            self._edits[need] = self._make(need)
+        return self._edits[need]
+
+    def of_module(self, module: str) -> Edit | None:
+        """The import of a module under its own name, `None` if it is there or none is needed."""
+        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._pieces):
+            return None
+        return self._at_top(module)
+
+    def _make(self, need: ImportNeed) -> Edit | None:
+        if need is ImportNeed.TORCH_NAME:
+            return self._at_top("torch")
+        if need is ImportNeed.SHIM_MOVED:
+            return self._without_shim()
+        by_name = need is ImportNeed.PLUGIN_NAME
+        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
+            return None
+        found: list[TorchImport] = []
+        start = 0
+        for piece in self._pieces:
+            if piece.torch_import is not None:
+                found.append(piece.torch_import.shifted(start))
+            start += len(piece.parsed.text)
+        if found:
+            place = next((f for f in found if f.plain), found[0])
+            return import_edit(place, "torch_npu", self._text)
+        return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
+
+    def _without_shim(self) -> Edit | None:
+        """Take out the import of the shim, which a fix puts elsewhere."""
+        start = 0
+        for piece in self._pieces:
+            statement = piece.shim.statement
+            if statement is not None:
+                return Edit(statement.shifted(start), "")
+            start += len(piece.parsed.text)
+        return None
+
+    def _at_top(self, module: str) -> Edit:
+        """Behind the docstring and the imports that a module starts with."""
+        place = start = 0
+        for piece in self._pieces:
+            end, is_all = leading_imports_end(piece.parsed.body, piece.parsed.lines)
+            place = start + end if end else place
+            start += len(piece.parsed.text)
+            if not is_all:
+                break
+        return Edit(Span(place, place), f"import {module}\n")
+
+
+def bound(finding: Finding, insertions: Insertions) -> Finding:
+    """The finding with the edits its fixes need elsewhere in the document."""
+    if all(fix.imports is ImportNeed.NOTHING and not fix.module for fix in finding.fixes):
+        return finding
+    return replace(finding, fixes=tuple(_with_import(fix, insertions) for fix in finding.fixes))
+
+
+def _with_import(fix: Fix, insertions: Insertions) -> Fix:
+    made = [insertions.of_module(fix.module), insertions.edit(fix.imports)]
+    new = [edit for edit in made if edit is not None]
+    if len(new) == 2 and new[0].span == new[1].span:
+        # Two insertions at one place would count as overlapping.
+        new = [Edit(new[0].span, new[0].replacement + new[1].replacement)]
+    edits = (*fix.edits, *new)
+    return replace(fix, edits=edits, imports=ImportNeed.NOTHING, module="")
+
+
+def with_line_endings(findings: Iterable[Finding], text: str) -> list[Finding]:
+    """Findings whose edits end lines as all lines of the text do; what they take over does."""
+    ending = line_ending(text)
+    if ending == "\n":
+        return list(findings)
+    return [_with_line_ending(finding, ending) for finding in findings]
+
+
+def _with_line_ending(finding: Finding, ending: str) -> Finding:
+    fixes = []
+    for fix in finding.fixes:
+        edits = [e._replace(replacement=_LINE_FEED.sub(ending, e.replacement)) for e in fix.edits]
+        fixes.append(replace(fix, edits=tuple(edits)))
+    return replace(finding, fixes=tuple(fixes))
