@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_npu._activations import npu_fast_gelu
-from torch_npu._arguments import inference_only, not_described, require
+from npulens_emulator.operators.activations import npu_fast_gelu
+from npulens_emulator.operators.arguments import inference_only, not_described, require
 
 
 @inference_only

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_npu._arguments import BackwardError, require, require_dtype
+from npulens_emulator.operators.arguments import BackwardError, require, require_dtype
 
 
 def npu_cross_entropy_loss(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_npu._arguments import (
+from npulens_emulator.operators.arguments import (
     DtypeError,
     inference_only,
     require,

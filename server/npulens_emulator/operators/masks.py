@@ -5,7 +5,7 @@ import functools
 import torch
 from torch import Tensor
 
-from torch_npu._arguments import not_described, require
+from npulens_emulator.operators.arguments import not_described, require
 
 UNLIMITED = 2147483647
 COMPRESSED = 2048
@@ -64,7 +64,7 @@ def _given(scores: torch.Size, mask: Tensor, mode: int, before: int, after: int)
     shape = tuple(mask.shape)
     require(shape in allowed, OPERATOR, f"atten_mask {shape} fits none of {allowed}")
     if mode == 0:
-        band = _outside_band(rows, columns, 0, before, after)
+        band = _outside_band(rows, columns, 0, before, after).to(mask.device)
         limited = bool(band.any())
         agree = not limited or (rows == columns and not bool((band & ~mask).any()))
         require(agree, OPERATOR, "pre_tockens and next_tockens do not agree with atten_mask")
@@ -78,14 +78,16 @@ def _leading(batch: int, heads: int) -> list[tuple[int, int]]:
 def _banded(scores: torch.Size, mask: Tensor, mode: int, before: int, after: int) -> Tensor:
     """The mask that a compressed one stands for."""
     shape = tuple(mask.shape)
-    fits = shape == (COMPRESSED, COMPRESSED) and torch.equal(mask, compressed_mask())
+    fits = shape == (COMPRESSED, COMPRESSED) and torch.equal(mask.cpu(), compressed_mask())
     require(fits, OPERATOR, f"sparse_mode {mode} needs the triangle 2048x2048, not {shape}")
     rows, columns = scores[-2:]
     if mode == 2:
-        return _outside_band(rows, columns, 0, UNLIMITED, 0)
-    if mode == 3:
-        return _outside_band(rows, columns, columns - rows, UNLIMITED, 0)
-    return _outside_band(rows, columns, columns - rows, before, after)
+        band = _outside_band(rows, columns, 0, UNLIMITED, 0)
+    elif mode == 3:
+        band = _outside_band(rows, columns, columns - rows, UNLIMITED, 0)
+    else:
+        band = _outside_band(rows, columns, columns - rows, before, after)
+    return band.to(mask.device)
 
 
 def _outside_band(rows: int, columns: int, shift: int, before: int, after: int) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_npu._arguments import require, require_dtype, require_even
+from npulens_emulator.operators.arguments import require, require_dtype, require_even
 
 
 def npu_swiglu(self: Tensor, dim: int = -1) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torch_npu._arguments import not_described, require, require_dtype
+from npulens_emulator.operators.arguments import not_described, require, require_dtype
 
 
 def npu_scaled_masked_softmax(
