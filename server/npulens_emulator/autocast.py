@@ -48,12 +48,15 @@ def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     if not (is_parameter and torch.is_autocast_cache_enabled() and torch.is_grad_enabled()):
         return tensor.to(dtype)
     known = _casts.get(id(tensor))
-    if known is not None and known[0] is tensor:
-        if known[1].dtype == dtype and known[2] == tensor._version:
-            return known[1]
+    if known is not None and _holds(known, tensor, dtype):
+        return known[1]
     made = tensor.to(dtype)
     _casts[id(tensor)] = (tensor, made, tensor._version)
     return made
+
+
+def _holds(known: tuple[Tensor, Tensor, int], tensor: Tensor, dtype: torch.dtype) -> bool:
+    return known[0] is tensor and known[1].dtype == dtype and known[2] == tensor._version
 
 
 def _excluded() -> Any:
@@ -134,8 +137,8 @@ def _refused(operator: Any) -> Callable[..., Any]:
 
 def register() -> None:
     """Register the rules."""
-    aten = torch.library.Library("aten", "IMPL")
-    others = torch.library.Library("_", "IMPL")
+    library: Any = torch.library.Library
+    aten, others = library("aten", "IMPL"), library("_", "IMPL")
     others.fallback(torch.library.fallthrough_kernel, _KEY)
     _libraries.extend((aten, others))
     for names, make in (

@@ -18,8 +18,9 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
 
 
-def _zero(*args: Any, **kwargs: Any) -> int:
-    return 0
+def _answering(answer: Any) -> Any:
+    """A function of its own for each name: PyTorch's compiler keeps a table of functions."""
+    return lambda *args, **kwargs: answer
 
 
 def _itself(value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -42,7 +43,7 @@ class _Stream:
         """All is done."""
         return True
 
-    def __enter__(self) -> "_Stream":
+    def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -93,13 +94,14 @@ class _Cuda(ModuleType):
         super().__init__("torch.cuda")
         self._original = original
         content = self.__dict__
-        content |= dict.fromkeys(_NOTHING, _nothing) | dict.fromkeys(_ZERO, _zero)
+        content |= {name: _answering(None) for name in _NOTHING}
+        content |= {name: _answering(0) for name in _ZERO}
         content |= {
             "__path__": original.__path__,
-            "is_available": lambda: True,
-            "is_initialized": lambda: True,
-            "device_count": lambda: 1,
-            "is_bf16_supported": lambda *args: True,
+            "is_available": _answering(True),
+            "is_initialized": _answering(True),
+            "device_count": _answering(1),
+            "is_bf16_supported": _answering(True),
             "get_device_name": lambda device=None: "NVIDIA A100 (the CPU)",
             "get_device_capability": lambda device=None: (8, 0),
             "get_device_properties": lambda device=None: SimpleNamespace(

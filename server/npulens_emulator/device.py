@@ -38,9 +38,9 @@ def register(module: ModuleType) -> None:
     _registration._setup_privateuseone_for_python_backend(
         rename="npu", backend_module=module, hook=_Hooks(), device_guard=_Guard()
     )
-    any_operator = torch.library.Library("_", "IMPL")
+    library: Any = torch.library.Library
+    any_operator, aten = library("_", "IMPL"), library("aten", "IMPL")
     any_operator.fallback(fallback, _KEY)
-    aten = torch.library.Library("aten", "IMPL")
     _libraries.extend((any_operator, aten))
     for name, kernel in KERNELS.items():
         aten.impl(name, kernel, _KEY)
@@ -53,7 +53,7 @@ def register(module: ModuleType) -> None:
     _C._set_multithreading_enabled(False)
 
 
-def _register_lists(aten: torch.library.Library) -> None:
+def _register_lists(aten: Any) -> None:
     """Operators on lists of tensors run as one, instead of tensor by tensor."""
     for full in _C._dispatch_get_all_op_names():
         if not full.startswith("aten::_foreach_"):

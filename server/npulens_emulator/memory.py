@@ -57,7 +57,7 @@ def retag(tensor: Tensor, kind: int, index: int) -> Tensor:
     """The same memory as a tensor of another device, given by its DLPack type."""
     capsule = _C._to_dlpack(tensor)
     device = _pointer(capsule, b"dltensor") + _DEVICE_OFFSET
-    _TwoInts.from_address(device)[:] = (kind, index)
+    _TwoInts.from_address(device)[:] = [kind, index]
     result: Tensor = _C._from_dlpack(capsule)
     return result
 
@@ -101,7 +101,7 @@ def rebind(target: Tensor, cpu_value: Tensor, index: int = 0) -> Tensor:
     set_storage(
         target,
         fresh.untyped_storage(),
-        fresh.storage_offset(),
+        int(fresh.storage_offset()),
         list(fresh.shape),
         list(fresh.stride()),
     )

@@ -22,7 +22,9 @@ def names_of(package: str) -> frozenset[str]:
         release = content["releases"][-1]
     by_releases: dict[str, list[str]] = content["names"][package]
     return frozenset(
-        name for releases, names in by_releases.items() if release in releases.split()
+        name
+        for releases, names in by_releases.items()
+        if release in releases.split()
         for name in names
     )
 

@@ -25,7 +25,9 @@ class NpuFusedOptimizerBase(torch.optim.Optimizer):
             for parameter in group["params"]:
                 if self.device_type not in (None, parameter.device.type):
                     found = parameter.device
-                    raise RuntimeError(f"NpuFused optimizers take parameters of the NPU, not {found}")
+                    raise RuntimeError(
+                        f"NpuFused optimizers take parameters of the NPU, not {found}"
+                    )
 
     def clip_grad_norm_fused_(self, max_norm: float, norm_type: float = 2) -> Tensor:
         """Clip the gradients of all parameters by their common norm, which is returned."""

@@ -64,13 +64,13 @@ def _limit_memory(memory: int | None) -> None:
 def _find_the_copy(settings: dict[str, Any]) -> None:
     """What is installed in place, or put on the path, is imported from the copy, too."""
     del sys.path[0]  # of this module
-    original, root = settings["original"], settings["root"]
+    original, root = Path(settings["original"]), Path(settings["root"])
     for number, entry in enumerate(sys.path):
-        path = os.path.realpath(entry) if entry else ""
-        if path == original or path.startswith(os.path.join(original, "")):
-            inside = os.path.join(root, os.path.relpath(path, original))
-            if os.path.isdir(inside):
-                sys.path[number] = inside
+        path = Path(os.path.realpath(entry))
+        if path.is_relative_to(original):
+            inside = root / path.relative_to(original)
+            if inside.is_dir():
+                sys.path[number] = str(inside)
 
 
 if __name__ == "__main__":

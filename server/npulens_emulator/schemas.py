@@ -9,11 +9,12 @@ import torch
 Argument = tuple[int, str]
 """The position and the name of an argument."""
 
-MAY_MIX = frozenset(
-    "index index_put index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put copy_ _copy_from "
-    "_copy_from_and_resize _pack_padded_sequence _pack_padded_sequence_backward _ctc_loss "
-    "_ctc_loss_backward set_".split()
-)
+MAY_MIX = {
+    *("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"),
+    *("_unsafe_index_put", "copy_", "_copy_from", "_copy_from_and_resize", "set_"),
+    *("_pack_padded_sequence", "_pack_padded_sequence_backward"),
+    *("_ctc_loss", "_ctc_loss_backward"),
+}
 """Operators that take tensors of the host with dimensions beside those of the NPU."""
 
 MASKED_WRITES = frozenset(("index_put_", "_index_put_impl_", "index_put"))

@@ -51,7 +51,9 @@ _MEBIBYTE = 1 << 20
     show_default=True,
     help="How far losses and parameters may differ for --compare.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="What random numbers start from.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="What random numbers start from."
+)
 @click.option("--agreement", is_flag=True, help="Put findings of NPU8xx beside what is seen.")
 @click.option(
     "--output-format", type=click.Choice(["human", "json"]), default="human", show_default=True
@@ -88,7 +90,7 @@ def verify(
     from npulens.report.verify_report import as_json, as_text, status
     from npulens.workspace.project_copy import CopyError
     from npulens.workspace.verification import Request, verify
-    from npulens.workspace.verified_run import CannotVerify, Limits
+    from npulens.workspace.verified_run import CannotVerifyError, Limits
 
     folder, task = _task(script, module, arguments, processes)
     asked = settings((str(folder),), config, options)
@@ -104,7 +106,7 @@ def verify(
     )
     try:
         found = verify(request, asked.catalogue)
-    except (CannotVerify, CopyError) as error:
+    except (CannotVerifyError, CopyError) as error:
         raise Refusal(str(error)) from error
     form = as_json if output_format == "json" else as_text
     click.echo(form(found, asked.language), nl=False)

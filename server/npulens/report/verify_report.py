@@ -78,11 +78,15 @@ def _comparison(comparison: Comparison, language: Language) -> str:
         return wording.NOT_COMPARED.in_language(language).format(problem=problem)
     divergence = comparison.divergence
     if divergence is not None:
-        return wording.DIVERGED[divergence.what].in_language(language).format(
-            step=divergence.step,
-            parameter=divergence.parameter,
-            original=divergence.original,
-            migrated=divergence.migrated,
+        return (
+            wording.DIVERGED[divergence.what]
+            .in_language(language)
+            .format(
+                step=divergence.step,
+                parameter=divergence.parameter,
+                original=divergence.original,
+                migrated=divergence.migrated,
+            )
         )
     return wording.COMPARED.in_language(language).format(
         losses=comparison.losses, steps=comparison.steps, largest=comparison.largest

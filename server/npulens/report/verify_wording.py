@@ -47,7 +47,9 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "stopped: {detail}{where}; this says nothing about the NPU",
         "已停止：模拟器未实现{where}：{detail}；不代表 NPU 不支持",
     ),
-    Outcome.NEEDS_MODULE: LocalizedText("stopped: needs {detail}{where}", "已停止：需要模块 {detail}{where}"),
+    Outcome.NEEDS_MODULE: LocalizedText(
+        "stopped: needs {detail}{where}", "已停止：需要模块 {detail}{where}"
+    ),
     Outcome.NEEDS_FILE: LocalizedText(
         "stopped: needs the file {detail}{where}", "已停止：需要文件 {detail}{where}"
     ),
@@ -79,7 +81,9 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
 WHERE = LocalizedText(" at {path}:{line}", "（{path}:{line}）")
 FIXED = LocalizedText("{count} findings were fixed in the copy", "已在副本中修复 {count} 个问题")
 CUDA_CALLS = LocalizedText("CUDA calls reached:", "执行到的 CUDA 调用：")
-APIS = LocalizedText("APIs that the NPU lacks or leaves to the host:", "NPU 不支持或回退到主机的 API：")
+APIS = LocalizedText(
+    "APIs that the NPU lacks or leaves to the host:", "NPU 不支持或回退到主机的 API："
+)
 EVENTS = LocalizedText(
     "Shapes that depended on data, and waits of the host:", "依赖数据的形状与主机等待："
 )

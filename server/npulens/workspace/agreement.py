@@ -73,4 +73,3 @@ def agree(
     for (path, line), sites in missed.items():
         found.append(AgreedPlace(Agreement.MISSED, path, line, (), tuple(sites)))
     return sorted(found, key=lambda each: (each.path, each.line, each.agreement.value))
-

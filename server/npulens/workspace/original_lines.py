@@ -41,6 +41,6 @@ def original_lines(before: Sequence[str], after: Sequence[str]) -> list[int]:
         None, before, after, autojunk=False
     ).get_opcodes():
         last = max(start, end - 1)
-        for number in range(new_end - new_start):
-            found.append(min(start + number, last, max(len(before) - 1, 0)) + 1)
+        last = min(last, max(len(before) - 1, 0))
+        found += [min(start + number, last) + 1 for number in range(new_end - new_start)]
     return found

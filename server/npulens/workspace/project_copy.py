@@ -7,10 +7,10 @@ from pathlib import Path
 MAX_BYTES = 1 << 30
 """Larger projects hold data or checkpoints, which are not copied for each run."""
 
-_LEFT_OUT = frozenset(
-    (*(".git", ".hg", ".svn", "__pycache__", "node_modules", ".npulens_cache"),)
-    + (".mypy_cache", ".ruff_cache", ".pytest_cache", ".tox", ".nox")
-)
+_LEFT_OUT = {
+    *(".git", ".hg", ".svn", "__pycache__", "node_modules", ".npulens_cache"),
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".tox", ".nox"),
+}
 
 
 class CopyError(Exception):
@@ -56,6 +56,6 @@ def copy_project(folder: Path, target: Path) -> None:
 
 def _copy_link(path: Path, copy: Path) -> None:
     """The same link; what it says relative to its own folder is resolved if it leads outside."""
-    link = os.readlink(path)
-    inside = os.path.isabs(link) or link.startswith(os.pardir)
-    copy.symlink_to(os.path.realpath(path) if inside else link)
+    link = path.readlink()
+    leads_up = link.is_absolute() or link.parts[:1] == (os.pardir,)
+    copy.symlink_to(os.path.realpath(path) if leads_up else link)

@@ -50,11 +50,11 @@ class Outcome(Enum):
     """A process ended without a report."""
 
 
-GOOD = frozenset((Outcome.PASSED, Outcome.RAN))
-LEFT_TO_DO = frozenset(
-    (Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED)
-    + (Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.ERROR)
-)
+GOOD = {Outcome.PASSED, Outcome.RAN}
+LEFT_TO_DO = {
+    *(Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED),
+    *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.ERROR),
+}
 """The run says that the script is not ready; of the others it says nothing."""
 
 

@@ -94,7 +94,7 @@ def verify(request: Request, catalogue: Catalogue) -> Verification:
     """Run what is asked for on the emulated NPU.
 
     Raises:
-        CannotVerify: There is no PyTorch that the emulator can work with.
+        CannotVerifyError: There is no PyTorch that the emulator can work with.
         CopyError: The project cannot be copied.
     """
     release = torch_release()
@@ -117,7 +117,9 @@ def verify(request: Request, catalogue: Catalogue) -> Verification:
         return _told(request, catalogue, migrated, folder, fixed, comparison, apis)
 
 
-def _run(request: Request, device: str, folder: Path, work: Path, apis: dict[str, str]) -> RunResult:
+def _run(
+    request: Request, device: str, folder: Path, work: Path, apis: dict[str, str]
+) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
     watching = Watching(request.seed, request.tolerance is not None, apis)
@@ -177,9 +179,7 @@ def _sites_of_user(sites: Sequence[Site], lines: OriginalLines) -> tuple[Site, .
     return tuple(replace(site, line=lines.line(site.path, site.line)) for site in sites)
 
 
-def _places_of_user(
-    places: Sequence[AgreedPlace], lines: OriginalLines
-) -> tuple[AgreedPlace, ...]:
+def _places_of_user(places: Sequence[AgreedPlace], lines: OriginalLines) -> tuple[AgreedPlace, ...]:
     return tuple(
         replace(
             place,

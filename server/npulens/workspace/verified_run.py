@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +33,7 @@ _INTERVAL = 0.02
 _KEPT_LINES = 40
 
 
-class CannotVerify(Exception):
+class CannotVerifyError(Exception):
     """No run is possible here; the text says why."""
 
 
@@ -107,7 +108,7 @@ class RunResult:
 
     @property
     def main(self) -> dict[str, Any] | None:
-        """The report that losses are taken from: of the first process that trained, or the first."""
+        """The report that losses are taken from: the first of a process that trained, if any."""
         trained = [report for report in self.reports if report["steps"]]
         return next(iter(trained or self.reports), None)
 
@@ -116,17 +117,17 @@ def torch_release() -> str:
     """The version of PyTorch that scripts would run with, without importing it.
 
     Raises:
-        CannotVerify: There is none, or none that the emulator is made for.
+        CannotVerifyError: There is none, or none that the emulator is made for.
     """
     oldest, newest = (".".join(map(str, each)) for each in npulens_emulator.RELEASES)
     wanted = f"PyTorch {oldest} to {newest}, as `pip install npulens[verify]` installs"
     try:
         found = version("torch")
     except PackageNotFoundError:
-        raise CannotVerify(f"verify needs {wanted}; there is none beside npulens") from None
+        raise CannotVerifyError(f"verify needs {wanted}; there is none beside npulens") from None
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
     if not npulens_emulator.RELEASES[0] <= numbers <= npulens_emulator.RELEASES[1]:
-        raise CannotVerify(f"verify needs {wanted}; beside npulens there is {found}")
+        raise CannotVerifyError(f"verify needs {wanted}; beside npulens there is {found}")
     return found
 
 
@@ -153,9 +154,7 @@ def run(
     _write_settings(work, task, folder, original, limits, watching)
     _write_entry_point(work, device)
     environment = _environment(work, task, device)
-    processes = [
-        _start(folder, work, {**environment, **ranks}) for ranks in _ranks(task.processes)
-    ]
+    processes = [_start(folder, work, {**environment, **ranks}) for ranks in _ranks(task.processes)]
     tails = [_Tail(process.stdout) for process in processes]
     try:
         timed_out = _wait(processes, limits.seconds)
@@ -203,7 +202,7 @@ def _environment(work: Path, task: Task, device: Device) -> dict[str, str]:
     path = [str(work / "path"), *([str(npulens_emulator.STAND_IN)] if device == "npu" else [])]
     # What was relative to the folder of the user is not so to the copy.
     given = environment.get("PYTHONPATH", "").split(os.pathsep)
-    path += [os.path.abspath(entry) for entry in given if entry]
+    path += [str(Path(entry).absolute()) for entry in given if entry]
     environment |= {
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONHASHSEED": "0",
@@ -231,9 +230,7 @@ def _ranks(processes: int | None) -> list[dict[str, str]]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
     }
-    return [
-        {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(processes)
-    ]
+    return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(processes)]
 
 
 def _start(folder: Path, work: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -297,29 +294,26 @@ def _end_all(processes: Sequence["subprocess.Popen[bytes]"], work: Path) -> None
 
 def _signal_groups(processes: Sequence["subprocess.Popen[bytes]"], number: int) -> None:
     for process in processes:
-        try:
+        with suppress(ProcessLookupError, PermissionError):  # ended already
             if sys.platform == "win32":
                 process.terminate()
             else:
                 os.killpg(process.pid, number)
-        except (ProcessLookupError, PermissionError):  # ended already
-            continue
 
 
 def _end_strays(work: Path) -> None:
     """End what left its group; on Linux it is known by the folder in its environment."""
     mark = f"NPULENS_VERIFY={work}".encode()
     for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
+        with suppress(OSError):  # another user's, or ended
             if mark in entry.read_bytes().split(b"\0"):
                 os.kill(int(entry.parent.name), getattr(signal, "SIGKILL", signal.SIGTERM))
-        except OSError:  # another user's, or ended
-            continue
 
 
 def _reports(work: Path) -> tuple[dict[str, Any], ...]:
-    found = []
-    for path in sorted(work.glob("*.json")):
-        if path.stem.isdigit():
-            found.append(json.loads(path.read_text(encoding="utf-8")))
+    found = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(work.glob("*.json"))
+        if path.stem.isdigit()
+    ]
     return tuple(sorted(found, key=lambda each: (not each["is_main"], int(each["rank"] or 0))))

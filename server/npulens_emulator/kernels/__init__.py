@@ -1,4 +1,4 @@
-"""Operators that PyTorch expects of each device, since it has no kernel for the CPU of that name."""
+"""Operators that PyTorch expects of each device, and that the CPU has under other names."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

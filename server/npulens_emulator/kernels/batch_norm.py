@@ -1,5 +1,8 @@
 """The parts of synchronised batch norm, which PyTorch has for accelerators alone."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -111,7 +114,7 @@ def backward_values(
     return to_npu(out.to(gradient.dtype))
 
 
-BATCH_NORM = {
+BATCH_NORM: dict[str, Callable[..., Any]] = {
     "batch_norm_stats": statistics,
     "batch_norm_elemt": normalised,
     "batch_norm_gather_stats_with_counts": gathered,

@@ -1,5 +1,6 @@
 """Convolutions and the fused cells of recurrent layers."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -129,7 +130,7 @@ def gru_cell_backward(
     return to_npu(of_input), to_npu(of_hidden), to_npu(gradient * z), biases[0], biases[1]
 
 
-LAYERS = {
+LAYERS: dict[str, Callable[..., Any]] = {
     "convolution_overrideable": convolution,
     "convolution_backward_overrideable": convolution_backward,
     "_thnn_fused_lstm_cell": lstm_cell,

@@ -1,6 +1,7 @@
 """Making, copying and resizing tensors of the NPU."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -127,7 +128,7 @@ def record_stream(tensor: Tensor, stream: Any) -> None:
     """Memory of the host is not given back by streams."""
 
 
-STORAGE = {
+STORAGE: dict[str, Callable[..., Any]] = {
     "_copy_from": copy_from,
     "_copy_from_and_resize": copy_from_and_resize,
     "_efficientzerotensor": efficient_zeros,

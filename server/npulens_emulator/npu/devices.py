@@ -152,9 +152,8 @@ class device:  # noqa: N801 - the name in torch_npu
         self.prev_idx = current_device()
         set_current_device(self.idx)
 
-    def __exit__(self, *raised: object) -> bool:
+    def __exit__(self, *raised: object) -> None:
         set_current_device(self.prev_idx)
-        return False
 
 
 class device_of(device):  # noqa: N801

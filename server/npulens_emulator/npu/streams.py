@@ -46,7 +46,7 @@ class Stream:
     def set_data_preprocess_stream(self, is_data_preprocess_stream: bool = False) -> None:
         """A hint to the NPU."""
 
-    def __enter__(self) -> "Stream":
+    def __enter__(self) -> Any:
         self._context = StreamContext(self)
         return self._context.__enter__()
 

@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from npulens_emulator.operators.arguments import not_described, require, require_dtype, require_same_dtype
+from npulens_emulator.operators.arguments import (
+    not_described,
+    require,
+    require_dtype,
+    require_same_dtype,
+)
 from npulens_emulator.operators.masks import OPERATOR, UNLIMITED, masked_positions
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]

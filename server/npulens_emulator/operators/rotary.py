@@ -3,7 +3,12 @@
 import torch
 from torch import Tensor
 
-from npulens_emulator.operators.arguments import BackwardError, not_described, require, require_same_dtype
+from npulens_emulator.operators.arguments import (
+    BackwardError,
+    not_described,
+    require,
+    require_same_dtype,
+)
 
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     # A letter is a size of x, a 1 is 1; the last size is always that of x.

@@ -18,9 +18,7 @@ class _Watch(TorchFunctionMode):
         self._known = known
         self._names: dict[Any, str | None] = {}
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in self._names:
             name = resolve_name(func)
             self._names[func] = name if name in self._known else None
@@ -28,7 +26,8 @@ class _Watch(TorchFunctionMode):
         if name is not None and any(is_npu(each) for each in args):
             place = self._record.place_of(sys._getframe(1))
             if place is not None:
-                self._record.apis[(*place, name)] += 1
+                path, line = place
+                self._record.apis[(path, line, name)] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -36,4 +35,5 @@ def watch_apis(record: Record) -> None:
     """Note calls on the NPU of what the settings name, in the main thread."""
     known: dict[str, str] = record.settings["apis"]
     if known:
-        _Watch(record, known).__enter__()
+        mode: Any = _Watch(record, known)
+        mode.__enter__()

@@ -47,7 +47,8 @@ def _noting(record: Record, function: Function, label: str) -> Function:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         place = _direct(record)
         if place is not None:
-            record.cuda_calls[(*place, label)] += 1
+            path, line = place
+            record.cuda_calls[(path, line, label)] += 1
         return function(*args, **kwargs)
 
     return wrapper
@@ -72,7 +73,8 @@ def _watch_device(record: Record, owner: Any, label: str) -> None:
         if isinstance(device, str) and device.startswith("cuda"):
             place = record.place_of(sys._getframe(1))
             if place is not None:
-                record.cuda_calls[(*place, label)] += 1
+                path, line = place
+                record.cuda_calls[(path, line, label)] += 1
         original(self, *args, **kwargs)
 
     owner.__init__ = made

@@ -9,4 +9,5 @@ def on_event(record: Record, kind: str, operator: str) -> None:
     """Count an event at the line of the user's code that it comes from."""
     place = record.place_of(sys._getframe(1))
     if place is not None:
-        record.events[(*place, kind, operator)] += 1
+        path, line = place
+        record.events[(path, line, kind, operator)] += 1

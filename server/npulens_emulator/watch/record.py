@@ -28,7 +28,7 @@ class Record:
         self.settings: dict[str, Any] = json.loads(
             (folder / "settings.json").read_text(encoding="utf-8")
         )
-        self.root = os.path.join(os.path.realpath(self.settings["root"]), "")
+        self.root = os.path.realpath(self.settings["root"]) + os.sep
         self.is_main = False
         self._known_files: dict[str, str | None] = {}
         self._start_again()
@@ -84,9 +84,7 @@ class Record:
 
     def ended_by(self, error: BaseException, trace: TracebackType | None) -> None:
         """Note the error that ends the process, at the innermost line of the user's code."""
-        frames = [
-            (self.relative(frame.filename), frame) for frame in traceback.extract_tb(trace)
-        ]
+        frames = [(self.relative(frame.filename), frame) for frame in traceback.extract_tb(trace)]
         own = [(path, frame) for path, frame in frames if path is not None]
         place = (own[-1][0], own[-1][1].lineno) if own else (None, None)
         self.ended(

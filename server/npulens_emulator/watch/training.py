@@ -34,14 +34,26 @@ def watch_training(record: Record) -> None:
             os._exit(0)
 
     register_optimizer_step_post_hook(after_step)
+    _watch_losses(record)
+
+
+def _watch_losses(record: Record) -> None:
     tensor: Any = torch.Tensor
     backward = tensor.backward
+    is_inside = False
 
     @functools.wraps(backward)
     def noting(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        if self.numel() == 1 and len(record.losses) < _MAX_LOSSES:
-            record.losses.append(float(_on_host(self)))
-        return backward(self, *args, **kwargs)
+        nonlocal is_inside
+        if is_inside:  # PyTorch calls the method again where functions are overridden
+            return backward(self, *args, **kwargs)
+        is_inside = True
+        try:
+            if self.numel() == 1 and len(record.losses) < _MAX_LOSSES:
+                record.losses.append(float(_on_host(self)))
+            return backward(self, *args, **kwargs)
+        finally:
+            is_inside = False
 
     tensor.backward = noting
 
