@@ -139,6 +139,9 @@ def apply() -> None:
     tensor: Any = torch.Tensor
     module: Any = torch.nn.Module
     tensor.cuda = module.cuda = _itself
+    storages: tuple[Any, ...] = (torch.UntypedStorage, torch.TypedStorage)
+    for storage in storages:
+        storage.cuda = _itself
     tensor.is_cuda = property(lambda self: True)
     tensor.record_stream = _nothing
     # Which device there is is asked at import of this module, and in it.

@@ -47,14 +47,18 @@ def register(module: ModuleType) -> None:
     for key in ("Conjugate", "Negative"):  # the copy resolves lazy conjugates itself
         for name in ("_copy_from", "_copy_from_and_resize"):
             aten.impl(name, torch.library.fallthrough_kernel, key)
-    _register_lists(aten)
+    _register_whole(aten)
     # The device guard in Python tells of one device. The backward pass in the calling thread
     # keeps the autograd engine from indexing a queue for each device.
     _C._set_multithreading_enabled(False)
 
 
-def _register_lists(aten: Any) -> None:
-    """Operators on lists of tensors run as one, instead of tensor by tensor."""
+def _register_whole(aten: Any) -> None:
+    """Operators that run as one, where PyTorch would take them apart.
+
+    Those on lists would run tensor by tensor; `mse_loss` would complain of a shape of its own.
+    """
+    aten.impl("mse_loss", _bound(torch.ops.aten.mse_loss.default), _KEY)
     for full in _C._dispatch_get_all_op_names():
         if not full.startswith("aten::_foreach_"):
             continue

@@ -159,11 +159,18 @@ def _home(script: Script, call: ast.Call, scope: Scope) -> Home | None:
 def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if isinstance(node, ast.Global | ast.Nonlocal):
+    if isinstance(node, ast.Global | ast.Nonlocal) or _sets_environment(node):
         return True
     if at_top and isinstance(node, ast.Try):
         return all(isinstance(s, _DEFINITIONS) for s in node.body)
     return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
+
+
+def _sets_environment(node: ast.stmt) -> bool:
+    """Which devices are visible, say, is asked when the first one is used."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    return ast.unparse(node.targets[0].value) == "os.environ"
 
 
 def _starts_before(node: ast.stmt, other: ast.expr) -> bool:

@@ -56,6 +56,10 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.NEEDS_ARGUMENTS: LocalizedText(
         "stopped: needs other arguments{where}: {detail}", "已停止：命令行参数不对{where}：{detail}"
     ),
+    Outcome.NEEDS_LAUNCHER: LocalizedText(
+        "stopped: is meant to be started by a launcher{where}; give --processes 1 or more",
+        "已停止：脚本需要由启动器启动{where}；请加 --processes 1 或更多",
+    ),
     Outcome.NEEDS_INPUT: LocalizedText(
         "stopped: reads standard input, which is empty here{where}",
         "已停止：需要读取标准输入，而此处没有输入{where}",

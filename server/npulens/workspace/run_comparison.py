@@ -49,11 +49,9 @@ class Comparison:
 def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Comparison:
     """Compare losses and norms of parameters, in the order of time."""
     one, other = original.main, migrated.main
-    if one is None or other is None or not (one["losses"] or one["steps"]):
-        end = one["end"] if one is not None else {}
-        why = end.get("message") or (original.output[-1] if original.output else "")
-        kind = end.get("type")
-        return Comparison(0, 0, 0.0, None, f"{kind}: {why}" if kind else why or "no steps")
+    problem = _problem(original)
+    if problem or one is None or other is None:
+        return Comparison(0, 0, 0.0, None, problem or "no process reported")
     pairs = list(zip(one["losses"], other["losses"], strict=False))
     largest = max((_distance(*pair) for pair in pairs), default=0.0)
     divergence = _loss_divergence(one["losses"], other["losses"], tolerance)
@@ -61,6 +59,19 @@ def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Compa
     if divergence is None:
         divergence = _parameter_divergence(one["parameters"], other["parameters"], tolerance)
     return Comparison(len(pairs), steps, largest, divergence)
+
+
+def _problem(original: RunResult) -> str:
+    """Why the original gave nothing to compare, or empty."""
+    if original.timed_out:
+        return "the time limit was reached"
+    for report in original.reports:
+        end = report["end"]
+        if end["kind"] in ("error", "exit"):
+            return f"{end['type']}: {end['message']}"
+    if original.main is None or not original.main["steps"]:
+        return original.output[-1] if original.output and original.code else "no optimizer step"
+    return ""
 
 
 def _distance(one: float, other: float) -> float:

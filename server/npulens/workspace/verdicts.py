@@ -40,6 +40,8 @@ class Outcome(Enum):
     """It needs a file that is not there."""
     NEEDS_ARGUMENTS = "needs-arguments"
     """It ended at once with exit code 2, as parsers of arguments do."""
+    NEEDS_LAUNCHER = "needs-launcher"
+    """It asks for what torchrun sets."""
     NEEDS_INPUT = "needs-input"
     """It reads standard input."""
     EXITED = "exited"
@@ -100,6 +102,7 @@ PROBES = frozenset(
 )
 """Questions that code for several devices asks; the answers say no."""
 
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _CUDA_WORDS = ("cuda", "nvidia", "nccl", "nvcc", "cudnn")
 _MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc")
 
@@ -188,6 +191,8 @@ def _judge_stop(end: dict[str, Any], result: RunResult) -> Verdict:
         return verdict(Outcome.NEEDS_MODULE, end["name"])
     if "FileNotFoundError" in bases and end["name"]:
         return verdict(Outcome.NEEDS_FILE, str(end["name"]))
+    if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
+        return verdict(Outcome.NEEDS_LAUNCHER)
     if "EOFError" in bases:
         return verdict(Outcome.NEEDS_INPUT)
     if any(word in low for word in _CUDA_WORDS):

@@ -128,6 +128,14 @@ def record_stream(tensor: Tensor, stream: Any) -> None:
     """Memory of the host is not given back by streams."""
 
 
+def may_share_a_variable(tensor: Tensor, other: Tensor) -> bool:
+    """Whether `tensor.data = other` works, so that tied weights stay tied when a module moves.
+
+    torch_npu has a kernel of its own for this, where other private devices say no.
+    """
+    return all(each.layout is torch.strided for each in (tensor, other))
+
+
 STORAGE: dict[str, Callable[..., Any]] = {
     "_copy_from": copy_from,
     "_copy_from_and_resize": copy_from_and_resize,
@@ -140,4 +148,5 @@ STORAGE: dict[str, Callable[..., Any]] = {
     "set_.source_Tensor": set_tensor,
     "set_": set_nothing,
     "record_stream": record_stream,
+    "_has_compatible_shallow_copy_type": may_share_a_variable,
 }

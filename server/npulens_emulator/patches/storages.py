@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch.utils import backend_registration
 
 from npulens_emulator.memory import to_npu
 
@@ -30,3 +31,5 @@ def patch() -> None:
         return to_npu(data, torch.device(kwargs["device"]).index or 0).untyped_storage()
 
     storage.__new__ = made
+    registration: Any = backend_registration
+    registration._generate_storage_methods_for_privateuse1_backend("npu")

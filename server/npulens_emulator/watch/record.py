@@ -51,21 +51,27 @@ class Record:
         """Write the report when the process ends, however it does."""
         sys.excepthook = self._on_error
         atexit.register(self.write)
-        util.register_after_fork(self, Record._in_child)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_child)
+        util.register_after_fork(self, Record._write_at_end)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_terminate)
 
     def _in_child(self) -> None:
-        """A process that multiprocessing forked ends without `atexit`."""
+        """What the parent did so far is in its own report."""
         self.is_main = False
         self._start_again()
+
+    def _write_at_end(self) -> None:
+        """A process that multiprocessing forked ends without `atexit`."""
         util.Finalize(None, self.write, exitpriority=0)
 
     def relative(self, filename: str) -> str | None:
         """The path of a file of the user's code below its folder; None for other files."""
         if filename not in self._known_files:
             path = os.path.realpath(filename)
-            is_own = path.startswith(self.root) and "site-packages" not in path
+            is_file = not filename.startswith("<")  # such as "<frozen os>"
+            is_own = is_file and path.startswith(self.root) and "site-packages" not in path
             self._known_files[filename] = path[len(self.root) :] if is_own else None
         return self._known_files[filename]
 

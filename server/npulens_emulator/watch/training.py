@@ -12,6 +12,8 @@ from npulens_emulator.memory import is_npu, to_cpu
 from npulens_emulator.watch.record import Record
 
 _MAX_LOSSES = 10_000
+_UNSCALED = "_npulens_unscaled"
+"""The attribute of a scaled loss with the loss itself."""
 
 
 def watch_training(record: Record) -> None:
@@ -50,12 +52,29 @@ def _watch_losses(record: Record) -> None:
         is_inside = True
         try:
             if self.numel() == 1 and len(record.losses) < _MAX_LOSSES:
-                record.losses.append(float(_on_host(self)))
+                loss = getattr(self, _UNSCALED, self)
+                record.losses.append(float(_on_host(loss)))
             return backward(self, *args, **kwargs)
         finally:
             is_inside = False
 
     tensor.backward = noting
+    _remember_unscaled()
+
+
+def _remember_unscaled() -> None:
+    """Losses are compared as they are, not as a scaler makes them for half precision."""
+    scaler: Any = torch.amp.GradScaler
+    scale = scaler.scale
+
+    @functools.wraps(scale)
+    def remembering(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
+            setattr(result, _UNSCALED, outputs.detach())
+        return result
+
+    scaler.scale = remembering
 
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:

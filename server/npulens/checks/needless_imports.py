@@ -1,7 +1,7 @@
-"""Imports of GPU attention libraries that nothing needs once the calls are rewritten."""
+"""Imports of libraries for GPUs that nothing needs once the calls are rewritten."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
@@ -10,37 +10,43 @@ from npulens.checks.whole_module import WholeModule
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
-_LIBRARIES = frozenset({"flash_attn", "xformers"})
-_OPERATOR = "npu_fusion_attention"
+_INSTEAD = {
+    "flash_attn": "npu_fusion_attention",
+    "xformers": "npu_fusion_attention",
+    "apex": "torch_npu.optim.NpuFused",
+}
+"""For each library what stands in the text once its calls are rewritten."""
+_RULES = ("cuda-library", "cuda-library-name")
 _Import = ast.Import | ast.ImportFrom
 
 
 def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings; those on imports that nothing uses get a fix that takes them out.
 
-    Only where the text calls the operator: elsewhere an import without use may be there for
+    Only where the text calls what replaces them: elsewhere an import without use may be there for
     others.
     """
-    if _OPERATOR not in module.text or not any(_is_of_library(finding) for finding in findings):
+    libraries = frozenset(name for name, other in _INSTEAD.items() if other in module.text)
+    if not any(_is_of_library(finding, libraries) for finding in findings):
         return list(findings)
     if module.tree is None:
         return list(findings)
-    fixes = dict(_removals(module.tree, module.text))
+    fixes = dict(_removals(module.tree, module.text, libraries))
     return [
         replace(finding, fixes=(fixes[finding.span.start],))
-        if _is_of_library(finding) and finding.span.start in fixes
+        if _is_of_library(finding, libraries) and finding.span.start in fixes
         else finding
         for finding in findings
     ]
 
 
-def _is_of_library(finding: Finding) -> bool:
+def _is_of_library(finding: Finding, libraries: Container[str]) -> bool:
     symbol = finding.arguments.get("symbol", "")
-    is_import = finding.rule.name == "cuda-library" and not finding.fixes
-    return is_import and symbol.partition(".")[0] in _LIBRARIES
+    may_be_import = finding.rule.name in _RULES and not finding.fixes
+    return may_be_import and symbol.partition(".")[0] in libraries
 
 
-def _removals(tree: ast.Module, text: str) -> Iterator[tuple[int, Fix]]:
+def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterator[tuple[int, Fix]]:
     """For each place of a finding on such an import, the fix."""
     lines = LineMap(text)
     used = set(_used_words(tree))
@@ -48,7 +54,11 @@ def _removals(tree: ast.Module, text: str) -> Iterator[tuple[int, Fix]]:
         for statement in block:
             if not isinstance(statement, _Import) or len(block) == 1:
                 continue
-            aliases = [alias for alias in statement.names if _is_needless(alias, statement, used)]
+            aliases = [
+                alias
+                for alias in statement.names
+                if _is_needless(alias, statement, used, libraries)
+            ]
             edit = _removal(statement, aliases, lines)
             if not aliases or edit is None:
                 continue
@@ -61,11 +71,13 @@ def _removals(tree: ast.Module, text: str) -> Iterator[tuple[int, Fix]]:
                 yield lines.offset(alias.lineno, alias.col_offset), fix
 
 
-def _is_needless(alias: ast.alias, statement: _Import, used: set[str]) -> bool:
+def _is_needless(
+    alias: ast.alias, statement: _Import, used: set[str], libraries: Container[str]
+) -> bool:
     module: str | None = alias.name
     if isinstance(statement, ast.ImportFrom):
         module = None if statement.level else statement.module
-    if (module or "").partition(".")[0] not in _LIBRARIES:
+    if (module or "").partition(".")[0] not in libraries:
         return False
     return (alias.asname or alias.name.partition(".")[0]) not in used and alias.name != "*"
 
