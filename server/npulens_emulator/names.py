@@ -1,6 +1,8 @@
 """Which names `torch_npu` has, and what becomes of those that are not imitated."""
 
+import importlib.util
 import json
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,7 +49,7 @@ class Unmodelled:
 
 
 def missing(module: str, package: str, name: str) -> Any:
-    """What a module answers for a name it does not hold itself.
+    """What a module answers for a name it does not hold itself, its own modules among them.
 
     Args:
         module: The module, such as `torch_npu.npu`.
@@ -57,6 +59,9 @@ def missing(module: str, package: str, name: str) -> Any:
     Raises:
         AttributeError: The real module has no such name either.
     """
+    is_package = hasattr(sys.modules[module], "__path__")
+    if is_package and importlib.util.find_spec(f"{module}.{name}") is not None:
+        return importlib.import_module(f"{module}.{name}")
     if name in names_of(package):
         return Unmodelled(f"{module}.{name}")
     if not name.startswith("__"):
