@@ -81,3 +81,15 @@ def get_task_queue_enable() -> int:
 def are_compatible_impl_enabled() -> bool:
     """Off."""
     return False
+
+
+class Precision:
+    """A switch for HF32, which is kept and has no effect."""
+
+    __slots__ = ("allow_hf32",)
+
+    def __init__(self, allow_hf32: bool) -> None:
+        self.allow_hf32 = allow_hf32
+
+
+conv, matmul, aclnn = Precision(True), Precision(False), Precision(False)
