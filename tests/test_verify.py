@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +61,7 @@ def write(name: str, text: str) -> str:
 @pytest.mark.usefixtures("here")
 def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     """Positions are those of the user's file, though the copy has a line more."""
-    write("train.py", TRAIN + "open('left.txt', 'w').close()\n")
+    write("train.py", TRAIN + "open('left.txt', 'w').close()\nx.acosh()\n")
     options = ("--steps", "0", "--compare", "--agreement", "train.py", "--", "--steps", "2")
     code, found = verify(*options)
     assert (code, found["outcome"], found["steps"]) == (0, "passed", 2), found
@@ -72,6 +73,11 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
         *("train.py", 14),
         *("shape", 2),
     )
+    [use] = found["apis"]
+    assert use == {
+        **{"path": "train.py", "line": 21, "name": "torch.Tensor.acosh"},
+        **{"kind": "may-fall-back", "count": 1},
+    }
     [agreed] = [each for each in found["agreement"] if each["line"] == 14]
     assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
 
@@ -226,6 +232,15 @@ def test_wrong_usage(arguments: tuple[str, ...], sentence: str) -> None:
 def test_a_pytorch_that_cannot_be_used(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verified_run, "version", lambda name: release)
     with pytest.raises(CannotVerifyError, match=f"needs PyTorch 2.10 to 2.13.* {release[:4]}"):
+        torch_release()
+
+
+def test_without_pytorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(verified_run, "version", missing)
+    with pytest.raises(CannotVerifyError, match=r"pip install npulens\[verify\].* there is none"):
         torch_release()
 
 

@@ -20,13 +20,22 @@ class NpuFusedOptimizerBase(torch.optim.Optimizer):
     device_type: str | None = None
     """Where parameters have to be, `npu` as soon as that device is emulated."""
 
-    def _check_devices(self) -> None:
+    def _check_each_step(self) -> None:
+        """Parameters may still be elsewhere when the optimizer is made."""
+        self.register_step_pre_hook(NpuFusedOptimizerBase._check_devices)
+
+    def _check_devices(self, args: Any, kwargs: Any) -> None:
         for group in self.param_groups:
             for parameter in group["params"]:
-                if self.device_type not in (None, parameter.device.type):
-                    found = parameter.device
-                    raise RuntimeError(
-                        f"NpuFused optimizers take parameters of the NPU, not {found}"
+                if parameter.grad is None or self.device_type is None:
+                    continue
+                if parameter.device.type != self.device_type:
+                    found = parameter.device.type
+                    raise RuntimeError(f"Tensors to combine must be on NPU, got {found}.")
+                if parameter.dtype not in (torch.float32, torch.float16):
+                    raise TypeError(
+                        "Fused optimizer's parameters must be either float32 or float16, "
+                        f"but received {parameter.dtype}"
                     )
 
     def clip_grad_norm_fused_(self, max_norm: float, norm_type: float = 2) -> Tensor:
@@ -48,7 +57,7 @@ class NpuFusedSGD(NpuFusedOptimizerBase, torch.optim.SGD):
         nesterov: bool = False,
     ) -> None:
         super().__init__(params, lr, momentum, dampening, weight_decay, nesterov)
-        self._check_devices()
+        self._check_each_step()
 
 
 class NpuFusedAdam(NpuFusedOptimizerBase, torch.optim.Adam):
@@ -64,7 +73,7 @@ class NpuFusedAdam(NpuFusedOptimizerBase, torch.optim.Adam):
         amsgrad: bool = False,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
-        self._check_devices()
+        self._check_each_step()
 
 
 class NpuFusedAdamW(NpuFusedOptimizerBase, torch.optim.AdamW):
@@ -80,7 +89,7 @@ class NpuFusedAdamW(NpuFusedOptimizerBase, torch.optim.AdamW):
         amsgrad: bool = False,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
-        self._check_devices()
+        self._check_each_step()
 
 
 class NpuFusedAdadelta(NpuFusedOptimizerBase, torch.optim.Adadelta):
@@ -95,7 +104,7 @@ class NpuFusedAdadelta(NpuFusedOptimizerBase, torch.optim.Adadelta):
         weight_decay: float = 0,
     ) -> None:
         super().__init__(params, lr, rho, eps, weight_decay)
-        self._check_devices()
+        self._check_each_step()
 
 
 class NpuFusedRMSprop(NpuFusedOptimizerBase, torch.optim.RMSprop):
@@ -112,4 +121,4 @@ class NpuFusedRMSprop(NpuFusedOptimizerBase, torch.optim.RMSprop):
         centered: bool = False,
     ) -> None:
         super().__init__(params, lr, alpha, eps, weight_decay, momentum, centered)
-        self._check_devices()
+        self._check_each_step()
