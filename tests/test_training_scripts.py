@@ -91,7 +91,8 @@ def test_libraries_for_gpus_are_gone_from_the_migrated_script(
         assert absent in text
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    command("fix", "--unsafe-fixes", "--allow-dirty", "train.py")
+    environment = {"PYTHONPATH": PACKAGE_FOLDER}
+    command("fix", "--unsafe-fixes", "--allow-dirty", "train.py", environment=environment)
     code = (tmp_path / "train.py").read_text(encoding="utf-8").partition('"""\n')[2]
     for absent in SCRIPTS[name].lacks:
         assert absent not in code
