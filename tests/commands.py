@@ -19,7 +19,10 @@ PACKAGE_FOLDER = str(Path(npulens.__file__).parents[1])
 
 
 def command(
-    *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+    *arguments: str,
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 60,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the real command; what it prints is bytes."""
     return subprocess.run(
@@ -27,7 +30,7 @@ def command(
         input=stdin,
         capture_output=True,
         env={**os.environ, **(environment or {})},
-        timeout=60,
+        timeout=timeout,
         check=False,
     )
 

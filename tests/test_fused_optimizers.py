@@ -309,3 +309,29 @@ def test_the_library_says_so_only_once() -> None:
     check("import apex\no = ⟦NPU603:apex.optimizers.FusedAdam⟧(p, lr=1e-3)\n")
     check("import apex\no = ⟦NPU603:apex.optimizers.FusedAdam⟧(p, amsgrad=True)\n")
     check("from apex.optimizers import ⟦NPU603:FusedAdam⟧\no = FusedAdam(p, amsgrad=True)\n")
+
+
+APEX = "import torch\n{}\n\n\ndef make(model):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "call", "left"),
+    [
+        ("from apex.optimizers import FusedAdam", "FusedAdam(model.parameters(), lr=1, {})", ""),
+        (
+            "from apex.optimizers import FusedAdam, FusedLAMB",
+            "FusedAdam(model.parameters(), lr=1, {}), FusedLAMB",
+            "from apex.optimizers import FusedLAMB",
+        ),
+        (
+            "from apex.optimizers import FusedLAMB",
+            "FusedLAMB(model.parameters())",
+            "from apex.optimizers import FusedLAMB",
+        ),
+    ],
+)
+def test_the_import_of_apex_goes_when_its_last_use_went(
+    statement: str, call: str, left: str
+) -> None:
+    after = fixed(APEX.format(statement, call.format("weight_decay=0.1")))
+    assert [line for line in after.splitlines() if "apex" in line] == [left] * bool(left)

@@ -46,13 +46,18 @@ def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
 
 def test_wheel_has_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     server = ROOT / "server"
-    package = server / "npulens"
-    files = [*package.rglob("*.py"), *(package / "report" / "templates").iterdir()]
+    packages = ("npulens", "npulens_emulator")
+    files = [path for package in packages for path in (server / package).rglob("*.py")]
+    files += (server / "npulens" / "report" / "templates").iterdir()
     modules = {path.relative_to(server).as_posix() for path in files}
     metadata = f"npulens-{__version__}.dist-info/"
     rest = {n for n in wheel.namelist() if not n.startswith((metadata, "npulens/rules/"))}
-    assert rest - {"npulens/py.typed"} == modules
+    data = {"npulens/py.typed", "npulens_emulator/py.typed", "npulens_emulator/names.json"}
+    assert rest - data == modules
+    assert data <= rest
     assert "npulens/report/templates/page.html" in modules
+    assert "npulens_emulator/stand_in/torch_npu/__init__.py" in rest
+    assert not [name for name in rest if name.startswith("torch_npu")]
 
 
 def test_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:

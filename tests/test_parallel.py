@@ -382,6 +382,21 @@ SCRIPTS = {
         + f"model = nn.parallel.{WRAPPED}"
         + TRAINED_SAMPLED,
     ),
+    "environment-first": (
+        "import os\n"
+        + IMPORTS
+        + "os.environ['OMP_NUM_THREADS'] = '4'\n"
+        + "loader = DataLoader(data, shuffle=True)\nmodel = nn.DataParallel(Net())"
+        + TRAINED,
+        "import os\n"
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + "os.environ['OMP_NUM_THREADS'] = '4'\n"
+        + SETUP
+        + SAMPLER
+        + "loader = DataLoader(data, sampler=sampler)\n"
+        + f"model = nn.parallel.{WRAPPED}"
+        + TRAINED_SAMPLED,
+    ),
     "positional-and-imported": (
         "import os, torch, torch_npu\nfrom torch.nn import DataParallel\n"
         "from torch.utils import data as d\nfrom mine import Net, data\n"

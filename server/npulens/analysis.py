@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Finding, ProjectFacts, Severity, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.cuda_places import (
@@ -24,6 +23,7 @@ from npulens.checks.library import told_once
 from npulens.checks.module_intent import without_other_intents
 from npulens.checks.module_uses import without_handled_imports
 from npulens.checks.native_sources import native_source_findings
+from npulens.checks.needless_imports import with_needless_imports
 from npulens.checks.performance import ADVICE
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
 from npulens.checks.registry import checks

@@ -81,7 +81,8 @@ class _Commands(MutableMapping[str, click.Command]):
 
 @click.group(
     commands=_Commands(
-        "check", "fix", "migrate", "report", "shapes", "rule", "config", "completion", "server"
+        *("check", "fix", "migrate", "report", "shapes", "verify"),
+        *("rule", "config", "completion", "server"),
     ),
     context_settings={"help_option_names": ["-h", "--help"]},
 )

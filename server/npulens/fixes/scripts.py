@@ -131,18 +131,25 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
         body = guard.body if isinstance(guard, ast.If) else tree.body
     else:
         return None
-    first = next((s for s in body if not _comes_beforesetup_edits(s, body is tree.body)), None)
+    first = next((s for s in body if not _comes_before_setup(s, body is tree.body)), None)
     return None if first is None or not _starts_before(first, call) else Home(body, scope, first)
 
 
-def _comes_beforesetup_edits(node: ast.stmt, at_top: bool) -> bool:
+def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if isinstance(node, ast.Global | ast.Nonlocal):
+    if isinstance(node, ast.Global | ast.Nonlocal) or _sets_environment(node):
         return True
     if at_top and isinstance(node, ast.Try):
         return all(isinstance(s, _DEFINITIONS) for s in node.body)
     return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
+
+
+def _sets_environment(node: ast.stmt) -> bool:
+    """Which devices are visible, say, is asked when the first one is used."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    return ast.unparse(node.targets[0].value) == "os.environ"
 
 
 def _starts_before(node: ast.stmt, other: ast.expr) -> bool:

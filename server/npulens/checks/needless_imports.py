@@ -1,0 +1,130 @@
+"""Imports of libraries for GPUs that nothing needs once the calls are rewritten."""
+
+import ast
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import Applicability, Edit, Finding, Fix
+from npulens.checks.titles import remove
+from npulens.checks.whole_module import WholeModule
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_INSTEAD = {
+    "flash_attn": "npu_fusion_attention",
+    "xformers": "npu_fusion_attention",
+    "apex": "torch_npu.optim.NpuFused",
+}
+"""For each library what stands in the text once its calls are rewritten."""
+_RULES = ("cuda-library", "cuda-library-name")
+_Import = ast.Import | ast.ImportFrom
+
+
+def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings; those on imports that nothing uses get a fix that takes them out.
+
+    Only where the text calls what replaces them: elsewhere an import without use may be there for
+    others.
+    """
+    libraries = frozenset(name for name, other in _INSTEAD.items() if other in module.text)
+    if not any(_is_of_library(finding, libraries) for finding in findings):
+        return list(findings)
+    if module.tree is None:
+        return list(findings)
+    fixes = dict(_removals(module.tree, module.text, libraries))
+    return [
+        replace(finding, fixes=(fixes[finding.span.start],))
+        if _is_of_library(finding, libraries) and finding.span.start in fixes
+        else finding
+        for finding in findings
+    ]
+
+
+def _is_of_library(finding: Finding, libraries: Container[str]) -> bool:
+    symbol = finding.arguments.get("symbol", "")
+    may_be_import = finding.rule.name in _RULES and not finding.fixes
+    return may_be_import and symbol.partition(".")[0] in libraries
+
+
+def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterator[tuple[int, Fix]]:
+    """For each place of a finding on such an import, the fix."""
+    lines = LineMap(text)
+    used = set(_used_words(tree))
+    for block in _blocks(tree):
+        for statement in block:
+            if not isinstance(statement, _Import) or len(block) == 1:
+                continue
+            aliases = [
+                alias
+                for alias in statement.names
+                if _is_needless(alias, statement, used, libraries)
+            ]
+            edit = _removal(statement, aliases, lines)
+            if not aliases or edit is None:
+                continue
+            names = ", ".join(alias.asname or alias.name for alias in aliases)
+            fix = Fix(remove(names), Applicability.UNSAFE, (edit,))
+            if isinstance(statement, ast.ImportFrom) and statement.module:
+                start = _span(statement, lines).start
+                yield text.find(statement.module, start), fix
+            for alias in aliases:
+                yield lines.offset(alias.lineno, alias.col_offset), fix
+
+
+def _is_needless(
+    alias: ast.alias, statement: _Import, used: set[str], libraries: Container[str]
+) -> bool:
+    module: str | None = alias.name
+    if isinstance(statement, ast.ImportFrom):
+        module = None if statement.level else statement.module
+    if (module or "").partition(".")[0] not in libraries:
+        return False
+    return (alias.asname or alias.name.partition(".")[0]) not in used and alias.name != "*"
+
+
+def _used_words(tree: ast.Module) -> Iterator[str]:
+    """Names that are read, and strings, which `__all__` may name something with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _removal(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit | None:
+    """Take out some names, or the whole statement with its line."""
+    text, span = lines.text, _span(statement, lines)
+    if "#" in text[slice(*span)]:
+        return None
+    if len(aliases) < len(statement.names):
+        return _without_names(statement, aliases, lines)
+    start = lines.starts[statement.lineno - 1]
+    end = text.find("\n", span.end) + 1 or len(text)
+    if text[start : span.start].strip() or text[span.end : end].strip():
+        return None
+    return Edit(Span(start, end), "")
+
+
+def _without_names(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit:
+    """One edit from the first name to the last that keeps the names that are used."""
+    first, last = _span(statement.names[0], lines), _span(statement.names[-1], lines)
+    kept = [lines.text[slice(*_span(a, lines))] for a in statement.names if a not in aliases]
+    inner = lines.text[first.start : last.end]
+    separator = ", "
+    if "\n" in inner:
+        margin = inner[inner.index("\n") + 1 :]
+        separator = ",\n" + margin[: len(margin) - len(margin.lstrip())]
+    return Edit(Span(first.start, last.end), separator.join(kept))
+
+
+def _span(node: ast.stmt | ast.alias, lines: LineMap) -> Span:
+    start = lines.offset(node.lineno, node.col_offset)
+    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))

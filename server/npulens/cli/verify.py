@@ -1,0 +1,148 @@
+"""`npulens verify`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from npulens.cli.options import settings, settings_options, unsafe_option
+from npulens.cli.refusals import FAILURE, Refusal
+
+if TYPE_CHECKING:
+    from npulens.cli.options import Settings
+    from npulens.workspace.verification import Migrate
+    from npulens.workspace.verified_run import Task
+
+_MEBIBYTE = 1 << 20
+
+
+@click.command(
+    epilog="Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says nothing, "
+    "wrong usage or an error."
+)
+@click.argument("script", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("-m", "module", metavar="MODULE", help="Run a module instead of a script.")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="End after so many optimizer steps; 0 for no such limit.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=300,
+    show_default=True,
+    help="End after so many seconds.",
+)
+@click.option("--memory", type=click.IntRange(min=256), help="MiB of data a process may have.")
+@click.option("--processes", type=click.IntRange(min=1), help="Start so many, as torchrun would.")
+@click.option("--as-is", is_flag=True, help="Do not migrate first; it is migrated already.")
+@unsafe_option
+@click.option("--here", is_flag=True, help="Run in the folder itself, as it is, not in a copy.")
+@click.option("--compare", is_flag=True, help="Run the original on the CPU, too, and compare.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=1e-3,
+    show_default=True,
+    help="How far losses and parameters may differ for --compare.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="What random numbers start from."
+)
+@click.option("--agreement", is_flag=True, help="Put findings of NPU8xx beside what is seen.")
+@click.option(
+    "--output-format", type=click.Choice(["human", "json"]), default="human", show_default=True
+)
+@settings_options
+@click.pass_context
+def verify(
+    context: click.Context,
+    /,
+    script: str | None,
+    arguments: tuple[str, ...],
+    module: str | None,
+    steps: int,
+    seconds: float,
+    memory: int | None,
+    processes: int | None,
+    as_is: bool,
+    unsafe_fixes: bool,
+    here: bool,
+    compare: bool,
+    tolerance: float,
+    seed: int,
+    agreement: bool,
+    output_format: str,
+    config: str | None,
+    **options: Any,
+) -> None:
+    """Migrate a copy of a project and run SCRIPT in it on an NPU emulated on the CPU.
+
+    What stands behind `--` is handed to the script: npulens verify train.py -- --epochs 1
+
+    The script is executed, with all rights that you have.
+    """
+    from npulens.report.verify_report import as_json, as_text, status
+    from npulens.workspace.project_copy import CopyError
+    from npulens.workspace.verification import Request, verify
+    from npulens.workspace.verified_run import CannotVerifyError, Limits
+
+    folder, task = _task(script, module, arguments, processes)
+    asked = settings((str(folder),), config, options)
+    request = Request(
+        folder=folder,
+        task=task,
+        limits=Limits(steps or None, seconds, None if memory is None else memory * _MEBIBYTE),
+        seed=seed,
+        migrate=None if as_is or here else _migration(asked, unsafe_fixes),
+        in_place=here,
+        tolerance=tolerance if compare else None,
+        with_agreement=agreement,
+    )
+    try:
+        found = verify(request, asked.catalogue)
+    except (CannotVerifyError, CopyError) as error:
+        raise Refusal(str(error)) from error
+    form = as_json if output_format == "json" else as_text
+    click.echo(form(found, asked.language), nl=False)
+    codes = {"passed": 0, "not-ready": 1, "stopped": FAILURE}
+    context.exit(codes[status(found.verdict.outcome)])
+
+
+def _task(
+    script: str | None, module: str | None, arguments: tuple[str, ...], processes: int | None
+) -> tuple[Path, "Task"]:
+    """The folder of the project, and what to run there."""
+    from npulens.workspace.verified_run import Task
+
+    here = Path(os.path.realpath("."))
+    if module is not None:
+        given = arguments if script is None else (script, *arguments)
+        return here, Task(None, module, given, processes)
+    if script is None:
+        raise Refusal("there is nothing to run: name a script, or a module with -m")
+    path = Path(os.path.realpath(script))
+    if not path.is_file():
+        raise Refusal(f"{script}: no such file")
+    folder = here if path.is_relative_to(here) else path.parent
+    return folder, Task(path.relative_to(folder).as_posix(), None, arguments, processes)
+
+
+def _migration(asked: "Settings", unsafe_fixes: bool) -> "Migrate":
+    def migrate(folder: Path) -> int:
+        from npulens.cli.project import find_project
+        from npulens.cli.repair import Repair
+        from npulens.workspace.fixing import fix_safely, fix_unsafely
+
+        project = find_project((str(folder),), asked, use_cache=False)
+        repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, None)
+        for _ in repair.write(allow_dirty=True):
+            pass
+        return repair.findings
+
+    return migrate

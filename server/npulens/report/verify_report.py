@@ -1,0 +1,150 @@
+"""A verification, for people and as JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from npulens.catalog.model import Language, LocalizedText
+from npulens.report import verify_wording as wording
+from npulens.report.human import printable
+from npulens.workspace.run_comparison import Comparison
+from npulens.workspace.verdicts import GOOD, LEFT_TO_DO, Outcome, Site
+from npulens.workspace.verification import Verification
+
+_TOLD_LINES = 12
+"""How many lines of output are shown of a run that stopped."""
+
+
+def status(outcome: Outcome) -> str:
+    """`passed`, `not-ready`, or `stopped` where the run says nothing of the script."""
+    if outcome in GOOD:
+        return "passed"
+    return "not-ready" if outcome in LEFT_TO_DO else "stopped"
+
+
+def verdict_line(found: Verification, language: Language) -> str:
+    """The one sentence."""
+    verdict = found.verdict
+    where = ""
+    if verdict.path is not None:
+        place = {"path": printable(verdict.path), "line": verdict.line}
+        where = wording.WHERE.in_language(language).format(**place)
+    template = wording.VERDICTS[verdict.outcome].in_language(language)
+    detail = printable(verdict.detail.partition("\n")[0])
+    return template.format(steps=found.steps, detail=detail, where=where)
+
+
+def as_text(found: Verification, language: Language) -> str:
+    """The verdict, and what it rests on."""
+    return "\n".join([verdict_line(found, language), *_details(found, language)]) + "\n"
+
+
+def _details(found: Verification, language: Language) -> Iterator[str]:
+    if found.fixed:
+        yield wording.FIXED.in_language(language).format(count=found.fixed)
+    for heading, sites in (
+        (wording.CUDA_CALLS, found.cuda_calls),
+        (wording.APIS, found.apis),
+        (wording.EVENTS, found.events),
+    ):
+        yield from _table(heading, sites, language)
+    if found.comparison is not None:
+        yield _comparison(found.comparison, language)
+    if found.agreement is not None:
+        yield wording.AGREEMENT.in_language(language)
+        for place in found.agreement:
+            what = wording.AGREEMENTS[place.agreement].in_language(language)
+            names = ", ".join((*place.codes, *sorted({site.name for site in place.sites})))
+            yield f"  {what}  {printable(place.path)}:{place.line}  {names}"
+    if found.verdict.outcome not in GOOD and found.output:
+        yield wording.OUTPUT.in_language(language)
+        yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
+
+
+def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) -> Iterator[str]:
+    rows = [
+        f"  {printable(site.path)}:{site.line}  {site.count}x  {site.name}"
+        f"  {wording.KINDS[site.kind].in_language(language)}".rstrip()
+        for site in sites
+    ]
+    if rows:
+        yield heading.in_language(language)
+        yield from rows
+
+
+def _comparison(comparison: Comparison, language: Language) -> str:
+    if comparison.problem:
+        problem = printable(comparison.problem.partition("\n")[0])
+        return wording.NOT_COMPARED.in_language(language).format(problem=problem)
+    divergence = comparison.divergence
+    if divergence is not None:
+        return (
+            wording.DIVERGED[divergence.what]
+            .in_language(language)
+            .format(
+                step=divergence.step,
+                parameter=divergence.parameter,
+                original=divergence.original,
+                migrated=divergence.migrated,
+            )
+        )
+    return wording.COMPARED.in_language(language).format(
+        losses=comparison.losses, steps=comparison.steps, largest=comparison.largest
+    )
+
+
+def as_json(found: Verification, language: Language) -> str:
+    """All of it as one object."""
+    content = {
+        "status": status(found.verdict.outcome),
+        "outcome": found.verdict.outcome.value,
+        "message": verdict_line(found, language),
+        "path": found.verdict.path,
+        "line": found.verdict.line,
+        "detail": found.verdict.detail,
+        "fixed": found.fixed,
+        "steps": found.steps,
+        "losses": list(found.losses),
+        "cuda_calls": [_site(site) for site in found.cuda_calls],
+        "apis": [_site(site) for site in found.apis],
+        "events": [_site(site) for site in found.events],
+        "comparison": None if found.comparison is None else _compared(found.comparison),
+        "agreement": None
+        if found.agreement is None
+        else [
+            {
+                "agreement": place.agreement.value,
+                "path": place.path,
+                "line": place.line,
+                "codes": list(place.codes),
+                "seen": [_site(site) for site in place.sites],
+            }
+            for place in found.agreement
+        ],
+        "output": list(found.output),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _site(site: Site) -> Mapping[str, Any]:
+    record: dict[str, Any] = {"path": site.path, "line": site.line, "name": site.name}
+    return record | ({"kind": site.kind} if site.kind else {}) | {"count": site.count}
+
+
+def _compared(comparison: Comparison) -> Mapping[str, Any]:
+    divergence = comparison.divergence
+    return {
+        "losses": comparison.losses,
+        "steps": comparison.steps,
+        "largest": comparison.largest,
+        "problem": comparison.problem,
+        "divergence": None
+        if divergence is None
+        else {
+            "what": divergence.what,
+            "step": divergence.step,
+            "parameter": divergence.parameter,
+            "original": divergence.original,
+            "migrated": divergence.migrated,
+        },
+    }

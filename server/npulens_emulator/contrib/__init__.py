@@ -1,0 +1,1 @@
+"""What `torch_npu.contrib` builds on the operators."""

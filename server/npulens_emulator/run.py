@@ -1,0 +1,77 @@
+"""Runs one script in this process, as `python script.py` or `python -m module` would.
+
+    NPULENS_VERIFY=FOLDER python -m npulens_emulator.run
+
+The `settings.json` in FOLDER also says
+
+- `script` or `module`: what to run, and `arguments`;
+- `root` and `original`: the folder of the user's code and the one it was copied from;
+- `memory`: how many bytes of data the process may have, or null.
+
+PyTorch loads the emulated NPU by itself when it is imported.
+"""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+from npulens_emulator.watch.record import Record, record
+
+
+def main() -> None:
+    """Run it, and note how it ends."""
+    ours = record()
+    ours.is_main = True
+    settings = ours.settings
+    _limit_memory(settings["memory"])
+    _find_the_copy(settings)
+    arguments: list[str] = settings["arguments"]
+    try:
+        if settings["module"] is not None:
+            sys.path.insert(0, str(Path.cwd()))
+            sys.argv = [settings["module"], *arguments]
+            runpy.run_module(settings["module"], run_name="__main__", alter_sys=True)
+        else:
+            script = settings["script"]
+            sys.path.insert(0, str(Path(script).parent))
+            sys.argv = [script, *arguments]
+            runpy.run_path(script, run_name="__main__")
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            _note_exit(ours, error)
+        raise
+
+
+def _note_exit(ours: Record, error: SystemExit) -> None:
+    ours.ended_by(error, error.__traceback__)
+    ours.end["code"] = error.code if isinstance(error.code, int) else 1
+    if not isinstance(error.code, int):
+        ours.end["message"] = str(error.code)
+
+
+def _limit_memory(memory: int | None) -> None:
+    if memory is None:
+        return
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+
+
+def _find_the_copy(settings: dict[str, Any]) -> None:
+    """What is installed in place, or put on the path, is imported from the copy, too."""
+    del sys.path[0]  # of this module
+    original, root = Path(settings["original"]), Path(settings["root"])
+    for number, entry in enumerate(sys.path):
+        path = Path(os.path.realpath(entry))
+        if path.is_relative_to(original):
+            inside = root / path.relative_to(original)
+            if inside.is_dir():
+                sys.path[number] = str(inside)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+from npulens_emulator.distributed import is_hccl_available
+
+
+def is_available() -> bool:
+    return True

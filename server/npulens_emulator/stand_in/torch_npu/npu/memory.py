@@ -1,0 +1,1 @@
+from npulens_emulator.npu.memory import *

@@ -1,0 +1,306 @@
+"""`npulens verify`: what it says of scripts, and what it leaves alone."""
+
+import json
+import sys
+import time
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from commands import command
+from npulens.catalog.loader import load_catalogue
+from npulens.catalog.model import TorchVersion
+from npulens.workspace import project_copy, verified_run
+from npulens.workspace.npu_apis import apis_to_watch
+from npulens.workspace.original_lines import original_lines
+from npulens.workspace.project_copy import CopyError, copy_project
+from npulens.workspace.run_comparison import compare
+from npulens.workspace.verdicts import Outcome, judge
+from npulens.workspace.verified_run import CannotVerifyError, RunResult, torch_release
+
+TRAIN = """\
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--device", default="cuda")
+args = parser.parse_args()
+torch.manual_seed(0)
+model = nn.Linear(4, 2).to(args.device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(args.steps):
+    x = torch.randn(8, 4).to(args.device)
+    x = x[x[:, 0] > 0]
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print("step", step)
+"""
+MIGRATED = TRAIN.replace("cuda", "npu").replace("import torch\n", "import torch, torch_npu\n", 1)
+
+
+def verify(*arguments: str) -> tuple[int, dict[str, Any]]:
+    mark = {"NPULENS_TEST_MARK": str(Path.cwd())}
+    options = ("verify", "--output-format", "json", *arguments)
+    done = command(*options, environment=mark, timeout=300)
+    assert done.stdout, done.stderr.decode()
+    found: dict[str, Any] = json.loads(done.stdout)
+    return done.returncode, found
+
+
+def write(name: str, text: str) -> str:
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
+    """Positions are those of the user's file, though the copy has a line more."""
+    write("train.py", TRAIN + "open('left.txt', 'w').close()\nx.acosh()\n")
+    options = ("--steps", "0", "--compare", "--agreement", "train.py", "--", "--steps", "2")
+    code, found = verify(*options)
+    assert (code, found["outcome"], found["steps"]) == (0, "passed", 2), found
+    assert [path.name for path in Path.cwd().iterdir()] == ["train.py"]
+    assert found["comparison"]["divergence"] is None
+    assert found["comparison"]["losses"] == 2
+    [index] = [each for each in found["events"] if each["name"] == "index"]
+    assert (index["path"], index["line"], index["kind"], index["count"]) == (
+        *("train.py", 14),
+        *("shape", 2),
+    )
+    [use] = found["apis"]
+    assert (use["line"], use["name"], use["count"]) == (21, "torch.Tensor.acosh", 1)
+    assert use["kind"] == "may-fall-back"
+    [agreed] = [each for each in found["agreement"] if each["line"] == 14]
+    assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
+
+
+class Stop(NamedTuple):
+    """A script, and what is said of it."""
+
+    text: str
+    outcome: str
+    code: int
+    line: int | None
+    detail: str = ""
+    options: tuple[str, ...] = ()
+
+
+BACKWARD = "    loss.backward()\n"
+STOPS = {
+    # One defect each in a script that is migrated otherwise; line 17 is in the loop.
+    "cuda-call": Stop(
+        MIGRATED.replace(BACKWARD, f"{BACKWARD}    torch.cuda.empty_cache()\n"),
+        *("cuda-left", 1, 18, "torch.cuda.empty_cache"),
+    ),
+    "cuda-method": Stop(
+        MIGRATED.replace(BACKWARD, BACKWARD + "    loss.cuda()\n"), "cuda-needed", 1, 18
+    ),
+    "batch-left-on-the-host": Stop(
+        MIGRATED.replace("randn(8, 4).to(args.device)", "randn(8, 4)"),
+        *("error", 1, 15, "Expected all tensors to be on the same device"),
+    ),
+    "invented-name": Stop(
+        MIGRATED.replace(BACKWARD, BACKWARD + "    torch.npu.cudart()\n"),
+        *("unknown-name", 1, 18, "torch_npu.npu.cudart"),
+    ),
+    "silently-on-the-host": Stop(
+        MIGRATED.replace(
+            "args = parser.parse_args()\n",
+            "args = parser.parse_args(['--device', "
+            "'cuda' if torch.cuda.is_available() else 'cpu'])\n",
+        ),
+        *("on-cpu", 1, None),
+    ),
+    "not-emulated": Stop(
+        MIGRATED.replace(BACKWARD, "    torch_npu.npu_ciou(x, x)\n" + BACKWARD),
+        *("not-emulated", 2, 17, "npu_ciou"),
+    ),
+    # What no run can tell of.
+    "compiled-extension": Stop(
+        "import os\nimport flash_attn_cuda\n", "needs-module", 2, 2, "flash_attn_cuda"
+    ),
+    "missing-data": Stop("open('data/train.bin')\n", "needs-file", 2, 1, "data/train.bin"),
+    "missing-arguments": Stop(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('data')\np.parse_args()\n",
+        *("needs-arguments", 2, 4, "required: data"),
+    ),
+    "standard-input": Stop("input('name: ')\n", "needs-input", 2, 1),
+    "exit": Stop("import sys\nsys.exit(3)\n", "exited", 2, 2, "3"),
+    "launcher": Stop("import os\nint(os.environ['LOCAL_RANK'])\n", "needs-launcher", 2, 2),
+    "never-ends": Stop(
+        "import os\nos.fork()\nwhile True:\n    pass\n",
+        *("time-limit", 2, None, "", ("--seconds", "2")),
+    ),
+    "memory": Stop(
+        "x = []\nwhile True:\n    x.append(bytearray(1 << 24))\n",
+        *("memory-limit", 2, 3, "", ("--memory", "512")),
+    ),
+    "without-npu": Stop("import torch\nprint(torch.ones(2))\n", "without-npu", 1, None),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", STOPS)
+def test_what_is_said_of_a_script_that_does_not_pass(name: str) -> None:
+    text, outcome, code, line, detail, options = STOPS[name]
+    if name == "memory" and not sys.platform.startswith("linux"):
+        pytest.skip("only Linux limits the data of a process")
+    started = time.monotonic()
+    found_code, found = verify(*options, "--as-is", write("train.py", text))
+    assert (found["outcome"], found_code) == (outcome, code), found
+    assert detail in found["detail"]
+    if line is not None:
+        assert (found["path"], found["line"]) == ("train.py", line)
+        assert f"train.py:{line}" in found["message"]
+    if name == "never-ends":
+        assert time.monotonic() - started < 30
+        assert not [each for each in Path("/proc").glob("[0-9]*/environ") if _is_ours(each)]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a process comes from the command that this test ran."""
+    try:
+        return f"NPULENS_TEST_MARK={Path.cwd()}".encode() in path.read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+@pytest.mark.usefixtures("here")
+def test_the_sentences_are_there_in_both_languages() -> None:
+    write("model.py", "import flash_attn_cuda\n")
+    write("train.py", "import model\n")
+    english = command("verify", "train.py").stdout.decode()
+    assert english.startswith("stopped: needs flash_attn_cuda at model.py:1\n")
+    chinese = command("verify", "--language", "zh", "train.py").stdout.decode()
+    assert chinese.startswith("已停止：需要模块 flash_attn_cuda（model.py:1）\n")
+
+
+@pytest.mark.usefixtures("here")
+def test_in_place_runs_what_is_there() -> None:
+    write("train.py", MIGRATED + "open('left.txt', 'w').close()\n")
+    code, found = verify("--here", "--steps", "0", "train.py")
+    assert (code, found["outcome"], found["fixed"]) == (0, "passed", 0), found
+    assert {"left.txt", "train.py"} <= {path.name for path in Path.cwd().iterdir()}
+
+
+@pytest.mark.usefixtures("here")
+def test_modules_and_processes_that_it_starts_are_watched() -> None:
+    Path("package").mkdir()
+    write("package/__init__.py", "")
+    worker = "def work(rank):\n    import torch, torch_npu\n    torch.cuda.synchronize()\n"
+    write("package/worker.py", worker.replace("cuda.synchronize", "cuda.empty_cache"))
+    main = (
+        "import torch.multiprocessing as mp\nfrom package.worker import work\n"
+        "if __name__ == '__main__':\n    mp.spawn(work, nprocs=1)\n"
+    )
+    write("package/__main__.py", main)
+    code, found = verify("--as-is", "-m", "package")
+    assert (code, found["outcome"]) == (1, "cuda-left"), found
+    [call] = found["cuda_calls"]
+    assert (call["path"], call["line"], call["count"]) == ("package/worker.py", 3, 1)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [((), "nothing to run"), (("gone.py",), "gone.py: no such file")],
+)
+def test_wrong_usage(arguments: tuple[str, ...], sentence: str) -> None:
+    done = command("verify", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("release", ["2.9.1", "2.14.0+cpu", "1.13"])
+def test_a_pytorch_that_cannot_be_used(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verified_run, "version", lambda name: release)
+    with pytest.raises(CannotVerifyError, match=f"needs PyTorch 2.10 to 2.13.* {release[:4]}"):
+        torch_release()
+
+
+def test_without_pytorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(verified_run, "version", missing)
+    with pytest.raises(CannotVerifyError, match=r"pip install npulens\[verify\].* there is none"):
+        torch_release()
+
+
+def test_a_copy_has_the_project_and_nothing_that_belongs_to_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, outside = tmp_path / "project", tmp_path / "data"
+    for path in (project / ".git", project / ".venv", project / "a" / "__pycache__", outside):
+        path.mkdir(parents=True)
+    (project / ".venv" / "pyvenv.cfg").touch()
+    (project / "a" / "train.py").write_text("1")
+    (project / "data").symlink_to(Path("..") / "data")
+    copy_project(project, tmp_path / "deep" / "copy")
+    copied = {
+        p.relative_to(tmp_path / "deep" / "copy").as_posix(): p
+        for p in (tmp_path / "deep" / "copy").rglob("*")
+    }
+    assert copied.keys() == {"a", "a/train.py", "data"}
+    assert copied["data"].resolve() == outside.resolve()
+    monkeypatch.setattr(project_copy, "MAX_BYTES", 0)
+    with pytest.raises(CopyError, match="--here"):
+        copy_project(project, tmp_path / "other")
+
+
+def test_lines_of_the_original() -> None:
+    before = ["import torch", "x.cuda()", "y", "z"]
+    after = ["import torch", "import torch_npu", "x.npu(", ")", "y", "z"]
+    assert original_lines(before, after) == [1, 2, 2, 2, 3, 4]
+    assert original_lines([], ["a"]) == [1]
+
+
+def result(losses: list[float], parameters: list[list[float]], **end: Any) -> RunResult:
+    report = {"losses": losses, "parameters": parameters, "steps": len(parameters)}
+    rest = {"operators": 1, "cuda_calls": [], "apis": [], "events": [], "unknown_names": []}
+    ended = {"kind": "finished", **end}
+    return RunResult(({**report, **rest, "trained": {}, "end": ended},), False, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("original", "migrated", "expected"),
+    [
+        (([1.0, 2.0], [[1.0]]), ([1.0, 2.0001], [[1.0]]), None),
+        (([1.0, 2.0], [[1.0]]), ([1.0, 2.1], [[1.0]]), ("loss", 2)),
+        (([1.0], [[1.0]]), ([float("nan")], [[1.0]]), ("loss", 1)),
+        (([1.0], [[1.0], [1.0, 2.0]]), ([1.0], [[1.0], [1.0, 2.5]]), ("parameter", 2)),
+        (([1.0], [[1.0]]), ([1.0], [[1.0, 1.0]]), ("count", 1)),
+        (([1.0, 1.0], [[1.0]]), ([1.0], [[1.0]]), ("count", 2)),
+    ],
+)
+def test_the_first_divergence(
+    original: tuple[list[float], list[list[float]]],
+    migrated: tuple[list[float], list[list[float]]],
+    expected: tuple[str, int] | None,
+) -> None:
+    found = compare(result(*original), result(*migrated), 1e-3).divergence
+    assert (None if found is None else (found.what, found.step)) == expected
+
+
+def test_an_original_that_stops_is_no_measure() -> None:
+    stopped = result([1.0], [[1.0]], kind="error", type="ValueError", message="only GPUs")
+    found = compare(stopped, result([2.0], [[1.0]]), 1e-3)
+    assert (found.problem, found.divergence) == ("ValueError: only GPUs", None)
+
+
+def test_apis_that_the_npu_lacks_are_a_finding() -> None:
+    apis = apis_to_watch(load_catalogue(), TorchVersion(2, 13))
+    assert apis["torch.Tensor.acosh"] == "may-fall-back"
+    name = next(name for name, what in apis.items() if what == "fails")
+    ran = result([1.0], [[1.0]])
+    assert judge(ran, apis).outcome is Outcome.PASSED
+    ran.reports[0]["apis"].append(["train.py", 3, name, 1])
+    verdict = judge(ran, apis)
+    assert (verdict.outcome, verdict.line, verdict.detail) == (Outcome.UNSUPPORTED, 3, name)
