@@ -124,8 +124,12 @@ class TestProjects:
         (here / "src" / "start.py").write_text("'''Starts.'''\nfrom train import main\n\nmain()\n")
         (here / "src" / "test_model.py").write_text("import torch\n\nprint(torch.ones(3))\n")
         (here / "src" / "tools.py").write_text("print('no torch')\n")
+        (here / "src" / "pack").mkdir()
+        (here / "src" / "pack" / "__init__.py").write_text("")
+        old = "import warnings\nfrom torch import nn\nwarnings.warn('moved')\n"
+        (here / "src" / "pack" / "old.py").write_text(old)  # acts, but is no script
         invoke("migrate", "src", "-o", "dst", "--migration-style", "runtime-shim")
-        texts = {p.name: p.read_text() for p in (here / "dst").glob("*.py")}
+        texts = {p.name: p.read_text() for p in (here / "dst").rglob("*.py")}
         shimmed = {name for name, text in texts.items() if "import transfer_to_npu" in text}
         # train.py is imported by start.py, which brings the shim along.
         assert shimmed == {"start.py"}

@@ -235,6 +235,7 @@ class _Tree:
             if path not in imported
             and path not in shimmed
             and self._is_script(path)
+            and (not self._is_in_package(path) or b"__name__ ==" in _content(path))
             and any(_names_torch(self._sources[each]) for each in self._reached([path]))
         ]
 
@@ -268,6 +269,9 @@ class _Tree:
         """Whether somebody starts a file; tests, which mostly run elsewhere, do not count."""
         relative = os.path.relpath(path, self._root).replace(os.sep, "/")
         return self._sources[path].acts and not _TEST_FILE.search(relative)
+
+    def _is_in_package(self, path: str) -> bool:
+        return os.path.join(os.path.dirname(path), "__init__.py") in self._sources  # noqa: PTH118, PTH120
 
     def _run(self, script: str) -> dict[str, Shim]:
         """Follow the imports of a script in the order in which they happen."""
