@@ -173,7 +173,7 @@ class TestModel:
     def test_blockers(self) -> None:
         (group,) = page().blockers
         assert (group.rule.code, group.findings, group.files) == ("NPU602", 2, 2)
-        assert [(shown.file.name, shown.line) for shown in group.places] == [
+        assert [(shown.file.name, shown.file_line) for shown in group.places] == [
             ("kernels/deep/draw.py", 1),
             ("kernels/deep/more.py", 1),
         ]
@@ -270,6 +270,25 @@ class TestSnippets:
     def test_no_more_than_the_line(self) -> None:
         line = line_of(Document("a.py", "torch.cuda\nsecret = 1\n"), Span(0, 21))
         assert (line.marked, line.after) == ("torch.cuda", "")
+
+    def test_in_a_notebook_lines_count_in_the_cell(self) -> None:
+        cells = [["import torch\n", "x = 1"], ["y = 2\n", "import cupy\n", "z = 3"]]
+        notebook = {
+            "cells": [
+                {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+                for source in cells
+            ],
+            "metadata": {"language_info": {"name": "python"}},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        made = page({"a.ipynb": json.dumps(notebook, indent=1)})
+        (shown,) = made.blockers[0].places
+        assert shown.place == "cell 2:2"
+        assert [line.number for line in shown.lines] == [1, 2, 3]
+        assert [line.marked for line in shown.lines] == ["", "cupy", ""]
+        assert f'href="a.ipynb#L{shown.file_line}"' in as_html(made)
+        assert "import cupy" in Path("a.ipynb").read_text().splitlines()[shown.file_line - 1]
 
     def test_what_reorders_text_is_not_shown(self) -> None:
         line = line_of(Document("a.py", "x = 1 # \u202e\x07\n"), Span(0, 1))

@@ -192,7 +192,7 @@ def _data(page: Page, entries: Sequence[Entry], listed_files: Mapping[int, int])
                     fixes.index(entry.fix),
                     int(entry.work),
                 ),
-                *(line.number, entry.column, entry.minutes, message),
+                *(entry.file_line, entry.place, entry.minutes, message),
                 *(line.before, line.marked, line.after),
             ]
         )

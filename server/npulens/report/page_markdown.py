@@ -113,7 +113,7 @@ def _further(number: int, language: Language) -> Iterator[str]:
 
 
 def _place(shown: Shown) -> str:
-    return _code(f"{shown.file.name}:{shown.line}")
+    return _code(f"{shown.file.name}:{shown.place}")
 
 
 def _sentence_list(parts: Iterable[str], language: Language) -> str:

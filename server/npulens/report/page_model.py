@@ -11,7 +11,7 @@ from npulens.report.locations import FileNames
 from npulens.report.page_folders import Folder, folder_tree
 from npulens.report.snippets import Line, line_of, lines_around
 from npulens.text.document import Document
-from npulens.text.places import place_at
+from npulens.text.places import file_line, shown_place
 from npulens.workspace.effort import effort_of
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.readiness import Readiness, is_blocker, is_work, readiness_of
@@ -61,6 +61,8 @@ class Entry:
         fix: The applicability of its preferred fix, `manual` where there is none.
         minutes: What it adds to the effort.
         work: Whether it has to be dealt with before the code runs; the others are advice.
+        file_line: The line of the file, for links.
+        place: Line and column as they are shown, in a notebook with the cell.
         line: The line it is in.
     """
 
@@ -70,7 +72,8 @@ class Entry:
     fix: Applicability
     minutes: int
     work: bool
-    column: int
+    file_line: int
+    place: str
     line: Line
 
     @property
@@ -111,10 +114,16 @@ class FamilyRow:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A place with its lines."""
+    """A place with its lines.
+
+    Attributes:
+        file_line: The line of the file, for links.
+        place: The line as it is shown, in a notebook with the cell.
+    """
 
     file: FileRow
-    line: int
+    file_line: int
+    place: str
     lines: tuple[Line, ...]
 
 
@@ -244,10 +253,11 @@ def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
             minutes = effort.again if effort.kind in known else effort.minutes
             known.add(effort.kind)
             fix = finding.fixes[0].applicability if finding.fixes else Applicability.MANUAL
-            _, column = place_at(document, finding.span.start)
+            start = finding.span.start
+            places = file_line(document, start), shown_place(document, start)
             line = line_of(document, finding.span)
             work = is_work(finding)
-            entries.append(Entry(index, finding, document, fix, minutes, work, column, line))
+            entries.append(Entry(index, finding, document, fix, minutes, work, *places, line))
     return tuple(entries)
 
 
@@ -327,7 +337,8 @@ class _Grouping:
             tuple(
                 Shown(
                     self._files[entry.file],
-                    entry.line.number,
+                    entry.file_line,
+                    entry.place.rpartition(":")[0],
                     lines_around(entry.document, entry.finding.span) if entry.document.text else (),
                 )
                 for entry in entries[:_MOST_PLACES]
@@ -379,7 +390,7 @@ def _hotspots(
     found = []
     for place in results.places:
         hotspot, reach = place.ranked.hotspot, place.ranked.reach
-        line, _ = place_at(place.document, hotspot.span.start)
+        start = hotspot.span.start
         found.append(
             HotspotRow(
                 place.ranked.score,
@@ -390,7 +401,12 @@ def _hotspots(
                 "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
                 place.rule.message.in_language(language).format(symbol=hotspot.symbol),
                 hotspot.advice.in_language(language),
-                Shown(rows[place.document.path], line, (line_of(place.document, hotspot.span),)),
+                Shown(
+                    rows[place.document.path],
+                    file_line(place.document, start),
+                    shown_place(place.document, start).rpartition(":")[0],
+                    (line_of(place.document, hotspot.span),),
+                ),
             )
         )
     return tuple(found)

@@ -1,5 +1,6 @@
 """The lines around a fault, cut to what a page can show."""
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 from npulens.report.human import printable
@@ -14,7 +15,7 @@ _MOST_MARKED = 90
 
 
 class Line(NamedTuple):
-    """One line as it is shown; of those without a fault all is in `before`."""
+    """One line as it is shown, of a notebook counted in its cell; `before` is all of others."""
 
     number: int
     before: str
@@ -26,8 +27,9 @@ def line_of(document: Document, span: Span) -> Line:
     """The line in which a span starts, with the part of the span that is in it."""
     text, starts = document.text, document.line_starts
     number, _ = place_at(document, span.start)
-    first = starts[number - 1]
-    last = starts[number] if number < len(starts) else len(text)
+    index = bisect_right(starts, span.start)
+    first = starts[index - 1]
+    last = starts[index] if index < len(starts) else len(text)
     while last > first and text[last - 1] in "\r\n":
         last -= 1
     end = min(max(span.end, span.start), last)
@@ -48,10 +50,14 @@ def lines_around(document: Document, span: Span) -> tuple[Line, ...]:
     """The line with the fault between its neighbours that are not empty, with indentation."""
     text, starts = document.text, document.line_starts
     fault = line_of(document, span)
+    index = bisect_right(starts, span.start)
     found = []
-    for number in range(max(fault.number - 1, 1), min(fault.number + 1, len(starts)) + 1):
-        first = starts[number - 1]
-        last = starts[number] if number < len(starts) else len(text)
+    for number in range(max(fault.number - 1, 1), fault.number + 2):
+        here = index + number - fault.number
+        if here > len(starts):
+            break
+        first = starts[here - 1]
+        last = starts[here] if here < len(starts) else len(text)
         if number != fault.number:
             shown = text[first : min(last, first + _MOST_SHOWN)].rstrip()
             if shown:

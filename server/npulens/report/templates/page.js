@@ -239,8 +239,8 @@
 
   const rules = data.rules.map(([code, name, family, url]) => ({ code, name, family, url }));
   const findings = data.findings.map(
-    ([file, rule, severity, fix, work, line, column, effort, message, before, marked, after]) => ({
-      file: files[file], rule: rules[rule], severity, fix, work, line, column, effort,
+    ([file, rule, severity, fix, work, line, place, effort, message, before, marked, after]) => ({
+      file: files[file], rule: rules[rule], severity, fix, work, line, place, effort,
       message: data.messages[message], before, marked, after,
     }),
   );
@@ -261,7 +261,7 @@
       const rule = url ? link(url, "rule", code) : element("span", "rule", code);
       rule.title = name;
       const href = `${each.file.href}${data.lineMark}${each.line}`;
-      const place = breakable(`${each.file.name}:${each.line}:${each.column}`);
+      const place = breakable(`${each.file.name}:${each.place}`);
       const shown = element("code", "source", each.before);
       if (each.marked) shown.append(element("mark", "", each.marked));
       shown.append(each.after);
