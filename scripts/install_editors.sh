@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs the editors that tests/test_editors.py drives, where the system's packages have them.
+# Installs the editors that tests/test_editors.py drives, and the browser of
+# tests/test_report_page.py, where the system's packages have them.
 # Says why if it cannot; the tests then skip, unless NPULENS_EDITORS=required.
 set -euo pipefail
 
 wanted=()
+command -v chromium >/dev/null || wanted+=(chromium)
 command -v nvim >/dev/null || wanted+=(neovim)
 command -v emacs >/dev/null || wanted+=(emacs-nox)
 dpkg -s elpa-eglot >/dev/null 2>&1 || wanted+=(elpa-eglot)

@@ -21,6 +21,7 @@ CUDA_ONLY = [
     "    if my_kernel is None or no_cuda:\n        return slow(x)\n    return fast(x)",
     "if torch.cuda.is_available():\n    assert not torch._C._cuda_isInBadFork()",
     "def f(x):\n    if x.device.type == 'cuda':\n        raise ValueError('not for CUDA tensors')",
+    "if torch.cuda.is_available():\n    import pynvml as nvml\n    nvml.nvmlInit()\n    pin()",
     # architectures
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
     "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
@@ -110,6 +111,7 @@ def test_cuda_only_code_is_left_alone(snippet: str) -> None:
 
 
 LOOK_ALIKES = [
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    import ⟦NPU602:pynvml⟧\n    x = x.⟦NPU105:cuda⟧()",
     # moving is not a kernel
     "def f(x):\n    if not x.⟦NPU106:is_cuda⟧:\n        x = to_cuda(x)\n    return x",
     "def f(x):\n    if x.⟦NPU106:is_cuda⟧:\n        ⟦NPU101:torch.cuda.synchronize⟧()",

@@ -46,10 +46,13 @@ def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
 
 def test_wheel_has_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     server = ROOT / "server"
-    modules = {p.relative_to(server).as_posix() for p in (server / "npulens").rglob("*.py")}
+    package = server / "npulens"
+    files = [*package.rglob("*.py"), *(package / "report" / "templates").iterdir()]
+    modules = {path.relative_to(server).as_posix() for path in files}
     metadata = f"npulens-{__version__}.dist-info/"
     rest = {n for n in wheel.namelist() if not n.startswith((metadata, "npulens/rules/"))}
     assert rest - {"npulens/py.typed"} == modules
+    assert "npulens/report/templates/page.html" in modules
 
 
 def test_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:

@@ -14,8 +14,8 @@ Left out, because they are about other things than analysis and fixes:
 | FP-04 | it guesses operators from the names in C++ files; rows below show such calls are silent |
 | FP-14 | a wrong sum in its summary table; the count of our own summary is tested instead |
 | BR-39 to BR-42, SC-02 | hooks put into a copy of the program; npulens runs nothing |
-| UX-01 to UX-03 | its CSV files, folders and resource file |
-| SEC-01 | formulas in its CSV files; npulens writes none |
+| UX-01, UX-03 | its option for CSV files, its resource file |
+| UX-02, SEC-01 | trees that were converted: `test_peer_migration.py`, `test_migrate.py` |
 | jedi, caches, result folders | npulens has none of them |
 | a file of another user | cannot be made in a test; permissions are never asked for |
 """

@@ -72,6 +72,111 @@ FOUND = {
                 ⟦NPU809:ids = torch.cat([ids, step(ids)], dim=1)⟧
             return ids
         """,
+    "growing-cache": """
+        class Cache:
+            def __init__(self) -> None:
+                self.keys, self.layers = None, []
+
+            def forward(self, keys: Tensor, layer: int) -> Tensor:
+                if self.keys is None:
+                    self.keys = keys
+                else:
+                    ⟦NPU809:self.keys = torch.cat([self.keys, keys], dim=-2)⟧
+                ⟦NPU809:self.layers[layer] = torch.cat((self.layers[layer], keys), dim=-2)⟧
+                return self.keys
+        """,
+    "growing-entries": """
+        def forward(model, ids: Tensor, past: list) -> Tensor:
+            while ids.shape[1] < 64:
+                out = model(ids)
+                for layer in range(3):
+                    ⟦NPU809:past[layer] = torch.cat([past[layer], out], dim=1)⟧
+                ⟦NPU809:ids = torch.cat([ids, out.argmax(-1)], dim=-1)⟧
+            return ids
+        """,
+    "of-transformers": """
+        class ThinkerTransformer(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return ⟦NPU802:x[x > 0]⟧
+        """,
+    "processors-of-the-device": """
+        class FlowAttnProcessor2_0:
+            def __call__(self, x: Tensor) -> Tensor:
+                return ⟦NPU802:x[x > 0]⟧
+
+        class TopLogitsProcessor:
+            def __call__(self, scores: Tensor) -> Tensor:
+                return ⟦NPU801:scores.unique()⟧
+        """,
+    "names-of-comprehensions-are-their-own": """
+        def training_step(options: dict, outputs: dict) -> None:
+            for value in outputs.values():
+                value = value.unsqueeze(0)
+            print(", ".join(f"{value}" for value in options.values()))
+            print({key: ⟦NPU805:value.detach().item()⟧ for key, value in outputs.items()})
+        """,
+    "flag-that-a-loop-sets": """
+        def forward(x: Tensor) -> Tensor:
+            found = False
+            for _ in range(3):
+                if found:
+                    x = ⟦NPU802:x[x > 0]⟧
+                found = True
+            return x
+        """,
+    "what-is-surely-a-tensor": """
+        def forward(x: Tensor) -> float:
+            if isinstance(x, torch.Tensor):
+                return ⟦NPU805:x.item()⟧
+            return 0.0
+        """,
+    "handed-from-host-by-one-call-of-two": """
+        class Tracker:
+            def forward(self, boxes: Tensor) -> None:
+                self.update(torch.full((4,), -1))
+                self.update(boxes)
+
+            def update(self, numbers: Tensor) -> None:
+                self.rest = ⟦NPU801:torch.nonzero(numbers == -1)⟧
+        """,
+    "handed-from-the-host": """
+        class Tracker:
+            def forward(self, boxes: Tensor) -> None:
+                self.update(torch.full((4,), -1), boxes)
+                return ⟦NPU801:boxes.unique()⟧
+
+            def update(self, numbers: Tensor, boxes: Tensor) -> None:
+                rest = torch.nonzero(numbers == -1).squeeze(1)
+                self.rest = rest[rest > 0]
+        """,
+    "masks-of-what-is-not-known": """
+        def forward(boxes, scores: Tensor):
+            keep = scores > 0.5
+            ⟦NPU803:boxes.scores[keep]⟧ = 0
+            return ⟦NPU802:boxes.wide[keep]⟧
+        """,
+    "masks-over-several-lines": """
+        def forward(scores: Tensor, threshold: float) -> Tensor:
+            keep = scores.softmax(
+                0)[0] * scores >= threshold
+            return ⟦NPU802:scores[keep]⟧
+        """,
+    "lists-of-multi-apply": """
+        from .misc import multi_apply
+
+        class Head(nn.Module):
+            def loss(self, scores: Tensor, targets: list) -> Tensor:
+                (masks, numbers) = multi_apply(self._one, scores, targets)
+                masks = torch.cat(masks, 0)
+                return ⟦NPU802:scores.flatten()[masks]⟧
+
+            def _one(self, scores: Tensor, target: int):
+                return scores > target, target
+        """,
+    "nonzero-of-pytorch": """
+        def forward(self, mask):
+            return ⟦NPU801:mask.nonzero(as_tuple=True)⟧
+        """,
     "reads": """
         def training_step(loss: Tensor, log: dict) -> None:
             log["loss"] = ⟦NPU805:float(loss)⟧
@@ -150,6 +255,79 @@ FOUND = {
 }
 SILENT = {
     "masks-by-name": "def forward(x: Tensor, mask: Tensor) -> Tensor:\n    return x[mask]",
+    "no-growing-cache": """
+        class Queue:
+            def forward(self, keys: Tensor, caches: list) -> Tensor:
+                self.keys = torch.cat([self.keys, keys])
+                self.keys = self.keys[-16:]
+                for cache in caches:
+                    cache.keys = torch.cat([cache.keys, keys])
+                for layer in range(3):
+                    caches[layer] = torch.cat([caches[layer], keys])
+                window = keys
+                for _ in range(8):
+                    window = torch.cat([window, keys])
+                    window = window[-8:]
+                    both = torch.cat([window, keys])
+                return both
+        """,
+    "processors-of-the-host": """
+        class MaskImageProcessor:
+            def __call__(self, x: Tensor) -> Tensor:
+                return x[x > 0]
+
+        class CropTransform:
+            def __call__(self, x: Tensor) -> Tensor:
+                return x[x > 0]
+        """,
+    "flags-that-are-off": """
+        def forward(x: Tensor) -> Tensor:
+            merge = False
+            if merge and x.shape[0] > 3:
+                x = x[x > 0]
+            return x
+        """,
+    "what-is-no-tensor": """
+        def forward(x: Tensor) -> Tensor:
+            if torch.is_tensor(x):
+                return x * 2
+            return torch.tensor([x], device="npu")
+        """,
+    "modules-that-are-moved": """
+        def train(model, frozen: list) -> None:
+            model = model.half()
+            for name, weight in model.named_parameters():
+                weight.requires_grad = any(part in name for part in frozen)
+                weight.sum().backward()
+        """,
+    "lists-and-tensors-of-the-host": """
+        def forward(x: Tensor, first: bool) -> Tensor:
+            masks = [torch.arange(4) > 1]
+            for number in range(3):
+                masks.append(torch.rand(4) > number)
+            if first:
+                masks = masks[0]
+            return x * torch.stack(masks, dim=0)[0].item()
+        """,
+    "copies-made-on-the-host": """
+        def forward(x: Tensor) -> Tensor:
+            return torch.zeros_like(x, device="cpu").unique()
+        """,
+    "lengths-of-what-is-told-already": """
+        def forward(lengths: Tensor) -> Tensor:
+            made = torch.zeros(lengths.shape[0], 4, device=lengths.device)
+            return torch.arange(made.shape[1], device=lengths.device)
+        """,
+    "runtime-of-ascend": """
+        class Backend(nn.Module):
+            def load(self, path: str) -> None:
+                from ais_bench.infer.interface import InferSession
+
+                self.session = InferSession(0, path)
+
+            def forward(self, image: Tensor):
+                return self.session.infer([image.cpu().numpy()])
+        """,
     "numbers-as-index": """
         def forward(x: Tensor, chosen: Tensor) -> Tensor:
             order = (chosen > 0).long().argsort()
@@ -349,6 +527,27 @@ def test_what_another_file_is_generated_from_is_told_there_alone(path: str, is_t
     assert bool(found) == is_told
 
 
+FILES = {
+    "/data/me/project/model.py": True,
+    "/home/me/tests/project/losses/focal.py": True,
+    "models/visual_bert/modeling_visual_bert.py": True,
+    "models/retrieval/scores.py": True,
+    "detectron2/data/mapper.py": False,
+    "mmdet/datasets/samplers/balanced.py": False,
+    "mmdet/evaluation/functional/mean_ap.py": False,
+    "project/tests/model.py": False,
+    "tools/convert-weights.py": False,
+    "project/model_debugging_utils.py": False,
+}
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_and_its_folder_tell_what_it_is_for(path: str) -> None:
+    document = Document(path, MODEL, 1)
+    found = analyze(document, CATALOGUE, Target(TorchVersion(2, 8), NPU))
+    assert bool(found) == FILES[path]
+
+
 SOURCE = "x[scores > 0.5]"
 PLACES = {
     "forward pass": ("def forward({}):\n    return {}", Severity.WARNING),
@@ -366,6 +565,20 @@ PLACES = {
     "start-up": ("def build_targets({}):\n    return {}", None),
     "start of a run": ("def set_timesteps({}):\n    return {}", None),
     "loading of weights": ("def resize_position_table({}):\n    return {}", None),
+    "metrics of an assigner": (
+        "def metrics({}):\n    return {}\n\n\ndef forward({}):\n    return metrics(x, scores)",
+        Severity.WARNING,
+    ),
+    "targets of a loss": (
+        "def build({}):\n    return {}\n\n\ndef loss({}):\n    return build(x, scores)",
+        Severity.WARNING,
+    ),
+    "logits are no log": ("def logits({}):\n    return {}", Severity.HINT),
+    "checkpoints are no check": ("def checkpointed({}):\n    return {}", Severity.HINT),
+    "nested in start-up": (
+        "def setup({}):\n    def inner():\n        return {}\n    return inner()",
+        None,
+    ),
     "kernels of another device": ("def cuda_kernels_forward({}):\n    return {}", None),
     "calibration": ("def _calibration_step({}):\n    return {}", None),
     "what the caller wants": (

@@ -170,8 +170,21 @@ def test_titles_of_safe_sums_say_what_may_differ() -> None:
     assert "顺序" in fix.title.zh
 
 
-def test_a_mask_of_fewer_dimensions_is_never_safe() -> None:
-    source = function_of("mask = x[:, 0] > 0\nreturn x[mask].sum()")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mask = x[:, 0] > 0\nreturn x[mask].sum()",
+        "return x[(x > 0).any(-1)].mean()",
+        "x[torch.where(x.sum(-1) == x.shape[-1])] = 0\nreturn x",
+        "mask = torch.all(x > 0, dim=1)\nx[mask] = 0\nreturn x",
+    ],
+)
+def test_a_mask_of_fewer_dimensions_has_no_fix(body: str) -> None:
+    assert fixes(function_of(body)) == []
+
+
+def test_what_a_reduction_of_another_tensor_leaves_may_fit() -> None:
+    source = function_of("x[(y[None] > 0).any(0)] = 0\nreturn x")
     assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
 
 
@@ -197,13 +210,87 @@ def test_the_last_batch_is_dropped_behind_the_other_arguments() -> None:
     assert "shuffle=True, drop_last=True,  # anew" in text
 
 
+PADDING = "import torch\nfrom torch.nn.utils.rnn import pad_sequence\n\n\n"
+PADDED = {
+    "assigned": (
+        "ids = pad_sequence(samples, batch_first=True)  # to the longest\nreturn ids",
+        "ids = pad_sequence(samples, batch_first=True)  # to the longest\n"
+        "ids = torch.nn.functional.pad(ids, (0, 0) * (ids.dim() - 2) + (0, -ids.shape[1] % 128))\n"
+        "return ids",
+    ),
+    "returned, with another value": (
+        "return pad_sequence(samples, True, padding_value=-100)",
+        "return torch.nn.functional.pad(padded := pad_sequence(samples, True, padding_value=-100), "
+        "(0, 0) * (padded.dim() - 2) + (0, -padded.shape[1] % 128), value=-100)",
+    ),
+    "the batch is the second dimension": (
+        "padded = len(samples)\nreturn pad_sequence(samples).transpose(0, 1)",
+        "padded = len(samples)\n"
+        "return torch.nn.functional.pad(padded_0 := pad_sequence(samples), "
+        "(0, 0) * (padded_0.dim() - 1) + (0, -padded_0.shape[0] % 128)).transpose(0, 1)",
+    ),
+}
+NOT_PADDED = {
+    "in a comprehension": "return [pad_sequence(part) for part in samples][0]",
+    "over a dimension that is chosen": "return pad_sequence(samples, batch_first=bool(samples))",
+    "a value that is computed": "return pad_sequence(samples, padding_value=float(len(samples)))",
+    "beside another statement": "ids = pad_sequence(samples); ids = ids + 1\nreturn ids",
+}
+
+
+def collate_of(body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{PADDING}def collate(samples):\n{lines}"
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_batches_are_padded_on_to_a_multiple(name: str) -> None:
+    before, after = (collate_of(body) for body in PADDED[name])
+    assert fixes(before) == [(after, UNSAFE)]
+
+
+@pytest.mark.parametrize("name", PADDED)
+@pytest.mark.parametrize("width", [(), (3,)])
+def test_what_is_added_is_padding_alone(name: str, width: tuple[int, ...]) -> None:
+    value = -100 if "value" in name else 0
+    lengths = set()
+    for longest in (5, 90, 128, 130, 250):
+        samples = [torch.rand(n, *width) + 1 for n in (longest, 3, longest // 2)]
+        made = []
+        for body in PADDED[name]:
+            space: dict[str, Any] = {}
+            exec(collate_of(body), space)
+            made.append(space["collate"](samples))
+        before, after = made
+        assert torch.equal(after[:, :longest], before)
+        assert (after[:, longest:] == value).all()
+        mask = after != value  # as a model sees it
+        assert torch.equal(after[mask], before[before != value])
+        lengths.add(after.shape[1])
+    assert lengths == {128, 256}
+
+
+@pytest.mark.parametrize("name", NOT_PADDED)
+def test_where_padding_on_cannot_be_written(name: str) -> None:
+    assert fixes(collate_of(NOT_PADDED[name])) == []
+
+
+def test_collators_of_tokenizers_pad_to_a_multiple() -> None:
+    head = "from transformers import DataCollatorWithPadding\n\n"
+    ((text, applicability),) = fixes(f"{head}made = DataCollatorWithPadding(tokenizer)\n")
+    assert applicability is UNSAFE
+    assert text == f"{head}made = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=128)\n"
+    assert fixes(text) == []
+    assert fixes(f"{head}made = DataCollatorWithPadding(tokenizer, **options)\n") == []
+
+
 def test_nothing_is_written_where_torch_has_no_name() -> None:
     source = "from torch import Tensor\n\n\ndef forward(x: Tensor):\n    return x[x > 0].sum()\n"
     assert fixes(source) == []
 
 
 def test_masks_of_one_dimension_would_spread_wrongly() -> None:
-    """Why such a fix is not safe: rows are selected, but columns would be masked."""
+    """Why there is no such fix: rows are selected, but columns would be masked."""
     x = torch.arange(4.0).reshape(2, 2)
     mask: Tensor = x[:, 0] > 0
     assert x[mask].sum() != torch.where(mask, x, 0).sum()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, Severity, Target
+from npulens.catalog.model import Finding, ProjectFacts, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.attention_imports import with_needless_imports
 from npulens.checks.changes import Signature, module_signature, words_affected
@@ -60,6 +60,7 @@ class ShapeReport:
 
 
 NO_SHAPES = ShapeReport((), ())
+_NO_PROJECT = ProjectFacts()
 
 
 class StatementCache:
@@ -150,7 +151,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    ranked = hotspots.ranked(document.path)
+    ranked = hotspots.ranked(document.path, target.project.unused_classes)
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
@@ -169,7 +170,9 @@ def analyze(
     return tuple(without_suppressed(document.lines, told, catalogue))
 
 
-def analyze_shapes(document: Document, catalogue: Catalogue) -> ShapeReport:
+def analyze_shapes(
+    document: Document, catalogue: Catalogue, project: ProjectFacts = _NO_PROJECT
+) -> ShapeReport:
     """The shapes of a document, also places that `analyze` does not tell.
 
     Like `analyze` it touches no file and never raises.
@@ -180,7 +183,7 @@ def analyze_shapes(document: Document, catalogue: Catalogue) -> ShapeReport:
     names = ModuleNames([piece.bindings for piece in pieces])
     hotspots = Hotspots(pieces, names, catalogue)
     hotspots.find()
-    return ShapeReport(hotspots.ranked(document.path), hotspots.hints())
+    return ShapeReport(hotspots.ranked(document.path, project.unused_classes), hotspots.hints())
 
 
 def _launch_findings(

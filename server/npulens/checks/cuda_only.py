@@ -37,6 +37,8 @@ _LIBRARY_TEST = re.compile(
 )
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
 _OLD_TORCH = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
+_DRIVER = re.compile(r"^\s*import (?:pynvml|amdsmi)\b", re.MULTILINE)
+_ON_CUDA = re.compile(r"\.cuda\b|[\"']cuda")
 _ISINSTANCE = re.compile(r"isinstance\((\w+), ([A-Z]\w*)\)")
 NEGATION = re.compile(r"!=|\bnot\b")
 _TENSOR_DEVICE = re.compile(
@@ -190,6 +192,8 @@ def is_cuda_matter(node: ast.If, test: str, body: str) -> bool:
         return True
     if "torch._C._cuda_" in body and "torch.cuda" not in body:
         return True
+    if _DRIVER.search(body) and not _ON_CUDA.search(body):
+        return True  # asks the GPU's driver, and nothing of that is needed elsewhere
     refuses = isinstance(node.body[-1], ast.Raise)
     if refuses and _REFUSAL_FOR_KERNEL.search(body):
         return True

@@ -156,7 +156,7 @@ def _check(
 ) -> int:
     """Check once, and say what was found; returns the exit code."""
     from npulens.cli.outcome import Output, show
-    from npulens.cli.project import find_project
+    from npulens.cli.project import check_project, find_project
     from npulens.report.formats import make_report, make_statistics
     from npulens.workspace.baseline import Acceptance
 
@@ -177,26 +177,10 @@ def _check(
         code = show(repair.write(options["allow_dirty"]), report, output, total, filters)
         _say_what_changed(repair, asked, options)
     else:
-        code = show(_reports(project, options["jobs"]), report, output, total, filters)
+        code = show(check_project(project, options["jobs"]), report, output, total, filters)
     if acceptance is not None:
         _save(acceptance)
     return code
-
-
-def _reports(project: "Project", jobs: int | None) -> "Iterator[FileReport]":
-    """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
-    from npulens.workspace.processes import in_processes
-    from npulens.workspace.run import Checker
-
-    yield from project.problems
-    try:
-        for report in in_processes(Checker.check_file, project.checker, project.files, jobs):
-            if project.cache is not None:
-                project.cache.add(report)
-            yield report
-    finally:
-        if project.cache is not None:
-            project.cache.save()
 
 
 def _repair(project: "Project", options: dict[str, Any]) -> "Repair":

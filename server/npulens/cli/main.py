@@ -80,7 +80,9 @@ class _Commands(MutableMapping[str, click.Command]):
 
 
 @click.group(
-    commands=_Commands("check", "fix", "shapes", "rule", "config", "completion", "server"),
+    commands=_Commands(
+        "check", "fix", "migrate", "report", "shapes", "rule", "config", "completion", "server"
+    ),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="npulens")

@@ -1,6 +1,6 @@
 """The files that a command is about, and what checks them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,3 +50,19 @@ def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Proj
     checker = Checker(catalogue, configuration, facts, shims, cache)
     problems = [FileReport(path, problem=problem) for path, problem in found.problems.items()]
     return Project(found.files, problems, checker, cache)
+
+
+def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":
+    """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
+    from npulens.workspace.processes import in_processes
+    from npulens.workspace.run import Checker
+
+    yield from project.problems
+    try:
+        for report in in_processes(Checker.check_file, project.checker, project.files, jobs):
+            if project.cache is not None:
+                project.cache.add(report)
+            yield report
+    finally:
+        if project.cache is not None:
+            project.cache.save()

@@ -1,7 +1,6 @@
 """Fixing the files of a project, one after the other."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,10 @@ class Repair:
         Raises:
             Refusal: A git tree has changes that are in no commit.
         """
-        trees = None if allow_dirty else self._trees()
+        trees = None if allow_dirty else clean_trees(self._project.files, "nothing is fixed")
         yield from self._project.problems
         for fixed in self._fixed():
-            yield self._written(fixed, trees) if fixed.after != fixed.before else fixed.report
+            yield self._written(fixed, trees)
 
     def patches(self) -> "Iterator[bytes | FileReport]":
         """The changes, none of which is made; reports for files that cannot be fixed."""
@@ -70,37 +69,38 @@ class Repair:
 
         return in_processes(self._work, self._project.checker, self._project.files, self._jobs)
 
-    def _trees(self) -> "GitTrees":
-        from npulens.workspace.git import GitError, GitTrees
-
-        try:
-            trees = GitTrees(self._project.files)
-        except GitError as error:
-            raise Refusal(f"nothing is fixed: {error}; --allow-dirty does without git") from error
-        if trees.changed:
-            raise Refusal(
-                f"nothing is fixed: {trees.changed[0]} has changes that are in no commit; "
-                "commit them, or give --allow-dirty"
-            )
-        return trees
-
     def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":
-        from npulens.workspace.writing import NotReplacedError, replace_content
+        from npulens.workspace.in_place import write_fixed
 
-        path = Path(fixed.report.path)
-        if trees is not None and trees.is_unknown(path):
-            return _not_fixed(fixed, "is not in git, which could not take it back; --allow-dirty")
-        try:
-            replace_content(path, fixed.before, fixed.after)
-        except NotReplacedError as error:
-            return _not_fixed(fixed, str(error))
-        self._count(fixed)
-        return fixed.report
+        report = write_fixed(fixed, trees)
+        if report.problem is None and fixed.after != fixed.before:
+            self._count(fixed)
+        return report
 
     def _count(self, fixed: "FixedFile") -> None:
         self.files += 1
         self.findings += len(fixed.applied)
 
 
-def _not_fixed(fixed: "FixedFile", reason: str) -> "FileReport":
-    return replace(fixed.report, findings=(), document=None, problem=f"not fixed: {reason}")
+def clean_trees(files: "Iterable[Path]", outcome: str) -> "GitTrees":
+    """The git trees of files, all of which are committed.
+
+    Args:
+        files: The files.
+        outcome: What is said first if they are not.
+
+    Raises:
+        Refusal: A git tree has changes that are in no commit.
+    """
+    from npulens.workspace.git import GitError, GitTrees
+
+    try:
+        trees = GitTrees(files)
+    except GitError as error:
+        raise Refusal(f"{outcome}: {error}; --allow-dirty does without git") from error
+    if trees.changed:
+        raise Refusal(
+            f"{outcome}: {trees.changed[0]} has changes that are in no commit; "
+            "commit them, or give --allow-dirty"
+        )
+    return trees

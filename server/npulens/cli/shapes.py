@@ -46,6 +46,7 @@ def shapes(
     from npulens.workspace.catalogues import configured_catalogue
     from npulens.workspace.configuration import find_configuration, read_configuration
     from npulens.workspace.discovery import discover
+    from npulens.workspace.operators import project_facts
     from npulens.workspace.shape_run import places_in
 
     with refusals():
@@ -57,7 +58,8 @@ def shapes(
     found = discover(
         paths, configuration.exclude, configuration.root, configuration.respect_gitignore
     )
-    run = places_in(found.files, catalogue)
+    project = project_facts(found.files, found.folders, catalogue)
+    run = places_in(found.files, catalogue, project)
     problems = {**found.problems, **run.problems}
     for path, problem in problems.items():
         complain(f"{path}: {problem}")

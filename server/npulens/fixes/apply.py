@@ -1,8 +1,9 @@
 """Applying edits and fixes to a text."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding
 from npulens.syntax.cells import python_of_notebook
@@ -12,6 +13,25 @@ from npulens.text.spans import Span
 
 MAX_PASSES = 50
 """Each pass applies all that does not overlap; files in practice need two or three."""
+_MOST_AROUND = 200
+"""In code points, of a line on either side of an edit."""
+
+
+class AppliedEdit(NamedTuple):
+    """An edit that was made.
+
+    Attributes:
+        finding: What it repaired, or helped to.
+        offset: Where it stands in the text that there was at first.
+        before: The lines that it changed, without the last line ending; empty where it only put in
+            whole lines. Of very long lines, what stands around it.
+        after: The same after this edit alone.
+    """
+
+    finding: Finding
+    offset: int
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +43,13 @@ class FixedText:
         applied: The findings whose fixes were applied, with their places in the text of their pass.
         refused: Findings whose fixes would have left code that does not parse; none of them is
             applied.
+        edits: What was done to the text, in the order in which it was done.
     """
 
     text: str
     applied: tuple[Finding, ...]
     refused: tuple[Finding, ...]
+    edits: tuple[AppliedEdit, ...] = ()
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -97,6 +119,8 @@ def fix_text(
     problems = _problems(text, kind)
     applied: list[Finding] = []
     refused: list[Finding] = []
+    passes: list[list[Edit]] = []
+    edits: list[AppliedEdit] = []
     for _ in range(MAX_PASSES):
         findings = [f for f in analyze(text) if f.fixes and not _is_among(f, refused)]
         chosen = compatible_findings(
@@ -110,8 +134,10 @@ def fix_text(
             refused += broken or chosen
             continue
         applied += chosen
+        edits += _traced(text, chosen, passes)
+        passes.append(sorted({edit for finding in chosen for edit in finding.fixes[0].edits}))
         text = changed
-    return FixedText(text, tuple(applied), tuple(refused))
+    return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
 
 
 def _problems(text: str, kind: Kind) -> int:
@@ -122,6 +148,49 @@ def _problems(text: str, kind: Kind) -> int:
 
 def _applied(text: str, findings: Iterable[Finding]) -> str:
     return apply_edits(text, (edit for finding in findings for edit in finding.fixes[0].edits))
+
+
+def _traced(
+    text: str, findings: Iterable[Finding], passes: Sequence[Sequence[Edit]]
+) -> Iterator[AppliedEdit]:
+    """The edits of one pass, each once, with their places in the text before all passes."""
+    known: set[Edit] = set()
+    for finding in findings:
+        for edit in finding.fixes[0].edits:
+            if edit not in known:
+                known.add(edit)
+                offset = edit.span.start
+                for edits in reversed(passes):
+                    offset = offset_before(offset, edits)
+                yield AppliedEdit(finding, offset, *lines_around(text, edit))
+
+
+def lines_around(text: str, edit: Edit) -> tuple[str, str]:
+    """The lines of an edit, before and after it, as `AppliedEdit` has them."""
+    span, new = edit
+    start = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", max(span.end - 1, span.start))
+    end = max(end if end >= 0 else len(text), span.end)
+    if span.start == span.end == start and new.endswith("\n"):
+        return "", new.rstrip("\r\n")
+    start = max(start, span.start - _MOST_AROUND)
+    end = min(end, span.end + _MOST_AROUND)
+    before = text[start:end]
+    after = f"{text[start : span.start]}{new}{text[span.end : end]}"
+    return before.rstrip("\r\n"), after.rstrip("\r\n")
+
+
+def offset_before(offset: int, edits: Sequence[Edit]) -> int:
+    """Where a place stood before edits, which are sorted; what they put in stood where it went."""
+    shift = 0
+    for edit in edits:
+        start = edit.span.start + shift
+        if offset < start:
+            break
+        if offset < start + len(edit.replacement):
+            return edit.span.start
+        shift += len(edit.replacement) - (edit.span.end - edit.span.start)
+    return offset - shift
 
 
 def _is_among(finding: Finding, refused: Sequence[Finding]) -> bool:

@@ -1,10 +1,12 @@
 """Fixes in a notebook."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Finding, Fix
 from npulens.text.document import Document
+from npulens.text.spans import Span
 
 
 def within_cells(findings: Iterable[Finding], document: Document) -> Iterator[Finding]:
@@ -13,11 +15,14 @@ def within_cells(findings: Iterable[Finding], document: Document) -> Iterator[Fi
 
     def joins(fix: Fix) -> bool:
         # Between two cells stands the line that marks the second.
-        return any(
-            edit.span.start < start <= edit.span.end for edit in fix.edits for start in starts
-        )
+        return any(_holds_one(starts, edit.span) for edit in fix.edits)
 
     for finding in findings:
         if any(map(joins, finding.fixes)):
             finding = replace(finding, fixes=tuple(f for f in finding.fixes if not joins(f)))
         yield finding
+
+
+def _holds_one(starts: Sequence[int], span: Span) -> bool:
+    following = bisect_right(starts, span.start)
+    return following < len(starts) and starts[following] <= span.end

@@ -3,13 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from npulens.catalog.model import Edit
+from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
-from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 BACKWARD = ".backward("
@@ -17,19 +16,6 @@ _SAMPLER = "torch.utils.data.distributed.DistributedSampler"
 _SAMPLER_NAMES = ("sampler", "train_sampler", "distributed_sampler")
 _DATASET_NAMES = ("dataset", "train_dataset", "training_data")
 _TAKEN_BY_SAMPLER = frozenset({"sampler", "batch_sampler", None})
-
-
-class Source(Protocol):
-    """What is asked of a script: its text, and where nodes stand in it."""
-
-    @property
-    def lines(self) -> LineMap: ...
-
-    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span: ...
-
-    def source(self, node: ast.expr | ast.stmt) -> str: ...
-
-    def line_before(self, node: ast.stmt, lines: tuple[str, ...]) -> Edit | None: ...
 
 
 class Loader(NamedTuple):
@@ -50,15 +36,73 @@ class Loader(NamedTuple):
     shuffles: bool
 
 
-def trains_with(body: Sequence[ast.stmt], calls: Sequence[tuple[ast.Call, Scope]]) -> Loader | None:
+def training_loader(
+    script: Script, body: Sequence[ast.stmt], calls: Sequence[tuple[ast.Call, Scope]]
+) -> Loader:
     """The loader a block trains with: the one that shuffles, or the only one.
 
-    `None` if that is not clear, if it has a sampler already, or if it is not made by an assignment
-    of its own.
+    Raises:
+        UnclearError: That is not clear, it has a sampler already, or it is not made by an
+            assignment of its own.
     """
     made = [
         call for call, scope in calls if _LOADERS.intersection(qualified_names(call.func, scope))
     ]
+    loader = _trains_with(body, made)
+    if loader is None:
+        raise _no_loader(body, made)
+    if not _feeds_training(script, loader):
+        raise UnclearError(
+            loader.call.lineno,
+            "no loop over this loader calls `.backward()`, nor does a function of this file that "
+            "is given the loader",
+            "遍历此加载器的循环，以及本文件中接收它的函数，都没有调用 `.backward()`",
+        )
+    return loader
+
+
+def _no_loader(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> UnclearError:
+    """Why none of the loaders can be taken."""
+    if not made:
+        return UnclearError(
+            1,
+            "this file makes no `DataLoader`, so there is nothing to give a sampler to",
+            "本文件没有创建 `DataLoader`，无法设置采样器",
+        )
+    possible = [call for call in made if _may_shuffle(call)] or list(made)
+    line = possible[0].lineno
+    if len(possible) > 1:
+        lines = ", ".join(str(call.lineno) for call in possible)
+        return UnclearError(
+            line,
+            f"several loaders may be the one to train with (lines {lines}); "
+            "exactly one has to say `shuffle=True`",
+            f"有多个加载器可能用于训练（第 {lines} 行）；应只有一个写明 `shuffle=True`",
+        )
+    keywords = {keyword.arg for keyword in possible[0].keywords}
+    if None in keywords and "shuffle" not in keywords:
+        return UnclearError(
+            line,
+            "the options of this loader come from `**`, so nobody sees whether it shuffles; "
+            "write them out",
+            "此加载器的参数来自 `**`，无法判断是否打乱数据；请逐一写明",
+        )
+    if keywords & _TAKEN_BY_SAMPLER - {None}:
+        return UnclearError(line, "this loader has a sampler already", "此加载器已有采样器")
+    if not any(getattr(s, "value", None) is possible[0] for s in body):
+        return UnclearError(
+            line,
+            "this loader is not assigned in the block that makes the model",
+            "此加载器不是在创建模型的代码块中赋值的",
+        )
+    return UnclearError(
+        line,
+        "this loader does not say `shuffle=True` or `shuffle=False`; write it",
+        "此加载器未写明 `shuffle=True` 或 `shuffle=False`，请补上",
+    )
+
+
+def _trains_with(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> Loader | None:
     loaders = [_loader(call, body) for call in made]
     shuffling = [loader for loader in loaders if loader is not None and loader.shuffles]
     if len(shuffling) == 1 and sum(_may_shuffle(call) for call in made) == 1:
@@ -86,8 +130,9 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
         return None
     if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > 3:
         return None
-    if any(k.arg in _TAKEN_BY_SAMPLER for k in call.keywords):
-        return None
+    taken = {keyword.arg for keyword in call.keywords} & _TAKEN_BY_SAMPLER
+    if taken and (taken != {None} or _shuffle(call) is None):
+        return None  # beside `shuffle`, `**options` can hold neither it nor a sampler
     named = [k.value for k in call.keywords if k.arg == "dataset"]
     dataset = call.args[0] if call.args else next(iter(named), None)
     shuffle = _shuffle(call)
@@ -99,19 +144,15 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
     return Loader(statement, call, dataset, shuffle, value.value)
 
 
-def feeds_training(script: Source, tree: ast.Module, loader: Loader) -> bool:
+def _feeds_training(script: Script, loader: Loader) -> bool:
     """Whether a loop over the loader goes backward, or a function that does is given the loader."""
     names = {
         target.id
         for target in ast.walk(loader.statement)
         if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
     }
-    training = {
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and BACKWARD in script.source(node)
-    }
-    for node in ast.walk(tree):
+    training = training_functions(script)
+    for node in ast.walk(script.tree):
         used: list[ast.expr] = []
         if isinstance(node, ast.For) and BACKWARD in script.source(node):
             used = [node.iter]
@@ -122,8 +163,21 @@ def feeds_training(script: Source, tree: ast.Module, loader: Loader) -> bool:
     return False
 
 
-def sampler_edits(script: Source, body: Sequence[ast.stmt], loader: Loader) -> tuple[Edit, ...]:
-    """Give the loader a sampler, and tell the sampler the epoch where a loop counts epochs."""
+def training_functions(script: Script) -> set[str]:
+    """The functions of a script that go backward."""
+    return {
+        node.name
+        for node in script.tree.body
+        if isinstance(node, ast.FunctionDef) and BACKWARD in script.source(node)
+    }
+
+
+def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> tuple[Edit, ...]:
+    """Give the loader a sampler, and tell the sampler the epoch where a loop counts epochs.
+
+    Raises:
+        UnclearError: There is no place or no name for it.
+    """
     text = script.lines.text
     sampler = _unused(_SAMPLER_NAMES, text)
     dataset = script.source(loader.dataset)
@@ -132,12 +186,12 @@ def sampler_edits(script: Source, body: Sequence[ast.stmt], loader: Loader) -> t
     if not isinstance(loader.dataset, ast.Name | ast.Attribute):
         name = _unused(_DATASET_NAMES, text)
         if name is None or not isinstance(loader.dataset, ast.Call):
-            return ()
+            raise _no_place(loader)
         lines.append(f"{name} = {dataset}")
         edits.append(Edit(script.span(loader.dataset), name))
         dataset = name
     if sampler is None:
-        return ()
+        raise _no_place(loader)
     order = "" if loader.shuffles else ", shuffle=False"
     lines.append(f"{sampler} = {_SAMPLER}({dataset}{order})")
     edits.append(script.line_before(loader.statement, tuple(lines)))
@@ -147,7 +201,18 @@ def sampler_edits(script: Source, body: Sequence[ast.stmt], loader: Loader) -> t
         loop, counter = loops[0]
         if loop.lineno > loader.statement.lineno:
             edits.append(script.line_before(loop.body[0], (f"{sampler}.set_epoch({counter})",)))
-    return () if None in edits else tuple(edit for edit in edits if edit is not None)
+    if None in edits:
+        raise _no_place(loader)
+    return tuple(edit for edit in edits if edit is not None)
+
+
+def _no_place(loader: Loader) -> UnclearError:
+    return UnclearError(
+        loader.call.lineno,
+        "a sampler cannot be put before this loader; assign the dataset to a name, and write one "
+        "statement a line",
+        "无法在此加载器之前插入采样器；请先将数据集赋给一个变量，且每行只写一条语句",
+    )
 
 
 def _unused(names: Sequence[str], text: str) -> str | None:

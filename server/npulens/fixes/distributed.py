@@ -7,17 +7,26 @@ made of scripts that show all of it in one place; of everything else a person ha
 
 import ast
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from npulens.catalog.model import Edit
-from npulens.fixes.data_loaders import BACKWARD, feeds_training, sampler_edits, trains_with
-from npulens.fixes.imports import import_edit, imports_module, torch_import
-from npulens.syntax.bindings import Function, bindings_of, walrus_lines
-from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
-from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
-from npulens.syntax.values import Name, dotted_name
-from npulens.text.lines import LineMap
+from npulens.fixes.data_loaders import BACKWARD, sampler_edits, training_loader
+from npulens.fixes.scripts import (
+    ALREADY_SEVERAL_PROCESSES,
+    Home,
+    Script,
+    UnclearError,
+    calls_of,
+    func_of,
+    holds,
+    home_of,
+    joined,
+    read_script,
+    setup_edits,
+    unnumbered_devices,
+)
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import dotted_name
 from npulens.text.spans import Span
 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
@@ -26,181 +35,82 @@ _MODULE = "torch.nn.parallel"
 _FUNCTIONS = frozenset(
     {"torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel"}
 )
-_ALREADY_SEVERAL_PROCESSES = re.compile(
-    r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
-    r"|\bspawn\b|\bset_device\b|\bAccelerator\b"
-)
 _CARDS = re.compile(
     r"[\w.]+\.device_count\(\) *(?:> *1|>= *2)|[\w.]+\.is_available\(\)|use_cuda"
     r"|device(?:\.type)? *== *[\"'](?:cuda|npu)[\"']"
 )
-_NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
-_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_SETUP = (
-    'local_rank = int(os.environ["LOCAL_RANK"])',
-    "torch.npu.set_device(local_rank)",
-    'torch.distributed.init_process_group(backend="hccl")',
-)
-
-
-class Home(NamedTuple):
-    """The block of statements that a script runs: a function, the main guard or the module.
-
-    Attributes:
-        body: Its statements.
-        scope: Where its names are looked up.
-        first: The statement before which the process group is made.
-    """
-
-    body: list[ast.stmt]
-    scope: Scope
-    first: ast.stmt
-
-
-class Script(NamedTuple):
-    """A module that is run, with what is looked up in it again and again."""
-
-    tree: ast.Module
-    lines: LineMap
-    module: ModuleScope
-
-    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
-        start = self.lines.offset(node.lineno, node.col_offset)
-        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
-
-    def source(self, node: ast.expr | ast.stmt) -> str:
-        return self.lines.text[slice(*self.span(node))]
-
-    def line_before(self, node: ast.stmt, lines: tuple[str, ...]) -> Edit | None:
-        """Put lines before a statement, `None` if it shares its line with others."""
-        start = self.lines.starts[node.lineno - 1]
-        indentation = self.lines.text[start : self.span(node).start]
-        if indentation.strip():
-            return None
-        return Edit(Span(start, start), "".join(f"{indentation}{line}\n" for line in lines))
 
 
 def one_process_per_card(tree: ast.Module, text: str) -> tuple[Edit, ...]:
     """The edits that make a script run in one process for each card; none if it is not clear."""
-    if _ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
+    if ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
         return ()
-    found_lines = walrus_lines(text)
-    module = ModuleScope(ModuleNames([bindings_of(tree.body, found_lines)]), 0, found_lines)
-    script = Script(tree, LineMap(text), module)
-    calls = list(_calls(tree.body, module))
-    wrapped = [pair for pair in calls if DATA_PARALLEL.intersection(qualified_names(*_func(pair)))]
-    if len(wrapped) != 1 or any(_FUNCTIONS.intersection(qualified_names(*_func(c))) for c in calls):
+    try:
+        return process_per_card(read_script(tree, text))
+    except UnclearError:
         return ()
-    home = _home(script, *wrapped[0])
-    if home is None or not _is_always_reached(script, home, wrapped[0][0]):
-        return ()
-    loader = trains_with(home.body, calls)
-    devices = _unnumbered_devices(script)
-    if loader is None or devices is None or not feeds_training(script, tree, loader):
-        return ()
+
+
+def wraps_in_data_parallel(script: Script) -> bool:
+    """Whether a script makes a `DataParallel`, or calls the function of that kind."""
+    calls = calls_of(script.tree.body, script.module)
+    known = DATA_PARALLEL | _FUNCTIONS
+    return any(known.intersection(qualified_names(*func_of(call))) for call in calls)
+
+
+def process_per_card(script: Script) -> tuple[Edit, ...]:
+    """The same for a script that is known to train and to wrap a model in `DataParallel`.
+
+    Raises:
+        UnclearError: It is not clear how.
+    """
+    calls = list(calls_of(script.tree.body, script.module))
+    wrapped = [
+        pair for pair in calls if DATA_PARALLEL.intersection(qualified_names(*func_of(pair)))
+    ]
+    is_function = any(_FUNCTIONS.intersection(qualified_names(*func_of(c))) for c in calls)
+    if len(wrapped) != 1 or is_function:
+        raise UnclearError(
+            wrapped[0][0].lineno if wrapped else 1,
+            "one model has to be wrapped in `DataParallel`, at one place",
+            "只能有一处用 `DataParallel` 包装模型",
+        )
+    call, scope = wrapped[0]
+    home = home_of(script, call, scope)
+    if home is None or not _is_always_reached(script, home, call):
+        raise UnclearError(
+            call.lineno,
+            "the model has to be wrapped in a block that the script itself runs, "
+            "wherever there are several cards",
+            "应在脚本直接运行的代码块中、在有多张卡时包装模型",
+        )
+    loader = training_loader(script, home.body, calls)
+    construction = _construction(script, call, home.scope)
+    if not construction:
+        raise UnclearError(
+            call.lineno,
+            "this call of `DataParallel`, or the import of its name, is of a form that is not "
+            "rewritten",
+            "此处 `DataParallel` 的调用或导入形式不支持改写",
+        )
     parts = (
-        _setup(script, home),
-        _construction(script, wrapped[0][0], home.scope),
+        setup_edits(script, home),
+        construction,
         sampler_edits(script, home.body, loader),
+        unnumbered_devices(script),
     )
-    if not all(parts):
-        return ()
-    return _joined([*(edit for part in parts for edit in part), *devices])
-
-
-def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
-    """What is inserted at the same place, in the order of the steps, as one edit."""
-    texts: dict[Span, str] = {}
-    for edit in edits:
-        texts[edit.span] = texts.get(edit.span, "") + edit.replacement
-    return tuple(Edit(span, text) for span, text in texts.items())
-
-
-def _func(pair: tuple[ast.Call, Scope]) -> tuple[ast.expr, Scope]:
-    return pair[0].func, pair[1]
-
-
-def _calls(body: list[ast.stmt], module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call of a module with the scope it stands in."""
-    pending: list[tuple[ast.AST, Scope]] = [(node, module) for node in body]
-    while pending:
-        node, scope = pending.pop()
-        inner = scope
-        if isinstance(node, Function):
-            owner = scope if isinstance(scope, ClassScope) else None
-            inner = FunctionScope(node, scope.function_parent() or scope, owner)
-        elif isinstance(node, ast.ClassDef):
-            inner = ClassScope(node, scope.function_parent() or scope)
-        elif isinstance(node, ast.Call):
-            yield node, scope
-        pending += ((child, inner) for child in ast.iter_child_nodes(node))
-
-
-def _home(script: Script, call: ast.Call, scope: Scope) -> Home | None:
-    """Where a call is run, if the module is a script and runs it itself."""
-    tree = script.tree
-    if isinstance(scope, FunctionScope):
-        function = scope.node
-        if not isinstance(function, ast.FunctionDef) or function not in tree.body:
-            return None
-        if function.decorator_list or not _runs(tree, function.name):
-            return None
-        body = function.body
-    elif scope is script.module:
-        guard = next((s for s in tree.body if _is_main_guard(s) and _holds(s, call)), None)
-        body = guard.body if isinstance(guard, ast.If) else tree.body
-    else:
-        return None
-    first = next((s for s in body if not _comes_before_setup(s, body is tree.body)), None)
-    return None if first is None or not _starts_before(first, call) else Home(body, scope, first)
-
-
-def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return True
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        return True
-    if at_top and isinstance(node, ast.Try):
-        return all(isinstance(s, _DEFINITIONS) for s in node.body)
-    return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
-
-
-def _starts_before(node: ast.stmt, other: ast.expr) -> bool:
-    return (node.lineno, node.col_offset) <= (other.lineno, other.col_offset)
-
-
-def _runs(tree: ast.Module, name: str) -> bool:
-    """Whether the module itself calls a function of it."""
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-        for statement in tree.body
-        if not isinstance(statement, _DEFINITIONS)
-        for node in ast.walk(statement)
-    )
-
-
-def _is_main_guard(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
-    )
-
-
-def _holds(outer: ast.AST, inner: ast.AST) -> bool:
-    return any(node is inner for node in ast.walk(outer))
+    return joined(edit for part in parts for edit in part)
 
 
 def _is_always_reached(script: Script, home: Home, call: ast.Call) -> bool:
     """Whether the model is wrapped whenever there are several cards."""
     body = home.body
     while True:
-        statement = next((s for s in body if _holds(s, call)), None)
+        statement = next((s for s in body if holds(s, call)), None)
         if isinstance(statement, ast.With):
             body = statement.body
         elif isinstance(statement, ast.If):
-            in_body = any(_holds(s, call) for s in statement.body)
+            in_body = any(holds(s, call) for s in statement.body)
             if not in_body or not _asks_for_cards(script, statement.test):
                 return False
             body = statement.body
@@ -213,68 +123,6 @@ def _asks_for_cards(script: Script, test: ast.expr) -> bool:
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) and all(_asks_for_cards(script, t) for t in test.values)
     return _CARDS.fullmatch(script.source(test)) is not None
-
-
-def _unnumbered_devices(script: Script) -> list[Edit] | None:
-    """Let devices with the number 0 be those of the process; `None` if others are named."""
-    edits: list[Edit] = []
-    composed: set[ast.AST] = set()
-    for node in ast.walk(script.tree):
-        if isinstance(node, ast.JoinedStr):
-            composed.update(node.values)
-            parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
-            if any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
-                return None
-        elif isinstance(node, ast.Call) and _names_a_card(node):
-            return None
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            match = _NUMBERED.fullmatch(node.value)
-            if match is None or node in composed:
-                continue
-            source = script.source(node)
-            if match["index"] != "0" or source[1:-1] != node.value:
-                return None
-            edits.append(Edit(script.span(node), f"{source[0]}npu{source[-1]}"))
-    return edits
-
-
-def _names_a_card(node: ast.Call) -> bool:
-    """`x.cuda(1)`, `x.to(0)`, `torch.device("cuda", 1)`."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if name in ("cuda", "npu"):
-        return bool(node.args) or any(k.arg in ("device", None) for k in node.keywords)
-    if name == "to":
-        return any(isinstance(a, ast.Constant) and isinstance(a.value, int) for a in node.args)
-    return name == "device" and len(node.args) > 1
-
-
-def _setup(script: Script, home: Home) -> tuple[Edit, ...]:
-    """Imports, the process group and the card of the process."""
-    tree, text = script.tree, script.lines.text
-    place = (home.first.lineno, home.first.col_offset)
-    missing = []
-    for module in ("os", "torch"):
-        values = resolve_name(Name(module), home.scope, place)
-        is_bound = any(n == module for n in script.module.module.names)
-        if values != [Qualified(module)]:
-            if is_bound:
-                return ()
-            missing.append(f"import {module}")
-    setup = script.line_before(home.first, _SETUP)
-    beside = torch_import(tree.body, script.lines)
-    imports = [s for s in tree.body if isinstance(s, ast.Import | ast.ImportFrom)]
-    first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
-    if setup is None or beside is None or first is None:
-        return ()
-    edits = [setup]
-    if missing:
-        lines = script.line_before(first, tuple(missing))
-        if lines is None:
-            return ()
-        edits.append(lines)
-    if not imports_module(tree.body, "torch_npu"):
-        edits.append(import_edit(beside, "torch_npu", text))
-    return tuple(edits)
 
 
 def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, ...]:

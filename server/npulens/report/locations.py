@@ -1,6 +1,7 @@
 """Places as services name them that know a repository and not this machine."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -33,3 +34,41 @@ def message_in_cell(document: Document, finding: Finding, language: Language) ->
     line = place_at(document, finding.span.start).line
     place = f"单元格 {cell} 第 {line} 行：" if language == "zh" else f"cell {cell}, line {line}: "
     return place + message
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """How a page names files, and where its links to them lead.
+
+    Attributes:
+        root: The folder that names are relative to.
+        folder: The folder that the page is in, to which links are relative.
+        is_editor: Links open VS Code at the line; they work on this machine alone.
+    """
+
+    root: str
+    folder: str
+    is_editor: bool = False
+
+    def name(self, path: str) -> str:
+        """The path from the root, with slashes."""
+        try:
+            return os.path.relpath(path, self.root).replace(os.sep, "/")
+        except ValueError:  # another drive of Windows
+            return Path(path).as_posix()
+
+    def link(self, path: str) -> str:
+        """The reference to a file, to which a line can be appended: `#L` or, for VS Code, `:`."""
+        absolute = Path(os.path.abspath(path)).as_posix()  # noqa: PTH100
+        if self.is_editor:
+            return "vscode://file" + quote(os.fsencode("/" + absolute.lstrip("/")), safe="/:")
+        try:
+            relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        except ValueError:  # another drive of Windows
+            return f"file:///{quote(absolute, safe='/:')}"
+        return quote(os.fsencode(relative), safe="/")
+
+    @property
+    def line_mark(self) -> str:
+        """What stands between a link and a line."""
+        return ":" if self.is_editor else "#L"

@@ -1,9 +1,10 @@
-"""What the calls in a class tell of the parameters of its private methods."""
+"""What the calls in a class tell of the parameters of its methods."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.values import UNKNOWN, Tensor, Value, is_on_host
 from npulens.shapes.walking import nodes_in
 
 
@@ -24,6 +25,37 @@ def given_parameters(method: FunctionHere) -> frozenset[str]:
             filled = set() if call is None else set(_filled(call, method, optional))
             given = filled if given is None else given & filled
     return frozenset(given or ()) & defaults
+
+
+def handed_from_host(
+    method: FunctionHere, handed: Mapping[ast.Call, Mapping[str, Value]]
+) -> dict[str, Value]:
+    """Parameters that each call in the class of a method fills with a tensor of the host.
+
+    Args:
+        method: The method.
+        handed: What the calls that were evaluated hand to it.
+    """
+    owner, name = method.owner, method.node.name
+    if owner is None or not handed:
+        return {}
+    uses = [use for caller in owner.methods.values() for use in _uses(caller, name)]
+    if any(use not in handed for use in uses):
+        return {}
+    first, *others = handed.values()
+    return {
+        name: Tensor(kind=value.kind, on_host=True)
+        for name, value in first.items()
+        if isinstance(value, Tensor)
+        and all(is_on_host(given.get(name, UNKNOWN)) for given in (first, *others))
+    }
+
+
+def named_parameters(method: FunctionHere) -> list[str]:
+    """The parameters that can be given by place, without `self`."""
+    arguments = method.node.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    return names if method.receiver is None else names[1:]
 
 
 def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
@@ -50,9 +82,7 @@ def _uses(caller: FunctionHere, name: str) -> Iterator[ast.Call | None]:
 
 def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> Iterator[str]:
     """The parameters that a call gives a value that is not `None`."""
-    arguments = method.node.args
-    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:]
-    for name, value in zip(names, call.args, strict=False):
+    for name, value in zip(named_parameters(method), call.args, strict=False):
         if isinstance(value, ast.Starred):
             return
         if not _may_be_none(value, optional):

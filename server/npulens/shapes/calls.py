@@ -5,6 +5,7 @@ import ast
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.applied import Applied
 from npulens.shapes.builtins import BUILTINS
+from npulens.shapes.callers import named_parameters
 from npulens.shapes.evidence import TENSOR_METHODS
 from npulens.shapes.expressions import on_device
 from npulens.shapes.factories import (
@@ -33,6 +34,8 @@ from npulens.shapes.values import (
     Value,
     are_deep,
     either,
+    is_on_host,
+    items_of,
     sources_of,
 )
 
@@ -41,6 +44,9 @@ _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinn
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
+
+
+_OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
 
 
 class Calls(Libraries):
@@ -55,6 +61,8 @@ class Calls(Libraries):
 
     def _result(self, node: ast.Call) -> Value:
         name = self.qualified(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        if name.endswith(".multi_apply"):
+            return self._for_each(node)
         if name:
             return self.library(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -77,7 +85,7 @@ class Calls(Libraries):
             if owner is not None:
                 method = self.session.definitions.method(owner, callee.attr)
                 if method is not None:
-                    return self._own(node, method)
+                    return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
         value = self.read(callee.value)
         if isinstance(value, Tensor):
@@ -96,6 +104,9 @@ class Calls(Libraries):
             method = self.session.definitions.method(value.definition, callee.attr)
             if method is not None:
                 return self._own(node, method)
+        if isinstance(value, Items) and callee.attr in TENSOR_METHODS:
+            one = Tensor(on_host=is_on_host(value.each), is_sure=False)
+            return self._of_tensor(node, callee, one)
         if value is UNKNOWN and callee.attr in TENSOR_METHODS:
             return self._of_tensor(node, callee, Tensor(is_sure=False))
         self.applied(node, "")
@@ -104,6 +115,8 @@ class Calls(Libraries):
     def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
         call = self.applied(node, callee.attr)
         name = callee.attr
+        if name in _OF_TABLES and not value.is_sure:
+            return UNKNOWN
         if name in ("size", "numel", "nelement"):
             return self._measured(name, value, call)
         if name in _NUMBERS or name in _FLAGS:
@@ -120,6 +133,8 @@ class Calls(Libraries):
             return host
         call.arguments = [value, *call.arguments]
         entry = self.session.methods.get(name)
+        if name == "nonzero" and "as_tuple" in call.keywords:
+            value = value._replace(is_sure=True)  # that of NumPy has no such parameter
         if entry is not None and meets(entry, call):
             if not value.is_sure and name not in ("item", "masked_select", "nonzero"):
                 return result_of(entry, call, frozenset())
@@ -224,6 +239,28 @@ class Calls(Libraries):
         self.applied(node, "")
         return UNKNOWN
 
+    def _for_each(self, node: ast.Call) -> Value:
+        """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""
+        call = self.applied(node, "")
+        function = self._handed_function(node.args[0]) if node.args else None
+        if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+            return UNKNOWN
+        given = [self.element_of(value) for value in call.arguments[1:]]
+        result = self.invoke(function, given, call.keywords)
+        if not isinstance(result, Items) or result.elements is None:
+            return UNKNOWN
+        return items_of(tuple(Items(element) for element in result.elements))
+
+    def _handed_function(self, node: ast.expr) -> FunctionHere | None:
+        """The function or method of this file that is handed to another."""
+        definitions, owner = self.session.definitions, self.function.owner
+        if isinstance(node, ast.Name):
+            return definitions.function(node.id)
+        if owner is None or not isinstance(node, ast.Attribute):
+            return None
+        is_own = isinstance(node.value, ast.Name) and node.value.id == self.receiver
+        return definitions.method(owner, node.attr) if is_own else None
+
     def _called(self, node: ast.Call, value: Value) -> Value:
         call = self.applied(node, "")
         if isinstance(value, Closure):
@@ -238,8 +275,12 @@ class Calls(Libraries):
             return result
         return UNKNOWN
 
-    def _own(self, node: ast.Call, function: FunctionHere) -> Value:
+    def _own(self, node: ast.Call, function: FunctionHere, *, is_of_self: bool = False) -> Value:
         call = self.applied(node, "")
+        if is_of_self:
+            given = dict(zip(named_parameters(function), call.arguments, strict=False))
+            calls = self.session.handed.setdefault(function.node, {})
+            calls[node] = {**given, **call.keywords}
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         if spread or any(keyword.arg is None for keyword in node.keywords):
             return self.invoke(function, [], {})

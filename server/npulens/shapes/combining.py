@@ -51,7 +51,9 @@ def joined_along(call: Applied) -> Value:
     )
     text = lengths[0].text if len(elements) == 1 and parts.elements is not None else "?"
     shape = best.with_dim(index, Dim(text, sources))
-    return call.result(shape._replace(hidden=shape.hidden | rest) if rest else shape)
+    kinds = {element.kind for element in elements if isinstance(element, Tensor)}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return call.result(shape._replace(hidden=shape.hidden | rest) if rest else shape, kind)
 
 
 def stacked(call: Applied) -> Value:

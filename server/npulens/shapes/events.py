@@ -12,7 +12,7 @@ from npulens.shapes.values import Value
 _MOST_CONSUMERS = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Event:
     """A place where a shape comes to depend on data, or where the host waits.
 
@@ -58,15 +58,17 @@ class Recorder:
     Attributes:
         events: By the node.
         assigned: By the target.
+        log: All that was noted, in order, also what was known before.
     """
 
     def __init__(self) -> None:
+        self.log: list[Event] = []
         self.events: dict[ast.AST, Event] = {}
         self.assigned: dict[ast.Name, Assigned] = {}
 
     def add(self, event: Event) -> None:
         """Note an event; the first at a place stays."""
-        self.events.setdefault(event.node, event)
+        self.log.append(self.events.setdefault(event.node, event))
 
     def use(self, sources: Iterable[ast.AST], node: ast.AST, function: FunctionHere) -> None:
         """Note that a node works on what depends on some sources."""

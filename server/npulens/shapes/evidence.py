@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
 from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import Name, dotted_name
 
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 _METHOD_NAMES = (
-    "unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ scatter_ "
+    "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
+    "scatter_ "
     "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
     "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
     "expand expand_as view_as cuda is_cuda requires_grad requires_grad_ bfloat16 half "
@@ -21,6 +23,10 @@ _NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scat
 """Of these, what other classes have too; alone they prove nothing."""
 _PROOFS = TENSOR_METHODS - _NOT_TENSORS
 _KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
+_OF_MODULES = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+)
+"""Attributes that tensors lack, though some of the others are theirs too."""
 _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 _NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
@@ -30,13 +36,31 @@ _TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
 
 def known_tensors(node: ast.AST) -> frozenset[str]:
     """Names, also dotted ones, on which a function asks for what only tensors have."""
-    found: set[str] = set()
+    found: dict[ast.AST, Name] = {}
+    modules: set[Name | None] = set()
+    own: list[tuple[Comprehension, frozenset[str]]] = []
     for part in nodes_in(node):
         owner = _proven(part)
         name = None if owner is None else dotted_name(owner)
         if name is not None and name.root not in ("torch", "F", "np", "nn"):
-            found.add(".".join((name.root, *name.path)))
-    return frozenset(found)
+            found[part] = name
+        if isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
+            modules.add(dotted_name(part.value))
+        if isinstance(part, Comprehension) and part is not node:
+            own.append((part, targets_of(part)))
+    roots = {name.root for name in found.values()}
+    for comprehension, targets in own:
+        if not targets.isdisjoint(roots):
+            for part in nodes_in(comprehension):
+                if part in found and found[part].root in targets:
+                    del found[part]
+    return frozenset(".".join((n.root, *n.path)) for n in found.values() if n not in modules)
+
+
+def targets_of(node: Comprehension) -> frozenset[str]:
+    """The names that a comprehension binds, which are its own."""
+    targets = (part for generator in node.generators for part in ast.walk(generator.target))
+    return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
 def _proven(node: ast.AST) -> ast.expr | None:

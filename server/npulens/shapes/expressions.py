@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from npulens.shapes.applied import Applied
 from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
+from npulens.shapes.evidence import Comprehension, targets_of
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.indexing import Indexing
@@ -243,17 +244,32 @@ class Expressions(Indexing):
             self.report("host-read", node, STAY, _PRINT_COST)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
-        before = dict(self.names)
+        before, known = dict(self.names), self.known
+        sources = self._generated(node)
+        each = self.read(node.elt)
+        self.names, self.known = before, known
+        return Items(each, None, sources)
+
+    def _dictionary_made(self, node: ast.DictComp) -> Value:
+        before, known = dict(self.names), self.known
+        self._generated(node)
+        self.read(node.key)
+        self.read(node.value)
+        self.names, self.known = before, known
+        return UNKNOWN
+
+    def _generated(self, node: Comprehension) -> Sources:
+        """Bind what a comprehension binds, which is its own; what its length depends on."""
         sources = NO_SOURCES
-        for generator in node.generators:
+        for index, generator in enumerate(node.generators):
             values = self.read(generator.iter)
+            if index == 0:
+                self.known = (self.known - targets_of(node)) | self.proven_in(node)
             sources |= self.length_of(values)
             self.bind(generator.target, self.element_of(values))
             for condition in generator.ifs:
                 sources |= self.decide(condition)
-        each = self.read(node.elt)
-        self.names = before
-        return Items(each, None, sources)
+        return sources
 
     def _walrus(self, node: ast.NamedExpr) -> Value:
         value = self.read(node.value)
@@ -321,6 +337,7 @@ _READERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.ListComp: Expressions._comprehension,
     ast.GeneratorExp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,
+    ast.DictComp: Expressions._dictionary_made,
     ast.NamedExpr: Expressions._walrus,
     ast.Lambda: Expressions._lambda,
     ast.Starred: Expressions._starred,

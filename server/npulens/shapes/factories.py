@@ -2,7 +2,17 @@
 
 from npulens.shapes.applied import Applied, dim_of, shape_of, sizes
 from npulens.shapes.extents import Dim, Shape, closed, opened
-from npulens.shapes.values import UNKNOWN, Foreign, Items, Number, Size, Tensor, Value, sources_of
+from npulens.shapes.values import (
+    UNKNOWN,
+    Foreign,
+    Items,
+    Number,
+    Size,
+    Tensor,
+    Value,
+    is_on_host,
+    sources_of,
+)
 
 _FIXED = frozenset(
     {"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"}
@@ -43,7 +53,7 @@ def made_like(call: Applied) -> Tensor:
     """The result of `zeros_like` and its like."""
     first = call.first
     place = call.keywords.get("device")
-    host = isinstance(first, Tensor) and first.on_host and place is None
+    host = is_on_host(first) if place is None else is_host_device(place)
     own = first.kind if isinstance(first, Tensor) and "rand" not in call.name else ""
     is_fixed = not call.name.startswith("rand")
     kind = kind_of_type(call.keywords["dtype"]) if "dtype" in call.keywords else own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
@@ -40,6 +41,13 @@ class ExhaustedError(Exception):
     """A function is too long to be evaluated to its end."""
 
 
+class Result(NamedTuple):
+    """What a call came to: its value, and what happened in it."""
+
+    value: Value
+    events: tuple[Event, ...]
+
+
 @dataclass(slots=True)
 class Session:
     """What the evaluations that start from one function share.
@@ -50,12 +58,14 @@ class Session:
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
         active: The functions that are being evaluated.
-        results: What functions returned for given arguments.
+        results: What calls of functions with given arguments came to.
+        shared: The same of calls that the functions of a piece make themselves.
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
         known: Names that functions show to be tensors.
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
+        handed: What calls within a class hand to its methods, by method and call.
     """
 
     definitions: Definitions
@@ -63,12 +73,14 @@ class Session:
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
     active: list[ast.AST] = field(default_factory=list)
-    results: dict[object, Value] = field(default_factory=dict)
+    results: dict[object, Result] = field(default_factory=dict)
+    shared: dict[object, Result] = field(default_factory=dict)
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
+    handed: dict[ast.AST, dict[ast.Call, dict[str, Value]]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -83,9 +95,7 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = function.receiver
-        if function.node not in session.known:
-            session.known[function.node] = known_tensors(function.node)
-        self.known = session.known[function.node]
+        self.known = self.proven_in(function.node)
         self.returned: list[Value] = []
         self.control: list[Sources] = []
         """What decides whether the current statement is reached, where that depends on data."""
@@ -130,6 +140,12 @@ class Frame:
         return any(source in events and not events[source].is_shape for source in sources)
 
     # Names
+
+    def proven_in(self, node: ast.AST) -> frozenset[str]:
+        """Names that a function or comprehension shows to be tensors."""
+        if node not in self.session.known:
+            self.session.known[node] = known_tensors(node)
+        return self.session.known[node]
 
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""

@@ -2,13 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.shapes.callers import handed_from_host
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
@@ -26,7 +27,7 @@ from npulens.shapes.scoring import (
     score,
 )
 from npulens.shapes.statements import evaluate
-from npulens.shapes.values import UNKNOWN
+from npulens.shapes.values import UNKNOWN, Value
 from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
@@ -78,14 +79,25 @@ class Hotspots:
                 if self._has_torch:
                     self._look_through(piece)
 
-    def ranked(self, path: str) -> list[Ranked]:
-        """All hotspots of the module, the worst first; its path tells what it is for."""
+    def ranked(self, path: str, unused: Container[str] = ()) -> list[Ranked]:
+        """All hotspots of the module, the worst first.
+
+        Args:
+            path: Tells what the module is for.
+            unused: Classes that nothing of the project uses.
+        """
         is_cold = is_cold_file(path)
         is_host = is_host_file(path) or is_copied_file(path)
         found = [
             Ranked(
                 hotspot,
-                score(hotspot.cost, hotspot.loops, reach, _is_rare(hotspot) or is_cold),
+                score(
+                    hotspot.cost,
+                    hotspot.loops,
+                    reach,
+                    _is_rare(hotspot),
+                    is_cold or hotspot.function.partition(".")[0] in unused,
+                ),
                 hotspot.function,
                 reach,
             )
@@ -158,16 +170,11 @@ class Hotspots:
         reporter = Reporter(self.homes, piece, self._runtimes)
         methods = _methods(self._catalogue)
         known = Session(definitions, self._catalogue.operators, methods, Recorder())
-        for function in functions:
-            recorder = Recorder()
-            session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
-            names = dict(parameters(function.node, function.node.name == "forward"))
-            if function.receiver is not None:
-                names[function.receiver] = UNKNOWN
-            try:
-                evaluate(session, function, names)
-            except RecursionError:
-                continue
+        found = [(function, _evaluated(function, known, {})) for function in functions]
+        for function, recorder in found:
+            from_host = handed_from_host(function, known.handed.get(function.node, {}))
+            if from_host and recorder.events:
+                recorder = _evaluated(function, known, from_host)
             reporter.add(function, recorder)
         piece.hotspots, piece.hints = tuple(reporter.hotspots), tuple(reporter.hints)
         own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
@@ -294,6 +301,20 @@ class Hotspots:
         for piece in self._pieces:
             if "deprecate" in piece.parsed.text:
                 yield from leaving(piece.parsed)
+
+
+def _evaluated(function: FunctionHere, known: Session, given: Mapping[str, Value]) -> Recorder:
+    """What is found in a function, of whose parameters some may be known."""
+    recorder = Recorder()
+    session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
+    names = dict(parameters(function.node, function.node.name == "forward"))
+    if function.receiver is not None:
+        names[function.receiver] = UNKNOWN
+    try:
+        evaluate(session, function, {**names, **given})
+    except RecursionError:
+        return Recorder()
+    return recorder
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

@@ -61,13 +61,19 @@ class Indexing(Frame):
             return self._length(owner.shape, node.slice, index)
         if isinstance(owner, Items):
             return self._element(owner, node.slice, index)
+        if owner is UNKNOWN and _is_mask(index):
+            # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
+            self.report("boolean-mask-index", node, KEEP_SHAPE, _MASK_COST, is_shape=True)
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 
     def store(self, target: ast.Subscript, value: Value) -> None:
         """`x[...] = value` for a tensor."""
         owner = self.read(target.value)
         if not isinstance(owner, Tensor):
-            self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
+            index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
+            if owner is UNKNOWN and _is_mask(index):
+                advice = SCATTER if isinstance(value, Tensor) else FILL
+                self.report("masked-assignment", target, advice, _STORE_COST, waits=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         for part in parts:
@@ -161,7 +167,8 @@ class Indexing(Frame):
                         "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
                     )
                     sources |= found
-                sources |= bound.sources
+                else:
+                    sources |= bound.sources
         if not bounds:
             return dim
         upper = bounds[0] if part.lower is None and part.step is None else None
@@ -287,6 +294,13 @@ def _are_alike(owner: Tensor, mask: Tensor) -> bool:
     texts = [dim.text for dim in first.lead]
     same = texts == [dim.text for dim in second.lead] and "?" not in texts
     return first.rank is not None and first.rank == second.rank and same
+
+
+def _is_mask(value: Value) -> bool:
+    """Whether an index is surely a mask that the device has."""
+    if not isinstance(value, Tensor) or value.kind != "bool" or not value.is_sure:
+        return False
+    return not (value.on_host or value.is_fixed)
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

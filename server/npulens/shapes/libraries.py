@@ -4,6 +4,7 @@ import ast
 import re
 
 from npulens.shapes.applied import Applied
+from npulens.shapes.buckets import is_padded_on
 from npulens.shapes.builtins import of_math
 from npulens.shapes.expressions import Expressions, on_device
 from npulens.shapes.extents import opened
@@ -64,11 +65,6 @@ _CONSTRUCTORS = {
     "torch.BoolTensor": "bool",
 }
 _PAD = "torch.nn.utils.rnn.pad_sequence"
-_NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
-_FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
-_LISTS = frozenset(
-    {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
-)
 
 
 class Libraries(Expressions):
@@ -124,10 +120,15 @@ class Libraries(Expressions):
         is_collator = name in COLLATORS and pads_to_longest(call)
         if name in LOADERS and keeps_last_batch(node, call):
             self.report("loader-keeps-last-batch", node, DROP_LAST, LOADER_COST, waits=False)
-        elif is_collator or (name == _PAD and "collate" in self.function.node.name):
+        elif is_collator or (name == _PAD and self._pads_batches(node)):
             self.report("padding-to-longest", node, FIXED_LENGTH, PADDING_COST, waits=False)
         elif name == "torch.nn.functional.interpolate" and has_random_size(call):
             self.report("random-size", node, FEW_SIZES, SIZE_COST, waits=False)
+
+    def _pads_batches(self, node: ast.Call) -> bool:
+        """Whether a call of `pad_sequence` decides the length of batches."""
+        function = self.function.node
+        return "collate" in function.name and not is_padded_on(node, function)
 
     def _torch(self, node: ast.Call, call: Applied) -> Value:
         if call.name in FACTORIES:
@@ -195,7 +196,7 @@ class Libraries(Expressions):
         if on_device(value) and isinstance(value, Tensor):
             return CONSTANT if value.is_fixed else dynamic
         if isinstance(value, Number) and value.sources:
-            return value._replace(sources=value.sources | dynamic.sources)
+            return value._replace(sources=dynamic.sources)
         return value
 
     def _elements_read(self, node: ast.Call, value: Value) -> None:

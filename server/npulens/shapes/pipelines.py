@@ -19,7 +19,7 @@ COLLATORS = frozenset(
 RANDOM = re.compile(r"(?:random|numpy\.random|np\.random)\.(?:randint|randrange|choice|uniform)")
 _NOT_TRAINED_ON = re.compile(r"(?<![a-z])val(?!u)|eval|test|infer|predict", re.IGNORECASE)
 RANDOM_NUMBER = Number("random")
-LOADER_COST, PADDING_COST, SIZE_COST, GROWTH_COST = 45, 45, 45, 50
+LOADER_COST, PADDING_COST, SIZE_COST = 45, 45, 45
 
 
 def keeps_last_batch(node: ast.Call, call: Applied) -> bool:
@@ -57,25 +57,3 @@ def _is_random(value: Value | None) -> bool:
     if isinstance(value, Items) and value.elements is not None:
         return any(map(_is_random, value.elements))
     return value == RANDOM_NUMBER
-
-
-def grows(node: ast.Assign, loop: ast.stmt) -> bool:
-    """Whether `x = torch.cat([x, y])` makes a name longer in each turn of a loop.
-
-    A name that the turn itself makes first starts anew each time.
-    """
-    target, value = node.targets[0], node.value
-    if not (isinstance(target, ast.Name) and isinstance(value, ast.Call) and value.args):
-        return False
-    parts = value.args[0]
-    if not isinstance(parts, ast.Tuple | ast.List):
-        return False
-    if not any(isinstance(part, ast.Name) and part.id == target.id for part in parts.elts):
-        return False
-    return not any(
-        isinstance(part, ast.Name)
-        and part.id == target.id
-        and isinstance(part.ctx, ast.Store)
-        and part is not target
-        for part in ast.walk(loop)
-    )

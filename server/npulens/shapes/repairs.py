@@ -1,22 +1,30 @@
-"""Fixes: computing with a mask instead of selecting, counting on the device, dropping last batches.
+"""Fixes: computing with masks, counting on the device, and batches of few lengths and sizes.
 
 A fix is safe only where the result has the same bits, or the same up to the order of a sum, which
 its title says. That needs a mask of the very shape of what it selects from.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "count_nonzero", "max", "mean", "min", "norm", "prod", "sum"}
+)
+_LARGEST_MASK = 200
+"""In nodes of the tree, which are compared with each other."""
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
 _NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
 
@@ -43,6 +51,8 @@ class Repairs:
         node = event.node
         found: Iterator[Fix] = iter(())
         if event.rule == "boolean-mask-index" and isinstance(node, ast.Subscript):
+            if _REDUCED.match(self._lines.text, self._span(node).end) is None:
+                return ()
             found = self._reduced(node, node.value, node.slice, event)
         elif event.rule == "dynamic-shape-operator" and isinstance(node, ast.Call):
             found = self._of_operator(node, event)
@@ -52,6 +62,8 @@ class Repairs:
             found = self._accumulated(node)
         elif event.rule == "loader-keeps-last-batch" and isinstance(node, ast.Call):
             found = self._dropped(node)
+        elif event.rule == "padding-to-longest" and isinstance(node, ast.Call):
+            found = self._padded_on(node)
         return tuple(found)
 
     def _of_operator(self, node: ast.Call, event: Event) -> Iterator[Fix]:
@@ -85,6 +97,8 @@ class Repairs:
         if not isinstance(call, ast.Call) or call.args or call.keywords:
             return
         if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
+            return
+        if not event.is_whole and self._has_fewer_dimensions(mask, owner):
             return
         x, chosen = self._source(owner), self._source(mask)
         masked = f"torch.where({chosen}, {x}, 0).sum()"
@@ -123,6 +137,8 @@ class Repairs:
             return
         if isinstance(mask, ast.Tuple | ast.Slice):
             return
+        if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
+            return
         x, chosen, value = self._source(target.value), self._source(mask), statement.value
         same = event.is_whole or self._is_mask_of(mask, target.value)
         inner = value.operand if isinstance(value, ast.UnaryOp) else value
@@ -154,6 +170,55 @@ class Repairs:
         end = max(self._span(part).end for part in parts)
         title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
         yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
+
+    def _padded_on(self, node: ast.Call) -> Iterator[Fix]:
+        """Batches of a few lengths instead of any."""
+        if "torch.nn.utils.rnn.pad_sequence" in qualified_names(node.func, self._function.scope):
+            fix = sequence_fix(node, self._lines, self._parents)
+        else:
+            fix = collator_fix(node, self._lines)
+        if fix is not None:
+            yield fix
+
+    def _has_fewer_dimensions(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is seen to be smaller, so that computing with it would spread it wrongly.
+
+        `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
+        """
+        made = self._assigned_to(mask) or mask
+        if sum(1 for _ in ast.walk(made)) > _LARGEST_MASK:
+            return True  # nothing is seen, and nothing is to be offered
+        pending: list[ast.AST] = [made]
+        whole = ast.dump(owner)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.expr) and ast.dump(node) == whole:
+                continue
+            if isinstance(node, ast.Subscript) and ast.dump(node.value) == whole:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                is_reduction = node.func.attr in _REDUCTIONS
+                over_some = node.args or any(keyword.arg == "dim" for keyword in node.keywords)
+                parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
+                if is_reduction and over_some and any(ast.dump(part) == whole for part in parts):
+                    return True
+            pending += ast.iter_child_nodes(node)
+        return False
+
+    def _assigned_to(self, name: ast.expr) -> ast.expr | None:
+        """What a name is assigned, if that is done once."""
+        if not isinstance(name, ast.Name):
+            return None
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            if node.id == name.id
+        ]
+        statement = self._parents.get(stored[0]) if len(stored) == 1 else None
+        if isinstance(statement, ast.Assign) and statement.targets == [stored[0]]:
+            return statement.value
+        return None
 
     def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is computed from the very tensor, element by element."""

@@ -11,6 +11,7 @@ from npulens.shapes.hints import hint_of_function, hints_of_names
 from npulens.shapes.repairs import Repairs
 from npulens.shapes.runtimes import is_copy, uses_runtime
 from npulens.shapes.worth import is_host_code
+from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -79,7 +80,7 @@ class Reporter:
             span,
             " ".join(piece.parsed.text[slice(*span)].split()),
             home if piece is not self._piece else "",
-            name_of(event.function),
+            self._outermost(event.function),
             event.cost,
             event.loops,
             event.is_rare,
@@ -102,6 +103,17 @@ class Reporter:
                 return self._homes[scope.node]
             scope = scope.parent
         return "", self._piece
+
+    def _outermost(self, function: FunctionHere) -> str:
+        """The function or method that a nested function stands in, as the call graph names it."""
+        scope: Scope | None = function.scope
+        while scope is not None:
+            node = scope.node if isinstance(scope, FunctionScope) else None
+            if isinstance(node, Function) and node in self._homes:
+                home = self._homes[node][0]
+                return node.name if node.name == home else f"{home}.{node.name}"
+            scope = scope.parent
+        return name_of(function)
 
     def _lines_of(self, piece: Piece) -> LineMap:
         if id(piece) not in self._lines:

@@ -8,11 +8,13 @@ from npulens.syntax.bindings import Bindings
 from npulens.syntax.values import Imported
 
 _NAMES = (
-    "MNN|ai_edge_litert|axelera|coreai|coremltools|dx_engine|executorch|hailo_platform|ncnn"
+    "MNN|ai_edge_litert|ais_bench|axelera|coreai|coremltools|dx_engine|executorch|hailo_platform|ncnn"
     "|onnxruntime|openvino|paddle|qai_appbuilder|rknn|rknnlite|tensorflow|tensorrt|tflite_runtime"
     "|tritonclient"
 )
-_IMPORT = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b", re.MULTILINE)
+_IMPORT = re.compile(
+    rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b|[\"']tritonclient\b", re.MULTILINE
+)
 _MODULE = re.compile(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
 """A module that works with TensorFlow as well as with PyTorch imports both at its top."""
 _COPIES = frozenset({"cpu", "numpy", "to"})

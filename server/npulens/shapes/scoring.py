@@ -12,18 +12,27 @@ from npulens.syntax.statements import ParsedText
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
-    r"eval|(?<![a-z])test|(?<![a-z])val(?!u)|metric|accuracy|post_?process|export|convert|debug"
-    r"|__init__|init_|build|setup|load(?!er)|save|dump|log|profile|bench|main_info|check|from_pretrained"
-    r"|calibrat|cuda_kernels|state_dict|set_timesteps|resize_\w*(?:table|embed)|prepare|preprocess|prun|quant|summary|stat_|report"
+    r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat"
+    r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
+    r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
+    r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
+    r"|offload|class_weight|(?<![a-z])smp_"
 )
+"""What is done at start-up, for evaluation or for logging, whoever calls it."""
+_START = re.compile(
+    r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
+)
+"""What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
 _COLD_FILE = re.compile(
-    r"(?:^|[/\\])(?:\w*(?:metric|plot|visual|eval|bench|test|export|convert|logger|calibrat)\w*|val)"
-    r"(?:\.py$|[/\\])"
+    r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
+    r"|loaders?|debug)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
 )
 _HOST_FILE = re.compile(
-    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data)[/\\]"
-    r"|(?:^|[/\\])(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
+    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
+    r"(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
 )
+_COLD_FOLDERS, _HOST_FOLDERS = frozenset({"evaluation", "metrics"}), frozenset({"datasets"})
+"""These say what they hold from one folder further out, too."""
 _COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
 _LEAVING = re.compile(
     r"\b(\w{1,80})\W{1,4}(?:method |function )?is deprecated[^\n]{1,40}\bremoved\b"
@@ -31,7 +40,7 @@ _LEAVING = re.compile(
 )
 _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _PER_LOOP, _IF_HOT = 12, 15
-_NEUTRAL, _COLD = 0.7, 0.3
+_NEUTRAL, _COLD, _APART = 0.7, 0.3, 0.2
 _WARNING, _INFO = 60, 40
 TOLD = 20
 """Places of a lower score are in the ranked list alone."""
@@ -44,14 +53,16 @@ class Reach(NamedTuple):
         is_hot: From the forward pass or a training loop.
         is_cold: Only at start-up, for evaluation or for logging.
         in_loops: It is its loops that train, not what stands around them.
+        is_unused: It will be removed, and nothing of the module calls it.
     """
 
     is_hot: bool
     is_cold: bool
     in_loops: bool = False
+    is_unused: bool = False
 
 
-def score(cost: int, loops: int, reach: Reach, is_rare: bool) -> int:
+def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = False) -> int:
     """From 0 to 100.
 
     Args:
@@ -59,8 +70,11 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool) -> int:
         loops: How many loops of its function are around it.
         reach: From where the function is reached.
         is_rare: It is reached every so many steps, or in evaluation only.
+        is_apart: Its file is for evaluation, pictures or conversion, or nothing uses its class.
     """
     base = cost + _PER_LOOP * min(loops, 2)
+    if is_apart or reach.is_unused:
+        return round(base * _APART)
     if is_rare or reach.is_cold:
         return round(base * _COLD)
     is_hot = reach.is_hot and (loops > 0 or not reach.in_loops)
@@ -129,12 +143,13 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         for f in known
         if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
     }
-    cold = {f.name for f in known if f.is_unused or _is_cold_name(f.name)} - hot
+    cold = {f.name for f in known if f.is_unused or COLD.search(f.name.lower())} - hot
     by_last: dict[str, list[Described]] = {}
     for function in known:
         by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
     by_name = {function.name: function for function in known}
     hot = _spread(hot, by_last, by_name, cold)
+    cold |= {f.name for f in known if _START.search(f.name.lower())} - hot
     callers: dict[str, set[str]] = {}
     for function in known:
         for called in function.calls:
@@ -145,7 +160,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         by = callers.get(name.rpartition(".")[2], set()) - {name}
         is_cold = name in cold or (bool(by) and by <= cold and name not in hot)
         in_loops = function.trains and not _is_hot_name(function)
-        found[name] = Reach(name in hot, is_cold, in_loops)
+        found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
     return found
 
 
@@ -157,8 +172,12 @@ def _spread(
 ) -> set[str]:
     reached, pending = set(start), list(start)
     while pending:
-        for called in by_name[pending.pop()].calls:
+        caller = by_name[pending.pop()]
+        around_loop = caller.trains and not _is_hot_name(caller)
+        for called in caller.calls:
             for function in by_last.get(called, ()):
+                if around_loop and _START.search(function.name.lower()):
+                    continue
                 if function.name not in reached and function.name not in cold:
                     reached.add(function.name)
                     pending.append(function.name)
@@ -171,11 +190,13 @@ def _is_of(function: Described, names: set[str]) -> bool:
 
 def _is_hot_name(function: Described) -> bool:
     last = function.name.rpartition(".")[2]
-    return HOT.search(last) is not None or (function.is_module and last == "__call__")
+    owner = function.name.rpartition(".")[0].lower()
+    is_called = last == "__call__" and (function.is_module or HOT.search(owner) is not None)
+    return is_called or HOT.search(last) is not None
 
 
 def _is_cold_name(name: str) -> bool:
-    return COLD.search(name.lower()) is not None
+    return COLD.search(name.lower()) is not None or _START.search(name.lower()) is not None
 
 
 def calls_in(node: ast.AST) -> frozenset[str]:
@@ -193,7 +214,7 @@ def calls_in(node: ast.AST) -> frozenset[str]:
 
 def is_cold_file(path: str) -> bool:
     """Whether a file is for evaluation, pictures or conversion."""
-    return _COLD_FILE.search(path) is not None
+    return _says(path, _COLD_FILE, _COLD_FOLDERS)
 
 
 def is_copied_file(path: str) -> bool:
@@ -207,7 +228,16 @@ def is_copied_file(path: str) -> bool:
 
 def is_host_file(path: str) -> bool:
     """Whether a file prepares data on the host."""
-    return _HOST_FILE.search(path) is not None
+    return _says(path, _HOST_FILE, _HOST_FOLDERS)
+
+
+def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
+    """Whether the name of a file or of its folder says something.
+
+    Folders further out do not: whole projects stand in `/data` and `tests`.
+    """
+    *outside, folder, name = ("", "", *re.split(r"[/\\\\]", path))
+    return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
 def is_rare_test(node: ast.expr) -> bool:
@@ -218,5 +248,5 @@ def is_rare_test(node: ast.expr) -> bool:
 
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
-    r"|not .*\btraining\b|is_tracing|is_exporting|export|output_type ==|== 'mps'"
+    r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
 )

@@ -9,21 +9,23 @@ from npulens.graphs.definitions import FunctionHere, is_generator, nested_functi
 from npulens.shapes.binding import Binding
 from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
-from npulens.shapes.frames import ExhaustedError, Session
+from npulens.shapes.frames import ExhaustedError, Result, Session
+from npulens.shapes.growth import GROWTH_COST, JOINS, grows, users
 from npulens.shapes.handing import hands_out
-from npulens.shapes.pipelines import GROWTH_COST, grows
 from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
     FOREIGN,
     NOTHING,
     UNKNOWN,
     Closure,
+    Number,
+    Tensor,
     Value,
     either,
 )
+from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import PREALLOCATE
 
-_JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
 Names = dict[str, Value]
@@ -78,13 +80,15 @@ class Statements(Binding):
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
-            if self.around and self._joins(node.value) and grows(node, self.around[-1]):
-                self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+        if self._joins(node.value) and grows(node, self.around, self.function):
+            found = self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+            for user in users(node, self.around):
+                self.uses(found, user)
         return True
 
     def _joins(self, node: ast.expr) -> bool:
         """Whether a value is a call of a function that joins tensors."""
-        return isinstance(node, ast.Call) and self.qualified(node.func) in _JOINS
+        return isinstance(node, ast.Call) and self.qualified(node.func) in JOINS
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -124,6 +128,8 @@ class Statements(Binding):
     # Compound statements
 
     def _if(self, node: ast.If) -> bool:
+        if self._never_holds(node.test):
+            return self.block(node.orelse)
         sources = self.decide(node.test)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
@@ -132,10 +138,13 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         is_rare = is_rare_test(node.test)
+        is_tensor, is_none = self._asked_for_tensor(node.test)
+        self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.rare += is_rare
         first = self.block(node.body)
         self.rare -= is_rare
         after, self.names = self.names, before
+        self.names.update(dict.fromkeys(is_tensor, FOREIGN))
         second = self.block(node.orelse)
         if first and second:
             self.names = _merged(after, self.names)
@@ -146,15 +155,42 @@ class Statements(Binding):
             self.control.append(sources)  # the rest is reached only where this one goes on
         return first or second
 
+    def _asked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
+        """The name that is a tensor if a condition holds, and the one that is if it does not."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._asked_for_tensor(test.operand)[::-1]
+        if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
+            return [], []
+        name = test.args[0].id
+        if not isinstance(self.named(name), Tensor):
+            return [], []
+        if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
+            is_asked = self.qualified(test.args[1]) == "torch.Tensor"
+        else:
+            is_asked = self.qualified(test.func) == "torch.is_tensor"
+        return ([name] if is_asked else []), []
+
+    def _never_holds(self, test: ast.expr) -> bool:
+        """Whether a condition begins with a name that the function sets to `False`."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return self._never_holds(test.values[0])
+        if not isinstance(test, ast.Name) or self.names.get(test.id) != Number("False"):
+            return False
+        return not any(isinstance(node, ast.Nonlocal) for node in nodes_in(self.function.node))
+
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
         sources = self.length_of(values)
         depth = len(self.control)
         if sources:
             self.control.append(sources)
+        first: Names | None = None
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, self.element_of(values))
+            if self.names == first:
+                break  # another turn does the same
+            first = dict(self.names)
             self._turn(node, before)
         del self.control[depth:]
         self.block(node.orelse)
@@ -162,7 +198,11 @@ class Statements(Binding):
 
     def _while(self, node: ast.While) -> bool:
         depth = len(self.control)
+        first: Names | None = None
         for _ in range(_PASSES):
+            if self.names == first:
+                break
+            first = dict(self.names)
             sources = self.decide(node.test)
             if sources:
                 self.control.append(sources)
@@ -231,13 +271,20 @@ class Statements(Binding):
             if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
                 names[name] = value
         key = (function.node, tuple(map(repr_of, names.values())))
-        if key in self.session.results:
-            return self.session.results[key]
+        session, recorder = self.session, self.session.recorder
+        known = session.results.get(key) or session.shared.get(key)
+        if known is not None:
+            for event in known.events:
+                recorder.add(event)
+            return known.value
         if not self.can_look_into(function.node):
             return UNKNOWN
-        result = evaluate(self.session, function, names)
-        self.session.results[key] = result
-        return result
+        start = len(recorder.log)
+        value = evaluate(session, function, names)
+        session.results[key] = Result(value, tuple(dict.fromkeys(recorder.log[start:])))
+        if len(session.active) == 1:
+            session.shared[key] = session.results[key]
+        return value
 
     def run_closure(
         self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]

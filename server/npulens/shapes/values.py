@@ -141,6 +141,10 @@ def either(first: Value, second: Value) -> Value:
         return Table(tuple((others | merged).items()))
     for tensor, other in ((first, second), (second, first)):
         if isinstance(tensor, Tensor):
+            if isinstance(other, Items) and isinstance(other.each, Tensor):
+                if tensor.on_host and other.each.on_host:
+                    return Items(Tensor(kind=tensor.kind, on_host=True), None, other.sources)
+                return tensor._replace(is_sure=False)
             if isinstance(other, Number):  # a sum that starts with 0
                 return tensor._replace(is_sure=False)
             return tensor._replace(is_sure=False) if other in (NOTHING, UNKNOWN) else UNKNOWN
@@ -164,6 +168,11 @@ def _either_list(first: Items, second: Items) -> Items:
     if second.elements == ():
         return Items(first.each, None, sources)
     return Items(either(first.each, second.each), None, sources)
+
+
+def is_on_host(value: Value) -> bool:
+    """Whether a value is a tensor in the memory of the host."""
+    return isinstance(value, Tensor) and value.on_host
 
 
 def is_on(value: Value | None) -> bool:

@@ -28,7 +28,7 @@ FIXED_LENGTH = LocalizedText(
     "one fixed length, or a multiple of some number", "固定长度，或某个数的整数倍"
 )
 PREALLOCATE = LocalizedText(
-    "memory of the full length, or a list that is joined once",
-    "按完整长度预先分配，或收集到列表后一次性拼接",
+    "memory of the full length (a static cache), or a list that is joined once",
+    "按完整长度预先分配（静态缓存），或收集到列表后一次性拼接",
 )
 FEW_SIZES = LocalizedText("a few fixed sizes", "少数几种固定尺寸")

@@ -9,11 +9,14 @@ from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 
 _HOST_CODE = re.compile(
-    r"Dataset|Transform|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer|Processor"
+    r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer"
+    r"|(?<!Attn)(?<!Attention)(?<!Logits)(?<!Logit)Processor"
 )
 _LONGEST_LINE = 400
 _LONGEST_INDEX = 90
 _MOST_NAMES = 200
+_MOST_LINES = 3
+"""Of an assignment before the comparison in it."""
 _SHORT = 12
 """In lines."""
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
@@ -22,15 +25,18 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch."),
+    *("float(torch.", "int(torch.", "multi_apply("),
 )
 """Of these one alone makes a function worth reading."""
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
-_GROWTH = re.compile(r"\b(\w{1,60}) = torch\.(?:cat|concat)\(\s*[\[(]\s*\1\b")
+_GROWTH = re.compile(
+    r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
+    r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
+)
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
-    *(".argmax(", ".argmin("),
+    *(".argmax(", ".argmin(", "torch.tensor("),
 )
 _READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
@@ -48,7 +54,7 @@ class Sources:
     def __init__(self, text: str) -> None:
         self._text = text
         found = [place for word in _WORDS for place in _places(word, text)]
-        for word, pattern in (("where(", _WHERE), ("cat(", _GROWTH), ("interpolate(", _RANDOM)):
+        for word, pattern in (("where(", _WHERE), ("torch.", _GROWTH), ("interpolate(", _RANDOM)):
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         self._names: list[tuple[int, str]] = []
@@ -101,11 +107,26 @@ class Sources:
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
             for place in _places(word, self._text):
                 line = self._line(place + 2)
-                found = _ASSIGNED.match(line)
+                found = _ASSIGNED.match(line) or self._assigned_before(place)
                 if found is not None:
                     yield place, found[1]
                 if "[" in line and self._is_inside(word, place):
                     inline.append(place)
+
+    def _assigned_before(self, place: int) -> re.Match[str] | None:
+        """The assignment that begins in one of the lines before and has an open bracket."""
+        end = place
+        for _ in range(_MOST_LINES):
+            end = self._text.rfind("\n", max(0, end - _LONGEST_LINE), end)
+            if end < 0:
+                return None
+            line = self._line(end)
+            if not _goes_on(line):
+                return None
+            found = _ASSIGNED.match(line)
+            if found is not None:
+                return found
+        return None
 
     def _is_inside(self, word: str, place: int) -> bool:
         """Whether a comparison stands between the brackets of an index."""
@@ -125,6 +146,12 @@ def _places(word: str, text: str) -> Iterator[int]:
     while place >= 0:
         yield place
         place = text.find(word, place + 1)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a statement does not end with a line."""
+    opened = line.count("(") + line.count("[") - line.count(")") - line.count("]")
+    return opened > 0 or line.endswith((",", "&", "|", "*", "+", "\\"))
 
 
 def _indices(name: str) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ _SKIPPED_FOLDERS = {
     "build",
     "dist",
     "node_modules",
+    "npulens-migration",
     "site-packages",
     "venv",
 }

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.model import Applicability, Finding
-from npulens.fixes.apply import fix_text
+from npulens.fixes.apply import AppliedEdit, fix_text
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
@@ -22,12 +22,16 @@ class FixedFile:
         before: What it holds, or empty if it stays as it is.
         after: What it should hold.
         applied: The findings that were repaired.
+        edits: What was done for that.
+        original: The text that they were done to.
     """
 
     report: FileReport
     before: bytes = b""
     after: bytes = b""
     applied: tuple[Finding, ...] = ()
+    edits: tuple[AppliedEdit, ...] = ()
+    original: Document | None = None
 
 
 def fix_safely(checker: Checker, path: Path) -> FixedFile:
@@ -79,4 +83,6 @@ def _fixed(
     left = analyze(fixed.text)
     after = source.encode(fixed.text)
     report = replace(report, findings=left, document=last[0] if left else None)
-    return FixedFile(report, data, after, fixed.applied) if after != data else FixedFile(report)
+    if after == data:
+        return FixedFile(report)
+    return FixedFile(report, data, after, fixed.applied, fixed.edits, original)

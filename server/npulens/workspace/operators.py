@@ -20,6 +20,7 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.npu_builders import copies, npu_builders
 from npulens.workspace.optional_kernels import optional_kernels
 from npulens.workspace.optional_modules import optional_parts, python_files
+from npulens.workspace.unused import unused_classes
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -51,7 +52,9 @@ def project_facts(
         folders: The folders that the user named.
         catalogue: Says which names of modules matter.
     """
+    folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
+    unused = unused_classes(files, folders)
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     builders = npu_builders(files)
@@ -62,6 +65,7 @@ def project_facts(
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
             optional_modules=optional_parts(modules, catalogue, ()).modules,
+            unused_classes=unused,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file)) for file in builds}
@@ -108,6 +112,7 @@ def project_facts(
         frozenset(map(str, {*settled, *copies(texts)})),
         optional.modules | only_optional | set(map(str, kernels.modules)),
         not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
+        unused,
     )
 
 

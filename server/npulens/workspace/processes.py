@@ -72,8 +72,19 @@ _worker: tuple[_Work[Any], Checker]
 def _start_worker(work: _Work[Any], checker: Checker) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     collect_seldom()
     _worker = work, checker
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def _work_in_worker(path: Path) -> Any:

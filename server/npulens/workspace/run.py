@@ -54,6 +54,16 @@ class Checker:
         self._cache = cache
         self._words = (*_words_of_interest(catalogue), *(w.encode() for w in project.words))
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """The rules."""
+        return self._catalogue
+
+    @property
+    def project(self) -> ProjectFacts:
+        """What a file cannot know of its project."""
+        return self._project_target.project
+
     def check_file(self, path: Path) -> FileReport:
         """Check a file; whatever is wrong with it is in the report."""
         data = self.read(path)

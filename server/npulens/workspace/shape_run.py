@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npulens.analysis import analyze_shapes
-from npulens.catalog.model import Rule
+from npulens.catalog.model import ProjectFacts, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.run import MAX_FILE_SIZE, internal_error
+from npulens.workspace.run import MAX_FILE_SIZE, Checker, internal_error
+
+_NO_PROJECT = ProjectFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,28 @@ class ShapeRun:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def places_in(paths: Iterable[Path], catalogue: Catalogue) -> ShapeRun:
-    """The places of all Python files among some paths."""
+def places_in(
+    paths: Iterable[Path], catalogue: Catalogue, project: ProjectFacts = _NO_PROJECT
+) -> ShapeRun:
+    """The places of all Python files among some paths, of whose project some things are known."""
     found = ShapeRun()
     for path in paths:
         if kind_by_name(str(path)) is not Kind.PYTHON:
             continue
         try:
-            _add(found, path, catalogue)
+            _add(found, path, catalogue, project)
         except Exception as error:  # one file must not end the check of the others
             found.problems[str(path)], _ = internal_error(error)
     found.places.sort(key=lambda place: -place.ranked.score)
     return found
 
 
-def _add(found: ShapeRun, path: Path, catalogue: Catalogue) -> None:
+def places_of_file(checker: Checker, path: Path) -> ShapeRun:
+    """The places of one file, for `in_processes`."""
+    return places_in([path], checker.catalogue, checker.project)
+
+
+def _add(found: ShapeRun, path: Path, catalogue: Catalogue, project: ProjectFacts) -> None:
     try:
         data = path.read_bytes()
         if b"torch" not in data or len(data) > MAX_FILE_SIZE:
@@ -68,7 +77,7 @@ def _add(found: ShapeRun, path: Path, catalogue: Catalogue) -> None:
     except UndecodableSource:
         found.problems[str(path)] = "is no text in its encoding"
         return
-    for ranked in analyze_shapes(document, catalogue).ranked:
+    for ranked in analyze_shapes(document, catalogue, project=project).ranked:
         rule = catalogue.rule_named(ranked.hotspot.rule)
         if rule is not None:
             found.places.append(Place(document, rule, ranked))

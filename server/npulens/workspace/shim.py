@@ -87,6 +87,17 @@ class ShimFinder:
             self._tree, self._states = tree, _Tree(*tree).states()
         return self._states
 
+    def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
+        """The scripts of a tree that run with torch, or lead to it, but not under the shim.
+
+        Args:
+            files: The Python files of the tree.
+            root: Its folder.
+        """
+        paths = [str(absolute(file)) for file in files]
+        tree = _Tree(str(absolute(root)), {path: self._read(path, None)[1] for path in paths})
+        return [Path(path) for path in tree.scripts_without_shim()]
+
     def states_of_project(
         self, configuration: Configuration, files: Iterable[Path] = (), folder: Path | None = None
     ) -> Mapping[str, Shim]:
@@ -183,6 +194,12 @@ def _is_shim(each: _Import) -> bool:
     return not each.level and _SHIM_MODULE in names
 
 
+def _names_torch(source: _Source) -> bool:
+    return any(
+        not each.level and each.module.partition(".")[0] == "torch" for each in source.imports
+    )
+
+
 _END: tuple[None, None] = (None, None)
 
 
@@ -207,6 +224,19 @@ class _Tree:
                 if file not in unshimmed and states.get(file) is not Shim.LATE:
                     states[file] = state
         return states
+
+    def scripts_without_shim(self) -> list[str]:
+        """The scripts that nothing of the tree imports and that lead to torch, not to the shim."""
+        imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
+        shimmed = self._leading_to_shim()
+        return [
+            path
+            for path in self._sources
+            if path not in imported
+            and path not in shimmed
+            and self._is_script(path)
+            and any(_names_torch(self._sources[each]) for each in self._reached([path]))
+        ]
 
     def _leading_to_shim(self) -> set[str]:
         """The files that import the shim, and those that import these, and so on."""

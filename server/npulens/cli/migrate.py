@@ -1,0 +1,232 @@
+"""`npulens migrate`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from npulens.cli.main import FINDINGS
+from npulens.cli.options import (
+    dirty_option,
+    jobs_option,
+    settings,
+    settings_options,
+    unsafe_option,
+)
+from npulens.cli.progress import Progress
+from npulens.cli.refusals import FAILURE, Refusal, complain
+from npulens.cli.repair import clean_trees
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+    from npulens.workspace.change_log import ChangeLog
+    from npulens.workspace.migration import Request
+
+
+@click.command(
+    epilog="Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
+)
+@click.argument("source", metavar="SRC")
+@click.option("-o", "--output", metavar="DST", help="Where the migrated copy shall be.")
+@click.option("--in-place", is_flag=True, help="Change SRC itself; git can take that back.")
+@unsafe_option
+@click.option(
+    "--distributed", is_flag=True, help="Let the script --entry train in one process per card."
+)
+@click.option("--entry", metavar="FILE", help="That script, as seen from SRC.")
+@click.option(
+    "--model", default="model", show_default=True, help="The variable of it that holds the model."
+)
+@click.option(
+    "--log-folder",
+    metavar="DIR",
+    help="Where the log goes, if not to `npulens-migration` in the migrated tree.",
+)
+@dirty_option
+@settings_options
+@jobs_option
+@click.pass_context
+def migrate(
+    context: click.Context,
+    /,
+    source: str,
+    output: str | None,
+    in_place: bool,
+    unsafe_fixes: bool,
+    allow_dirty: bool,
+    distributed: bool,
+    entry: str | None,
+    model: str,
+    log_folder: str | None,
+    config: str | None,
+    jobs: int | None,
+    **options: Any,
+) -> None:
+    """Make a copy of the folder SRC that is migrated to the NPU, or migrate it --in-place.
+
+    What `npulens fix` does to files is done to all of them; files that npulens does not read are
+    copied. A log tells each edit, and what is left to do by hand with an estimate of the work.
+
+    DST must not be there yet, or be an empty folder: it appears as a whole or not at all.
+
+    RULES are codes, names or starts of codes such as NPU1, separated by commas.
+    """
+    from npulens.catalog.model import Applicability
+    from npulens.report.change_log import migration_summary, told_of
+    from npulens.report.human import printable
+    from npulens.workspace.copying import Reason
+    from npulens.workspace.distribution import Distribution
+    from npulens.workspace.migration import Request
+
+    if in_place == (output is not None):
+        raise click.UsageError("either -o DST or --in-place says where the migrated files go")
+    if allow_dirty and not in_place:
+        raise click.UsageError("--allow-dirty needs --in-place")
+    if distributed != (entry is not None):
+        raise click.UsageError("--distributed and --entry belong together")
+    folder = Path(source)
+    if not source or not folder.is_dir():
+        reason = "is no folder" if folder.exists() and source else "there is no such folder"
+        raise Refusal(f"{source or repr('')}: {reason}")
+    asked = settings((source,), config, options)
+    request = Request(
+        folder,
+        asked.configuration,
+        asked.catalogue,
+        Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE,
+        None if entry is None else Distribution(_inside(folder, entry), model),
+        jobs,
+        None if log_folder is None else _log_place(log_folder, source, output),
+    )
+    log = _migrated(request, output, allow_dirty, asked.language)
+    for each in log.left_out:
+        if each.reason is not Reason.NOT_WANTED and output is not None:
+            click.echo(told_of(each, asked.language), err=True)
+    for path, problem in log.problems.items():
+        complain(f"{printable(path)}: {problem}")
+    click.echo(migration_summary(log, output or source, asked.language), nl=False)
+    context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
+
+
+def _inside(source: Path, entry: str) -> str:
+    """A script of the folder, by its path from there.
+
+    Raises:
+        Refusal: It is not there.
+    """
+    real, root = os.path.realpath(source / entry), os.path.realpath(source)
+    if not real.startswith(root.rstrip(os.sep) + os.sep) or not Path(real).is_file():
+        raise Refusal(f"--entry {entry}: there is no such file in {source}")
+    return os.path.relpath(real, root)
+
+
+def _log_place(log_folder: str, source: str, output: str | None) -> Path:
+    """The folder that the user wants the log in, which must be new or empty.
+
+    Raises:
+        Refusal: It is not, or lies where it would be in the way.
+    """
+    from npulens.workspace.staging import PlaceError, require_place
+
+    place = Path(log_folder)
+    for tree in (source, output):
+        if tree and Path(os.path.realpath(place)).is_relative_to(os.path.realpath(tree)):
+            raise Refusal(f"--log-folder {log_folder}: lies in {tree}; name a folder outside of it")
+    try:
+        require_place(Path(source), place)
+    except PlaceError as error:
+        raise Refusal(f"--log-folder {log_folder}: {error}") from error
+    return place
+
+
+def _migrated(
+    request: "Request",
+    output: str | None,
+    allow_dirty: bool,
+    language: "Language",
+) -> "ChangeLog":
+    """Migrate, and refuse what cannot be.
+
+    Raises:
+        Refusal: It cannot.
+    """
+    from npulens.workspace.copying import TreeChangedError
+    from npulens.workspace.distribution import DistributionError
+    from npulens.workspace.locking import LockedError
+    from npulens.workspace.migration import files_of, migrate_copy, migrate_in_place
+    from npulens.workspace.staging import PlaceError
+
+    def write(log: "ChangeLog", folder: Path) -> None:
+        _write_log(log, request, folder, language)
+
+    place = output or str(request.source)
+    bars = _Bars()
+    try:
+        if output is not None:
+            return migrate_copy(request, Path(output), bars, write)
+        trees = None if allow_dirty else clean_trees(files_of(request), "nothing is migrated")
+        return migrate_in_place(request, trees, bars, write)
+    except PlaceError as error:
+        raise Refusal(f"{place}: {error}") from error
+    except LockedError as error:
+        raise Refusal(f"{place}: another run is migrating it; wait for that one") from error
+    except TreeChangedError as error:
+        changed = request.source / str(error)
+        raise Refusal(f"nothing is migrated: {changed} changed meanwhile; try again") from error
+    except DistributionError as error:
+        reason = error.reason.in_language(language)
+        raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
+    except OSError as error:
+        raise Refusal(f"{_failure(error, request, place)}: {error.strerror}") from error
+    finally:
+        bars.end()
+
+
+def _failure(error: OSError, request: "Request", place: str) -> str:
+    """What cannot be read or written, in words."""
+    failed = Path(os.path.abspath(str(error.filename or place)))  # noqa: PTH100
+    source = os.path.abspath(request.source)  # noqa: PTH100
+    if place != str(request.source) and failed.is_relative_to(source):
+        return f"{request.source / failed.relative_to(source)}: cannot be read"
+    log_folder = request.log_folder
+    if log_folder is not None and failed.is_relative_to(os.path.abspath(log_folder)):  # noqa: PTH100
+        place = str(log_folder)
+    return f"{place}: cannot be written"
+
+
+def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "Language") -> None:
+    """Write all forms of a log into a folder."""
+    from npulens.report.change_log import (
+        JSON_NAME,
+        MARKDOWN_NAME,
+        change_log_json,
+        change_log_markdown,
+    )
+    from npulens.report.transplant import transplant_tables
+    from npulens.workspace.writing import write_whole
+
+    texts = {
+        JSON_NAME: change_log_json(log, request.configuration, request.applicability, language),
+        MARKDOWN_NAME: change_log_markdown(log, language),
+        **transplant_tables(log, language),
+    }
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode("utf-8", "backslashreplace"))
+
+
+class _Bars:
+    """Shows how far each part of a migration is."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(0)
+
+    def begin(self, total: int) -> None:
+        self._progress.clear()
+        self._progress = Progress(total)
+
+    def advance(self) -> None:
+        self._progress.advance()
+
+    def end(self) -> None:
+        self._progress.clear()

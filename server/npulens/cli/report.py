@@ -1,0 +1,153 @@
+"""The command `npulens report`: a page about a project, for engineers and managers."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from npulens.cli.options import jobs_option, settings, settings_options
+from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain
+
+if TYPE_CHECKING:
+    from npulens.cli.project import Project
+    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.shape_run import Place
+
+_FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+"""By the ending of the file that is written."""
+
+
+@click.command(epilog="Exit codes: 0 written, 2 wrong usage, an error, or files not checked.")
+@click.argument("paths", nargs=-1, required=True)
+@click.option(
+    "-o", "--output-file", default="-", metavar="FILE", help='Write there; "-" is standard output.'
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "markdown"]),
+    help="A page or a short text; if not said, by the ending of FILE, else markdown.",
+)
+@click.option("--title", help="The name of the project, instead of that of its folder.")
+@click.option(
+    "--editor-links", is_flag=True, help="Links open VS Code at the line, on this machine only."
+)
+@settings_options
+@jobs_option
+@click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
+@click.pass_context
+def report(
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    output_file: str,
+    form: str | None,
+    title: str | None,
+    editor_links: bool,
+    config: str | None,
+    jobs: int | None,
+    no_cache: bool,
+    **options: Any,
+) -> None:
+    """Write what moving the files in PATHS to the NPU takes: how much runs, what is left, where.
+
+    The page is one file that needs no network; docs/report.md says what its figures mean.
+    """
+    from npulens.cli.outcome import Output
+    from npulens.cli.project import find_project
+    from npulens.report.locations import FileNames
+    from npulens.report.page_model import Results, page_of
+    from npulens.workspace.configuration import absolute
+
+    form = form or _format_of(output_file)
+    date = _today()
+    is_standard = output_file == "-"
+    output = Output(None if is_standard else output_file)
+    asked = settings(paths, config, options)
+    project = find_project(paths, asked, not no_cache)
+    reports = _checked(project, jobs)
+    root = _root(paths)
+    folder = Path.cwd() if is_standard else absolute(Path(output_file)).parent
+    results = Results(
+        title or root.name or str(root),
+        reports,
+        _places(project, reports, jobs),
+        asked.catalogue,
+        asked.configuration.target,
+        FileNames(str(root), str(folder), editor_links),
+        date,
+    )
+    page = page_of(results, asked.language)
+    if form == "html":
+        from npulens.report.page_html import as_html
+
+        output.write(as_html(page))
+    else:
+        from npulens.report.page_markdown import as_markdown
+
+        output.write(as_markdown(page))
+    output.close()
+    context.exit(FAILURE if any(each.problem is not None for each in reports) else 0)
+
+
+def _format_of(file: str) -> str:
+    if file == "-":
+        return "markdown"
+    form = _FORMATS.get(Path(file).suffix.lower())
+    if form is None:
+        raise click.UsageError(f"{file} ends neither in .html nor in .md: give --format, too")
+    return form
+
+
+def _checked(project: "Project", jobs: int | None) -> "list[FileReport]":
+    """The reports of all files; what went wrong is said at once."""
+    from npulens.cli.progress import Progress
+    from npulens.cli.project import check_project
+
+    progress = Progress(len(project.files) + len(project.problems))
+    reports = []
+    for each in check_project(project, jobs):
+        progress.advance()
+        if each.problem is not None:
+            progress.clear()
+            complain(f"{each.path or repr('')}: {each.problem}", each.traceback)
+        reports.append(each)
+    progress.clear()
+    return reports
+
+
+def _places(project: "Project", reports: "Sequence[FileReport]", jobs: int | None) -> "list[Place]":
+    """The dynamic shapes among the findings with their scores, which findings do not have."""
+    from npulens.workspace.processes import in_processes
+    from npulens.workspace.shape_run import places_of_file
+
+    told = {
+        (each.path, finding.rule.code, finding.span)
+        for each in reports
+        for finding in each.findings
+        if finding.rule.family == "dynamic"
+    }
+    files = [Path(path) for path in dict.fromkeys(path for path, _, _ in sorted(told))]
+    runs = in_processes(places_of_file, project.checker, files, jobs)
+    places = [place for run in runs for place in run.places]
+    found = [p for p in places if (p.document.path, p.rule.code, p.ranked.hotspot.span) in told]
+    return sorted(found, key=lambda place: -place.ranked.score)
+
+
+def _root(paths: Sequence[str]) -> Path:
+    """The folder that the page is about."""
+    folder = common_folder(paths)
+    return folder if folder.is_dir() else folder.parent
+
+
+def _today() -> str:
+    """The date of the report, which `SOURCE_DATE_EPOCH` sets for who compares reports."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        moment = time.gmtime(None if given is None else int(given))
+    except (ValueError, OverflowError, OSError) as error:
+        raise Refusal(f'SOURCE_DATE_EPOCH is "{given}", which is no time in seconds') from error
+    return time.strftime("%Y-%m-%d", moment)

@@ -1,0 +1,263 @@
+"""A script that is run, and what it needs to be one process among several."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from npulens.catalog.model import Edit, LocalizedText
+from npulens.fixes.imports import import_edit, imports_module, torch_import
+from npulens.syntax.bindings import Function, bindings_of, walrus_lines
+from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.syntax.values import Name
+from npulens.text.lines import LineMap, line_ending
+from npulens.text.spans import Span
+
+_NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
+_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SETUP = (
+    'local_rank = int(os.environ["LOCAL_RANK"])',
+    "torch.npu.set_device(local_rank)",
+    'torch.distributed.init_process_group(backend="hccl")',
+)
+
+
+ALREADY_SEVERAL_PROCESSES = re.compile(
+    r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
+    r"|\bspawn\b|\bset_device\b|\bAccelerator\b"
+)
+
+
+class UnclearError(Exception):
+    """It is not clear how a script can become one process among several.
+
+    Attributes:
+        reason: Why not, and what would help.
+        line: Where, counted from 1.
+    """
+
+    def __init__(self, line: int, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.line = line
+        self.reason = LocalizedText(en, zh)
+
+
+class Home(NamedTuple):
+    """The block of statements that a script runs: a function, the main guard or the module.
+
+    Attributes:
+        body: Its statements.
+        scope: Where its names are looked up.
+        first: The statement before which the process group is made.
+    """
+
+    body: list[ast.stmt]
+    scope: Scope
+    first: ast.stmt
+
+
+class Script(NamedTuple):
+    """A module that is run, with what is looked up in it again and again."""
+
+    tree: ast.Module
+    lines: LineMap
+    module: ModuleScope
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
+        start = self.lines.offset(node.lineno, node.col_offset)
+        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+    def source(self, node: ast.expr | ast.stmt) -> str:
+        return self.lines.text[slice(*self.span(node))]
+
+    def line_before(self, node: ast.stmt, lines: tuple[str, ...]) -> Edit | None:
+        """Put lines before a statement, `None` if it shares its line with others."""
+        start = self.lines.starts[node.lineno - 1]
+        indentation = self.lines.text[start : self.span(node).start]
+        if indentation.strip():
+            return None
+        newline = line_ending(self.lines.text)
+        return Edit(Span(start, start), "".join(indentation + line + newline for line in lines))
+
+
+def read_script(tree: ast.Module, text: str) -> Script:
+    """A module with what is looked up in it."""
+    found_lines = walrus_lines(text)
+    names = ModuleNames([bindings_of(tree.body, found_lines)])
+    return Script(tree, LineMap(text), ModuleScope(names, 0, found_lines))
+
+
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """What is inserted at the same place, in the order of the steps, as one edit."""
+    texts: dict[Span, str] = {}
+    for edit in edits:
+        texts[edit.span] = texts.get(edit.span, "") + edit.replacement
+    return tuple(Edit(span, text) for span, text in texts.items())
+
+
+def func_of(pair: tuple[ast.Call, Scope]) -> tuple[ast.expr, Scope]:
+    return pair[0].func, pair[1]
+
+
+def calls_of(body: list[ast.stmt], module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
+    """Every call of a module with the scope it stands in."""
+    pending: list[tuple[ast.AST, Scope]] = [(node, module) for node in body]
+    while pending:
+        node, scope = pending.pop()
+        inner = scope
+        if isinstance(node, Function):
+            owner = scope if isinstance(scope, ClassScope) else None
+            inner = FunctionScope(node, scope.function_parent() or scope, owner)
+        elif isinstance(node, ast.ClassDef):
+            inner = ClassScope(node, scope.function_parent() or scope)
+        elif isinstance(node, ast.Call):
+            yield node, scope
+        pending += ((child, inner) for child in ast.iter_child_nodes(node))
+
+
+def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
+    """Where a call is run, if the module is a script and runs it itself."""
+    tree = script.tree
+    if isinstance(scope, FunctionScope):
+        function = scope.node
+        if not isinstance(function, ast.FunctionDef) or function not in tree.body:
+            return None
+        if function.decorator_list or not _runs(tree, function.name):
+            return None
+        body = function.body
+    elif scope is script.module:
+        guard = next((s for s in tree.body if _is_main_guard(s) and holds(s, call)), None)
+        body = guard.body if isinstance(guard, ast.If) else tree.body
+    else:
+        return None
+    first = next((s for s in body if not _comes_beforesetup_edits(s, body is tree.body)), None)
+    return None if first is None or not _starts_before(first, call) else Home(body, scope, first)
+
+
+def _comes_beforesetup_edits(node: ast.stmt, at_top: bool) -> bool:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return True
+    if at_top and isinstance(node, ast.Try):
+        return all(isinstance(s, _DEFINITIONS) for s in node.body)
+    return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
+
+
+def _starts_before(node: ast.stmt, other: ast.expr) -> bool:
+    return (node.lineno, node.col_offset) <= (other.lineno, other.col_offset)
+
+
+def _runs(tree: ast.Module, name: str) -> bool:
+    """Whether the module itself calls a function of it."""
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        for statement in tree.body
+        if not isinstance(statement, _DEFINITIONS)
+        for node in ast.walk(statement)
+    )
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == "__name__"
+    )
+
+
+def holds(outer: ast.AST, inner: ast.AST) -> bool:
+    return any(node is inner for node in ast.walk(outer))
+
+
+def unnumbered_devices(script: Script) -> list[Edit]:
+    """Let devices with the number 0 be those of the process.
+
+    Raises:
+        UnclearError: Others are named.
+    """
+    edits: list[Edit] = []
+    composed: set[ast.AST] = set()
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.JoinedStr):
+            composed.update(node.values)
+            parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
+            if any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
+                raise _numbered(node)
+        elif isinstance(node, ast.Call) and _names_a_card(node):
+            raise _numbered(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            match = _NUMBERED.fullmatch(node.value)
+            if match is None or node in composed:
+                continue
+            source = script.source(node)
+            if match["index"] != "0" or source[1:-1] != node.value:
+                raise _numbered(node)
+            edits.append(Edit(script.span(node), f"{source[0]}npu{source[-1]}"))
+    return edits
+
+
+def _numbered(node: ast.expr) -> UnclearError:
+    return UnclearError(
+        node.lineno,
+        "a card is named by its number; name the device without one",
+        "这里按编号指定了设备，请去掉编号",
+    )
+
+
+def _names_a_card(node: ast.Call) -> bool:
+    """`x.cuda(1)`, `x.to(0)`, `torch.device("cuda", 1)`."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if name in ("cuda", "npu"):
+        return bool(node.args) or any(k.arg in ("device", None) for k in node.keywords)
+    if name == "to":
+        return any(isinstance(a, ast.Constant) and isinstance(a.value, int) for a in node.args)
+    return name == "device" and len(node.args) > 1
+
+
+def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
+    """Imports, the process group and the card of the process.
+
+    Raises:
+        UnclearError: There is no place for them.
+    """
+    tree, text = script.tree, script.lines.text
+    place = (home.first.lineno, home.first.col_offset)
+    missing = []
+    for module in ("os", "torch"):
+        values = resolve_name(Name(module), home.scope, place)
+        is_bound = any(n == module for n in script.module.module.names)
+        if values != [Qualified(module)]:
+            if is_bound:
+                raise UnclearError(
+                    home.first.lineno,
+                    f"`{module}` is not the module of that name here",
+                    f"`{module}` 在此处不是同名模块",
+                )
+            missing.append(f"import {module}")
+    setup = script.line_before(home.first, _SETUP)
+    beside = torch_import(tree.body, script.lines)
+    imports = [s for s in tree.body if isinstance(s, ast.Import | ast.ImportFrom)]
+    first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
+    if setup is None or beside is None or first is None:
+        raise _no_place(home.first)
+    edits = [setup]
+    if missing:
+        lines = script.line_before(first, tuple(missing))
+        if lines is None:
+            raise _no_place(first)
+        edits.append(lines)
+    if not imports_module(tree.body, "torch_npu"):
+        edits.append(import_edit(beside, "torch_npu", text))
+    return tuple(edits)
+
+
+def _no_place(node: ast.stmt) -> UnclearError:
+    return UnclearError(
+        node.lineno,
+        "nothing can be put before this statement; let the script import torch at its top, "
+        "and write one statement a line",
+        "此语句之前无法插入代码；请在脚本顶部导入 torch，且每行只写一条语句",
+    )

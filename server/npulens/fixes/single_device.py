@@ -1,0 +1,306 @@
+"""From a script that trains on one device to one process for each card.
+
+A script that wraps its model in `DataParallel` is rewritten as `distributed.py` does it. In others
+the model is wrapped behind the statement that makes it or moves it last; what asks it for more than
+a wrapped model answers asks the model inside. Files are saved by the first process alone. What the
+script does not show in one place is refused with the reason: half a change would train each card
+on its own and look as if it worked.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.catalog.model import Edit, LocalizedText
+from npulens.fixes.data_loaders import (
+    BACKWARD,
+    sampler_edits,
+    training_functions,
+    training_loader,
+)
+from npulens.fixes.distributed import process_per_card, wraps_in_data_parallel
+from npulens.fixes.model_uses import inner_model_edits
+from npulens.fixes.scripts import (
+    ALREADY_SEVERAL_PROCESSES,
+    Home,
+    Script,
+    UnclearError,
+    calls_of,
+    home_of,
+    joined,
+    read_script,
+    setup_edits,
+    unnumbered_devices,
+)
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.text.lines import line_ending
+from npulens.text.spans import Span
+
+_MOVES = frozenset({"to", "cuda", "npu", "half", "float", "double", "bfloat16"})
+_FIRST_PROCESS = "if torch.distributed.get_rank() == 0:"
+
+
+class Caution(NamedTuple):
+    """Something that a person should know of the new script."""
+
+    line: int
+    text: LocalizedText
+
+
+def distribute(text: str, model: str) -> tuple[Edit, ...]:
+    """The edits that make a script train in one process for each card.
+
+    Args:
+        text: The script.
+        model: The variable that holds the model.
+
+    Raises:
+        UnclearError: It is not clear how; the reason says what and where.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise UnclearError(line, "the script does not parse", "脚本无法解析") from error
+    several = ALREADY_SEVERAL_PROCESSES.search(text)
+    if several is not None:
+        raise UnclearError(
+            text.count("\n", 0, several.start()) + 1,
+            f"`{several[0]}` stands here: the script chooses its device or starts several "
+            "processes already",
+            f"此处有 `{several[0]}`：脚本已自行选择设备或启动多个进程",
+        )
+    if BACKWARD not in text:
+        raise UnclearError(
+            1,
+            "nothing in this file calls `.backward()`: the training loop is elsewhere",
+            "本文件没有调用 `.backward()`：训练循环不在这里",
+        )
+    script = read_script(tree, text)
+    if wraps_in_data_parallel(script):
+        edits = process_per_card(script)
+    else:
+        edits = joined(_wrapped(script, model))
+    return joined([*edits, *_saves(script)])
+
+
+def _wrapped(script: Script, model: str) -> Iterator[Edit]:
+    """All steps for a model that nothing wraps yet."""
+    calls = list(calls_of(script.tree.body, script.module))
+    home = _home(script, model, calls)
+    _require_one_model(script, model, calls)
+    at = _last_preparation(script, home.body, model)
+    following = home.body[at + 1 : at + 2]
+    place = following and script.line_before(
+        following[0],
+        (
+            f"{model} = torch.nn.parallel.DistributedDataParallel(",
+            f'    {model}.to(f"npu:{{local_rank}}"), device_ids=[local_rank]',
+            ")",
+        ),
+    )
+    if not place:
+        raise UnclearError(
+            home.body[at].lineno,
+            f"nothing follows this statement where `{model}` could be wrapped",
+            f"此语句之后没有可以包装 `{model}` 的位置",
+        )
+    yield from setup_edits(script, home)
+    yield place
+    yield from sampler_edits(script, home.body, training_loader(script, home.body, calls))
+    yield from unnumbered_devices(script)
+    yield from inner_model_edits(script, home.body[at + 1 :], model)
+
+
+def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -> Home:
+    """The block that makes the model."""
+    stores = [
+        node
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.stmt) and _assigns(node, model)
+    ]
+    made = [
+        (call, scope)
+        for call, scope in calls
+        if any(getattr(node, "value", None) is call for node in stores)
+    ]
+    if not made:
+        raise UnclearError(
+            stores[0].lineno if stores else 1,
+            f"no statement assigns what a call makes to `{model}`; --model names the variable "
+            "that holds the model",
+            f"没有语句把调用结果赋给 `{model}`；请用 --model 指定模型变量",
+        )
+    homes = [home_of(script, call, scope) for call, scope in made]
+    first = homes[0]
+    if first is None:
+        raise UnclearError(
+            made[0][0].lineno,
+            f"`{model}` is made here, in a block that the script does not run itself",
+            f"`{model}` 在此处创建，但脚本没有直接运行该代码块",
+        )
+    for (call, _), home in zip(made, homes, strict=True):
+        if home is None or home.body is not first.body:
+            raise UnclearError(
+                call.lineno,
+                f"`{model}` is made in several functions; give the variables different names",
+                f"`{model}` 在多个函数中创建；请使用不同的变量名",
+            )
+    return first
+
+
+def _assigns(node: ast.AST, model: str) -> bool:
+    if isinstance(node, ast.Assign):
+        return any(getattr(target, "id", "") == model for target in node.targets)
+    return isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == model
+
+
+def _require_one_model(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -> None:
+    """See that optimizers get parameters of this model only."""
+    for call, scope in calls:
+        names = qualified_names(call.func, scope)
+        if not any(name.startswith("torch.optim.") for name in names):
+            continue
+        for part in ast.walk(call):
+            if isinstance(part, ast.Attribute) and part.attr in ("parameters", "named_parameters"):
+                owner = part.value
+                while isinstance(owner, ast.Attribute):
+                    owner = owner.value
+                if getattr(owner, "id", model) != model:
+                    raise UnclearError(
+                        part.lineno,
+                        f"`{script.source(part.value)}` is trained as well, and one model alone "
+                        "can be wrapped",
+                        f"`{script.source(part.value)}` 也参与训练，而只能包装一个模型",
+                    )
+
+
+def _last_preparation(script: Script, body: Sequence[ast.stmt], model: str) -> int:
+    """The last statement of a block that makes the model or moves it."""
+    last = max(at for at, statement in enumerate(body) if _prepares(statement, model))
+    training = training_functions(script)
+    for statement in body[: last + 1]:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        called = {getattr(n.func, "id", "") for n in ast.walk(statement) if isinstance(n, ast.Call)}
+        if BACKWARD in script.source(statement) or called & training:
+            raise UnclearError(
+                statement.lineno,
+                f"`{model}` is made or moved in line {body[last].lineno}, and this trains before "
+                "that is done",
+                f"第 {body[last].lineno} 行才创建或移动 `{model}`，而此处在其完成之前就开始训练",
+            )
+    return last
+
+
+def _prepares(statement: ast.stmt, model: str) -> bool:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    for node in ast.walk(statement):
+        if _assigns(node, model):
+            return True
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _MOVES
+            and getattr(node.func.value, "id", "") == model
+        ):
+            return True
+    return False
+
+
+def _saves(script: Script) -> Iterator[Edit]:
+    """Let the first process alone do what saves files."""
+    statements = [n for n in ast.walk(script.tree) if isinstance(n, ast.Expr)]
+    for call, scope in calls_of(script.tree.body, script.module):
+        if "torch.save" not in qualified_names(call.func, scope):
+            continue
+        statement = next((s for s in statements if s.value is call), None)
+        if statement is None or not _is_alone(script, statement):
+            raise UnclearError(
+                call.lineno,
+                "every process would save here; let this call be a statement on lines of its own",
+                "每个进程都会在此保存；请将此调用写成独占一行的语句",
+            )
+        lines = script.lines
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        start = lines.starts[first - 1]
+        indentation = lines.text[start : script.span(statement).start]
+        newline = line_ending(lines.text)
+        more = "\t" if indentation.endswith("\t") else "    "
+        yield Edit(Span(start, start), f"{indentation}{_FIRST_PROCESS}{newline}{more}")
+        for number in range(first + 1, last + 1):
+            at = lines.starts[number - 1]
+            yield Edit(Span(at, at), more)
+
+
+def _is_alone(script: Script, statement: ast.Expr) -> bool:
+    """Whether a statement has its lines to itself, and no text runs over several of them."""
+    lines, span = script.lines, script.span(statement)
+    before = lines.text[lines.starts[statement.lineno - 1] : span.start]
+    end = statement.end_lineno or statement.lineno
+    stop = lines.starts[end] if end < len(lines.starts) else len(lines.text)
+    behind = lines.text[span.end : stop].strip()
+    return (
+        not before.strip()
+        and (not behind or behind.startswith("#"))
+        and not any(
+            isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno
+            for node in ast.walk(statement)
+        )
+    )
+
+
+_IN_EVERY_PROCESS = re.compile(r"\b(?:SummaryWriter|wandb\.init|mlflow\.start_run)\(")
+_DOWNLOADS = re.compile(r"\bdownload\s*=\s*True\b")
+_MAKES_FOLDERS = re.compile(r"\bos\.(?:mkdir\(|makedirs\((?![^\n]*exist_ok))")
+_CAUTIONS: Sequence[tuple[re.Pattern[str], LocalizedText]] = (
+    (
+        _IN_EVERY_PROCESS,
+        LocalizedText("Every process writes its own record here.", "每个进程都会在此写入记录。"),
+    ),
+    (
+        _DOWNLOADS,
+        LocalizedText(
+            "All processes download at once; download the data before the start.",
+            "所有进程会同时下载；请在启动前下载好数据。",
+        ),
+    ),
+    (
+        _MAKES_FOLDERS,
+        LocalizedText(
+            "The second process finds the folder there and fails; add `exist_ok=True`.",
+            "第二个进程会因目录已存在而失败；请使用 `exist_ok=True`。",
+        ),
+    ),
+)
+_OF_ALL = LocalizedText(
+    "Each card has a batch of the size given, so all together see it as many times as there are "
+    "cards: look at the learning rate. Evaluation runs in every process on all its data; figures "
+    "that a process prints in training are those of its own share.",
+    "批大小是每张卡的，总批大小为其乘以卡数，请相应检查学习率。每个进程都会在全部数据上评估；"
+    "训练中打印的数值只反映该进程的数据。",
+)
+_NO_EPOCH = LocalizedText(
+    "No loop over epochs was found, so the order of the data is the same in each: call "
+    "`set_epoch` of the sampler.",
+    "未找到按 epoch 的循环，每轮的数据顺序都相同；请调用采样器的 `set_epoch`。",
+)
+
+
+def cautions(text: str, distributed: str) -> list[Caution]:
+    """What to know of a script that became distributed.
+
+    Args:
+        text: The script as it was; lines are counted in it.
+        distributed: The script as it is.
+    """
+    found = [Caution(1, _OF_ALL)]
+    if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
+        found.append(Caution(1, _NO_EPOCH))
+    for pattern, caution in _CAUTIONS:
+        starts = (match.start() for match in pattern.finditer(text))
+        found += (Caution(text.count("\n", 0, start) + 1, caution) for start in starts)
+    return found

@@ -1,0 +1,44 @@
+"""Turning `transfer_to_npu` on in the script that starts a program."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
+from npulens.fixes.run_time import run_time_migration
+from npulens.fixes.shim import STATEMENT
+from npulens.text.lines import LineMap, line_ending
+from npulens.text.spans import Span
+
+_TITLE = LocalizedText(
+    "Run on the NPU through `transfer_to_npu`", "通过 `transfer_to_npu` 在 NPU 上运行"
+)
+
+
+def start_with_shim(text: str) -> Fix | None:
+    """The import of the shim, beside that of torch or before all that a script imports.
+
+    `None` if the text does not parse, imports nothing or has the shim.
+    """
+    beside_torch = run_time_migration(text, add=True)
+    if beside_torch is not None:
+        return beside_torch
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    first = next((node for node in body if _imports(node)), None)
+    if first is None or "transfer_to_npu" in text:
+        return None
+    lines = LineMap(text)
+    start = lines.starts[first.lineno - 1]
+    if text[start : lines.offset(first.lineno, first.col_offset)].strip():
+        return None
+    newline = line_ending(text)
+    edit = Edit(Span(start, start), STATEMENT + newline)
+    return Fix(_TITLE, Applicability.UNSAFE, (edit,), MigrationStyle.RUNTIME_SHIM)
+
+
+def _imports(node: ast.stmt) -> bool:
+    """Whether a statement imports something, or holds in a `try` what does."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module != "__future__"
+    return isinstance(node, ast.Import | ast.Try)

@@ -1,0 +1,91 @@
+"""The folders of a project with what is to be done in them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from npulens.workspace.readiness import Readiness
+
+
+class File(Protocol):
+    """What a folder needs to know of a file."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def readiness(self) -> Readiness: ...
+
+    @property
+    def findings(self) -> int: ...
+
+    @property
+    def work(self) -> int: ...
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder with all that is below it.
+
+    Attributes:
+        name: Its path from the folder above it in the tree.
+        path: Its path from the root, empty for the root.
+        shares: How many files below it are in which state.
+        work: The minutes until all below it runs.
+        folders: Those folders in it in which there are findings, the most laborious first.
+        quiet: How many folders in it are without findings.
+    """
+
+    name: str
+    path: str
+    shares: dict[Readiness, int] = field(default_factory=lambda: dict.fromkeys(Readiness, 0))
+    findings: int = 0
+    work: int = 0
+    folders: tuple["Folder", ...] = ()
+    quiet: int = 0
+
+    @property
+    def files(self) -> int:
+        return sum(self.shares.values())
+
+
+def folder_tree(files: Iterable[File]) -> Folder:
+    """The folder that all files are in."""
+    root = Folder("", "")
+    known = {"": root}
+    children: dict[str, list[Folder]] = {"": []}
+    for file in files:
+        _count(root, file)
+        path = ""
+        for part in file.name.split("/")[:-1]:
+            above, path = path, f"{path}/{part}" if path else part
+            if path not in known:
+                known[path] = Folder(part, path)
+                children[path] = []
+                children[above].append(known[path])
+            _count(known[path], file)
+    return _arranged(root, children)
+
+
+def _count(folder: Folder, file: File) -> None:
+    folder.shares[file.readiness] += 1
+    folder.findings += file.findings
+    folder.work += file.work
+
+
+def _arranged(root: Folder, children: Mapping[str, Sequence[Folder]]) -> Folder:
+    """The tree below a folder; one that holds a single folder and no file is one with it."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        inside = children[folder.path]
+        while folder is not root and len(inside) == 1 and inside[0].files == folder.files:
+            folder.name, folder.path = f"{folder.name}/{inside[0].name}", inside[0].path
+            inside = children[folder.path]
+        loud = [each for each in inside if each.findings]
+        folder.folders = tuple(
+            sorted(loud, key=lambda each: (-each.work, -each.findings, each.path))
+        )
+        folder.quiet = len(inside) - len(loud)
+        waiting += folder.folders
+    return root

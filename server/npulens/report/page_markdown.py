@@ -1,0 +1,149 @@
+"""The same in a few lines of Markdown, for a pull request."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import npulens
+from npulens.catalog.model import Language
+from npulens.report import page_wording as wording
+from npulens.report.page_model import Page, Shown
+from npulens.report.page_wording import duration, family_name, percent, text
+from npulens.workspace.readiness import Readiness
+
+_MOST_ROWS = 5
+_MEANT = re.compile(r"[\\`*_\[\]<>&|#~]")
+"""Characters that Markdown would take for its own."""
+
+
+def as_markdown(page: Page) -> str:
+    """The text."""
+    return "\n".join(_lines(page)) + "\n"
+
+
+def _lines(page: Page) -> Iterator[str]:
+    language = page.language
+    total = len(page.files)
+    ready = page.shares[Readiness.AS_IS] + page.shares[Readiness.SAFE]
+    yield f"## {text('heading', language)}: {_plain(page.title)}"
+    yield ""
+    changing = total - page.shares[Readiness.AS_IS] - page.shares[Readiness.UNKNOWN]
+    headline = text("ready_headline", language, files=f"{total:,}", changing=f"{changing:,}")
+    yield f"**{percent(ready, total)}** {headline}"
+    yield ""
+    yield _row([text("state", language), text("files", language), "%"])
+    yield "| --- | ---: | ---: |"
+    for state, count in page.shares.items():
+        if count:
+            name = wording.STATES[state].in_language(language)
+            yield _row([name, f"{count:,}", percent(count, total)])
+    yield ""
+    effort = [
+        f"**{duration(page.work, language)}** {text('effort_to_run', language)}",
+        f"{duration(page.advice, language)} {text('effort_advice', language)}",
+    ]
+    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
+    yield f"{text('effort', language)}{colon}{comma.join(effort)}"
+    yield from _blockers(page)
+    yield from _families(page)
+    yield from _libraries(page)
+    yield from _hotspots(page)
+    yield ""
+    checked = f"{text('checked_for', language)}{colon}PyTorch {page.target.torch_version}"
+    parts = [checked, f"npulens {npulens.__version__}", page.date]
+    yield f"<sub>{' · '.join(part for part in parts if part)}</sub>"
+
+
+def _blockers(page: Page) -> Iterator[str]:
+    language = page.language
+    if not page.blockers:
+        yield from ("", text("no_blockers", language))
+        return
+    yield from _heading("blockers", page)
+    for group in page.blockers[:_MOST_ROWS]:
+        places = _sentence_list((_place(shown) for shown in group.places), language)
+        counts = f"{group.findings}×, {duration(group.minutes, language)}"
+        yield f"- **{group.rule.code}** ({counts}) {_prose(group.message)} {places}"
+    yield from _further(len(page.blockers), language)
+
+
+def _families(page: Page) -> Iterator[str]:
+    language = page.language
+    if not page.families:
+        return
+    yield from _heading("families", page)
+    heads = ("family", "findings", "files", "to_run", "advice")
+    yield _row([text(key, language) for key in heads])
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for row in page.families:
+        work = duration(row.work, language) if row.work else "–"
+        advice = duration(row.advice, language) if row.advice else "–"
+        name = _plain(family_name(row.family, language))
+        yield _row([name, f"{row.findings:,}", f"{row.files:,}", work, advice])
+
+
+def _libraries(page: Page) -> Iterator[str]:
+    language = page.language
+    if not page.libraries:
+        return
+    yield from _heading("libraries", page)
+    for row in page.libraries[:_MOST_ROWS]:
+        name = _code(row.name) if row.name else text("own_cuda", language)
+        yield f"- {name} ({row.findings}×): {_prose(row.groups[0].message)}"
+    yield from _further(len(page.libraries), language)
+
+
+def _hotspots(page: Page) -> Iterator[str]:
+    language = page.language
+    if not page.hotspots:
+        return
+    yield from _heading("hotspots", page)
+    for row in page.hotspots[:_MOST_ROWS]:
+        advice = text("better", language, advice=row.advice)
+        yield f"- {row.score}: {_place(row.place)} {_prose(row.message)} {_prose(advice)}"
+    yield from _further(len(page.hotspots), language)
+
+
+def _heading(key: str, page: Page) -> Iterator[str]:
+    yield from ("", f"### {text(key, page.language)}", "")
+
+
+def _further(number: int, language: Language) -> Iterator[str]:
+    if number > _MOST_ROWS:
+        yield f"- … {text('further', language, number=number - _MOST_ROWS)}"
+
+
+def _place(shown: Shown) -> str:
+    return _code(f"{shown.file.name}:{shown.line}")
+
+
+def _sentence_list(parts: Iterable[str], language: Language) -> str:
+    return ("、" if language == "zh" else ", ").join(parts)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _prose(message: str) -> str:
+    """A message, of which only the code in backticks is marked up."""
+    parts = message.split("`")
+    if len(parts) % 2 == 0:
+        return _plain(message)
+    return "".join(_code(part) if i % 2 else _plain(part) for i, part in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    """A code span, also of what holds backticks; a bar would end the cell of a table."""
+    inside = _printable(text).strip().replace("|", "¦")
+    fence = "`" * (max(map(len, re.findall("`+", inside)), default=0) + 1)
+    space = " " if inside[:1] == "`" or inside[-1:] == "`" else ""
+    return f"{fence}{space}{inside}{space}{fence}"
+
+
+def _plain(text: str) -> str:
+    return _MEANT.sub(r"\\\g<0>", _printable(text))
+
+
+def _printable(text: str) -> str:
+    """The text in one line."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,85 @@
+"""Tensors that are joined with more of their kind again and again, as caches of generation are."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from npulens.graphs.definitions import FunctionHere
+from npulens.syntax.values import dotted_name
+
+GROWTH_COST = 50
+JOINS = frozenset(
+    f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "stack")
+)
+
+
+def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -> bool:
+    """Whether `x = torch.cat([x, y])` makes something longer each time that it is reached.
+
+    A local name does if a loop around does not make it anew; what belongs to `self` stays from
+    call to call. What is cut to a length elsewhere does not.
+
+    Args:
+        node: The assignment of a call that joins tensors.
+        loops: The loops around it, the innermost last.
+        function: The function that it stands in.
+    """
+    target = node.targets[0]
+    if not (isinstance(target, ast.Name | ast.Attribute | ast.Subscript) and _has_part(node)):
+        return False
+    root = dotted_name(target.value if isinstance(target, ast.Subscript) else target)
+    if root is None:
+        return False
+    if root.root == function.receiver and root.path:
+        return not any(map(_is_cut, _assigned(function.node, target)))
+    turned = [loop for loop in loops if not _is_counted_by(target, loop)]
+    if not turned or any(True for _ in _assigned(turned[-1], target)):
+        return False
+    return isinstance(target, ast.Name) or not any(
+        True for _ in _assigned(turned[-1], ast.Name(root.root, ast.Store()))
+    )
+
+
+def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:
+    """The calls in the innermost loop that take what grows."""
+    target = ast.unparse(node.targets[0])
+    for part in ast.walk(loops[-1]) if loops else ():
+        if isinstance(part, ast.Call) and part is not node.value:
+            given = [*part.args, *(keyword.value for keyword in part.keywords)]
+            if any(isinstance(g, ast.Name) and g.id == target for g in given):
+                yield part
+
+
+def _has_part(node: ast.Assign) -> bool:
+    """Whether what is assigned to is among what is joined."""
+    parts = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else None
+    if not isinstance(parts, ast.Tuple | ast.List) or len(node.targets) != 1:
+        return False
+    target = ast.unparse(node.targets[0])
+    return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
+
+
+def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
+    """What else is assigned to a target in a loop or function; `None` if that is not plain."""
+    text, name = ast.unparse(target), getattr(target, "id", None)
+    plain: set[ast.AST] = {target}
+    for part in ast.walk(place):
+        if isinstance(part, ast.Assign):
+            same = [each for each in part.targets if ast.unparse(each) == text]
+            if same and target not in same:
+                yield part.value
+            plain.update(same)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id == name:
+            yield from () if part in plain else (None,)
+
+
+def _is_cut(value: ast.expr | None) -> bool:
+    """Whether a value is a part of another one."""
+    return isinstance(value, ast.Subscript)
+
+
+def _is_counted_by(target: ast.expr, loop: ast.stmt) -> bool:
+    """Whether each turn of a loop means another element of a list, or another object."""
+    if isinstance(target, ast.Name) or not isinstance(loop, ast.For | ast.AsyncFor):
+        return False
+    counted = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in counted for part in ast.walk(target))

@@ -1,0 +1,63 @@
+"""How far files are from running on the NPU, by what is found in them."""
+
+from collections.abc import Iterable
+from enum import Enum
+
+from npulens.catalog.model import Applicability, Finding, Severity
+
+_ENGINE = "engine"
+_UNREAD = frozenset({"NPU001", "NPU003", "NPU004"})
+"""Something of the file could not be looked at."""
+_SPEED = "dynamic"
+"""A dynamic shape costs time, however loud it is told; it keeps nothing from running."""
+
+_TO_PORT = "NPU607"
+"""A warning, since the operators may have another way; but none that npulens knows."""
+
+
+class Readiness(str, Enum):
+    """What has to happen before a file runs on the NPU as it does on the GPU.
+
+    Attributes:
+        AS_IS: Nothing: no finding of it is work.
+        SAFE: Its safe fixes are applied.
+        REVIEW: Somebody reads an unsafe fix, or looks at a warning that has no fix.
+        BLOCKED: Somebody writes code: an error has no fix, or CUDA code has to be ported.
+        UNKNOWN: It, or a part of it, could not be read, and the rest is not blocked.
+    """
+
+    AS_IS = "as-is"
+    SAFE = "safe"
+    REVIEW = "review"
+    BLOCKED = "blocked"
+    UNKNOWN = "unknown"
+
+
+def is_work(finding: Finding) -> bool:
+    """Whether a finding says that code will not run as it should; the others are advice."""
+    if finding.rule.family in (_ENGINE, _SPEED):
+        return False
+    return finding.effective_severity in (Severity.ERROR, Severity.WARNING)
+
+
+def is_blocker(finding: Finding) -> bool:
+    """Whether only new code helps."""
+    is_error = finding.effective_severity is Severity.ERROR
+    return is_work(finding) and not finding.fixes and (is_error or finding.rule.code == _TO_PORT)
+
+
+def readiness_of(findings: Iterable[Finding]) -> Readiness:
+    """The state of a file with these findings."""
+    findings = tuple(findings)
+    work = [finding for finding in findings if is_work(finding)]
+    if any(map(is_blocker, work)):
+        return Readiness.BLOCKED
+    if any(finding.rule.code in _UNREAD for finding in findings):
+        return Readiness.UNKNOWN
+    if not work:
+        return Readiness.AS_IS
+    return Readiness.SAFE if all(map(_is_safe, work)) else Readiness.REVIEW
+
+
+def _is_safe(finding: Finding) -> bool:
+    return bool(finding.fixes) and finding.fixes[0].applicability is Applicability.SAFE

@@ -1,0 +1,389 @@
+"""`npulens migrate --distributed`: from one device to one process for each card."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import invoke
+from migration_projects import PROJECTS, write_project
+from test_migrate import contents, leftovers, log_of
+
+pytestmark = pytest.mark.usefixtures("here")
+LAUNCHER = "run_distributed_npu.sh"
+HEAD = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+"""
+LOADER = "    loader = DataLoader(data, batch_size=4, shuffle=True)\n"
+STEP = """\
+    for epoch in range(2):
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+BODY = f"""\
+def main():
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 2))
+{LOADER}\
+    model = nn.Linear(4, 2)
+    model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{STEP}\
+        torch.save(model.state_dict(), "last.pt")
+
+
+main()
+"""
+SCRIPT = HEAD + BODY
+WRAPPED = """\
+    model = torch.nn.parallel.DistributedDataParallel(
+        model.to(f"npu:{local_rank}"), device_ids=[local_rank]
+    )
+"""
+
+
+def distributed(here: Path, text: str, *options: str) -> tuple[int, str, str]:
+    (here / "src").mkdir(exist_ok=True)
+    (here / "src" / "main.py").write_text(text)
+    arguments = ["--distributed", "--entry", "main.py", *options]
+    code, _, errors = invoke("migrate", "src", "-o", "dst", *arguments)
+    path = here / "dst" / "main.py"
+    return code, errors, path.read_text() if path.exists() else ""
+
+
+def test_a_script_for_one_device(here: Path) -> None:
+    code, errors, text = distributed(here, SCRIPT)
+    assert (code, errors) == (1, "")
+    assert (
+        text
+        == f"""\
+import os
+import torch
+import torch.nn as nn
+import torch_npu
+from torch.utils.data import DataLoader, TensorDataset
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.npu.set_device(local_rank)
+    torch.distributed.init_process_group(backend="hccl")
+    device = torch.device("npu" if torch.npu.is_available() else "cpu")
+    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 2))
+    sampler = torch.utils.data.distributed.DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    model = nn.Linear(4, 2)
+    model.to(device)
+{WRAPPED}\
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if torch.distributed.get_rank() == 0:
+            torch.save(model.module.state_dict(), "last.pt")
+
+
+main()
+"""
+    )
+
+
+def test_the_log_of_it(here: Path) -> None:
+    distributed(here, SCRIPT.replace("data = T", "root = dict(download=True)\n    data = T"))
+    log = log_of(here / "dst")
+    assert log["changed"] == ["main.py", LAUNCHER]
+    assert log["files"] == 2
+    asked = [change for change in log["changes"] if change["code"] is None]
+    assert {change["path"] for change in asked} == {"main.py", LAUNCHER}
+    [fixed] = [c for c in log["changes"] if c["path"] == "main.py" and c["code"] is not None]
+    assert (fixed["code"], fixed["line"]) == ("NPU101", 6)  # a line of the source
+    notes = [(note["line"], note["text"]) for note in log["notes"]]
+    assert [line for line, _ in notes] == [1, 7]
+    assert "batch" in notes[0][1]
+    assert "download" in notes[1][1]
+
+
+def test_the_launcher(here: Path) -> None:
+    distributed(here, SCRIPT)
+    launcher = here / "dst" / LAUNCHER
+    assert launcher.stat().st_mode & stat.S_IXUSR
+    tools = here / "tools"
+    tools.mkdir()
+    (tools / "torchrun").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tools / "torchrun").chmod(0o755)
+    if os.name == "nt":
+        pytest.skip("no shell")
+    result = subprocess.run(
+        ["bash", str(launcher), "--epochs", "3 4"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "NPROC_PER_NODE": "8"},
+    )
+    lines = result.stdout.splitlines()
+    assert "--nproc_per_node=8" in lines
+    assert lines[-3:] == [str(here / "dst" / "main.py"), "--epochs", "3 4"]
+
+
+def test_data_parallel_becomes_one_process_per_card(here: Path) -> None:
+    text = SCRIPT.replace("    model.to(device)\n", "    model = nn.DataParallel(model)\n")
+    _, errors, made = distributed(here, text)
+    assert errors == ""
+    assert "nn.parallel.DistributedDataParallel(model.to(" in made
+    assert made.count("DistributedDataParallel(") == 1
+    assert "if torch.distributed.get_rank() == 0:\n            torch.save(model.state_dict" in made
+
+
+def test_another_name_and_a_function_that_trains(here: Path) -> None:
+    text = f"""{HEAD}
+def report(net, path):
+    print(sum(p.numel() for p in net.parameters()), net.training)
+    torch.save(
+        net.state_dict(),
+        path,
+    )
+
+
+def train(net, loader, optimizer):
+    for x, y in loader:
+        nn.functional.mse_loss(net(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 2))
+    loader = DataLoader(data, 4, True)
+    if len(data) > 3:
+        net = nn.Linear(4, 2).cuda()
+    else:
+        net = nn.Linear(4, 2, bias=False).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net.load_state_dict(torch.load("first.pt"))
+    for epoch in range(3):
+        train(net, loader, optimizer)
+    report(net, "x.pt")
+"""
+    _, errors, made = distributed(here, text, "--model", "net")
+    assert errors == ""
+    compile(made, "main.py", "exec")
+    assert (
+        "    if torch.distributed.get_rank() == 0:\n        torch.save(\n"
+        "            net.module.state_dict(),\n            path,\n        )\n"
+    ) in made
+    assert "net.module.load_state_dict" in made
+    assert "net.parameters(), lr" in made
+    assert made.index("bias=False") < made.index("DistributedDataParallel(") < made.index("optim.")
+    assert "DataLoader(data, 4, sampler=sampler)" in made
+
+
+def test_options_beside_shuffle(here: Path) -> None:
+    """With `shuffle=True` beside them, they can hold neither it nor a sampler."""
+    _, errors, made = distributed(
+        here, SCRIPT.replace("batch_size=4, shuffle=True", "shuffle=True, **{'batch_size': 4}")
+    )
+    assert errors == ""
+    assert "DataLoader(data, sampler=sampler, **{'batch_size': 4})" in made
+
+
+INSIDE = [
+    ("torch.save(model, 'x.pt')", "torch.save(model.module, 'x.pt')"),
+    ("torch.save({'a': model, 'b': 1}, 'x')", "torch.save({'a': model.module, 'b': 1}, 'x')"),
+    (
+        "with torch.no_grad():\n            model.decode(data)",
+        "with torch.no_grad():\n            model.module.decode(data)",
+    ),
+    ("print(model.weight.shape)", "print(model.module.weight.shape)"),
+    ("model.eval()", "model.eval()"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), INSIDE, ids=[before for before, _ in INSIDE])
+def test_the_model_inside_is_asked(here: Path, before: str, after: str) -> None:
+    _, errors, made = distributed(
+        here, SCRIPT.replace(' "last.pt")', f' "last.pt")\n        {before}')
+    )
+    assert errors == ""
+    assert after in made
+    assert made.count(".module") == 1 + after.count(".module")
+
+
+REFUSED = {
+    "broken": (SCRIPT + "def f(:\n", "does not parse"),
+    "several processes": (SCRIPT.replace("4, 2)", "4, 2)\n    local_rank = 0"), "`local_rank`"),
+    "no training": (HEAD + "model = nn.Linear(4, 2)\n", "nothing in this file calls `.backward()`"),
+    "no model": (SCRIPT.replace("model", "net"), "no statement assigns"),
+    "model elsewhere": (
+        SCRIPT.replace("\nmain()\n", "\nif len(__name__) > 3:\n    pass\n"),
+        "in a block that the script does not run itself",
+    ),
+    "two models": (
+        SCRIPT.replace(
+            "    optimizer =",
+            "    other = nn.Linear(2, 2)\n    o = torch.optim.SGD(other.parameters(), lr=1.0)\n"
+            "    optimizer =",
+        ),
+        "`other` is trained as well",
+    ),
+    "options": (
+        SCRIPT.replace("batch_size=4, shuffle=True", "**{'shuffle': True}"),
+        "come from `**`",
+    ),
+    "no loader": (SCRIPT.replace(LOADER, "    loader = data\n"), "makes no `DataLoader`"),
+    "two loaders": (SCRIPT.replace(LOADER, LOADER + LOADER), "several loaders"),
+    "silent loader": (SCRIPT.replace(", shuffle=True", ""), "does not say `shuffle=True`"),
+    "sampler": (
+        SCRIPT.replace("shuffle=True", "sampler=torch.utils.data.RandomSampler(data)"),
+        "has a sampler already",
+    ),
+    "loader in a function": (
+        SCRIPT.replace(LOADER, "    loader = make(data)\n").replace(
+            "def main", f"def make(data):\n{LOADER}    return loader\n\n\ndef main"
+        ),
+        "not assigned in the block that makes the model",
+    ),
+    "own method": (
+        SCRIPT.replace("model(x.to(device))", "model.predict(x.to(device))"),
+        "`model.predict` would go around the wrapper",
+    ),
+    "own method in a function": (
+        SCRIPT.replace("model(x.to(device))", "run(model, x)").replace(
+            "def main", "def run(m, x):\n    return m.inner(x)\n\n\ndef main"
+        ),
+        "`m.inner` would go around the wrapper",
+    ),
+    "several models for a function": (
+        SCRIPT.replace('torch.save(model.state_dict(), "last.pt")', "save(model)")
+        .replace("def main", 'def save(m):\n    torch.save(m.state_dict(), "x")\n\n\ndef main')
+        .replace("\n\nmain()\n", "\n\nsave(nn.Linear(3, 3))\nmain()\n"),
+        "`save` is given another model here",
+    ),
+    "card by number": (SCRIPT.replace('"cuda:0"', '"cuda:1"'), "a card is named by its number"),
+    "saving in an expression": (
+        SCRIPT.replace("        torch.save(", "        done = torch.save("),
+        "every process would save here",
+    ),
+    "moved too late": (
+        SCRIPT.replace("    model.to(device)\n", "").replace(
+            "\n\nmain()", "    model.to(device)\n    print(1)\n\n\nmain()"
+        ),
+        "this trains before that is done",
+    ),
+    "one line": (SCRIPT.replace("    optimizer = ", "    a = 1; optimizer = "), ""),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_clear_is_refused(here: Path, name: str) -> None:
+    text, reason = REFUSED[name]
+    code, errors, made = distributed(here, text)
+    if not reason:  # what looks odd and is fine
+        assert code != 2, errors
+        compile(made, "main.py", "exec")
+        return
+    assert code == 2
+    assert errors.startswith("npulens: nothing is migrated: main.py:")
+    assert reason in errors
+    assert errors.count("\n") == 1
+    assert not (here / "dst").exists()
+    assert leftovers(here) == []
+    assert contents(here / "src") == {"main.py": text.encode()}
+
+
+def test_reasons_are_told_in_chinese(here: Path) -> None:
+    code, errors, _ = distributed(here, SCRIPT.replace(", shuffle=True", ""), "--language", "zh")
+    assert code == 2
+    assert "main.py:8: 此加载器未写明" in errors
+
+
+def test_in_place_nothing_is_done_by_half(here: Path) -> None:
+    (here / "src").mkdir()
+    (here / "src" / "main.py").write_text(SCRIPT.replace(", shuffle=True", ""))
+    (here / "src" / "other.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    before = contents(here / "src")
+    arguments = ["--in-place", "--distributed", "--entry", "main.py"]
+    assert invoke("migrate", "src", *arguments)[0] == 2
+    assert contents(here / "src") == before
+    (here / "src" / "main.py").write_text(SCRIPT)
+    assert invoke("migrate", "src", *arguments)[0] == 1
+    assert (here / "src" / LAUNCHER).exists()
+    # The second time the script starts several processes already.
+    code, _, errors = invoke("migrate", "src", *arguments)
+    assert code == 2
+    assert f"{LAUNCHER}: is there already" in errors
+
+
+@pytest.mark.parametrize("name", ["adversaries", "processes", "language-model", "classifier"])
+def test_projects_that_are_not_clear(here: Path, name: str) -> None:
+    write_project(PROJECTS[name], here / "src")
+    entry = next(path for path in PROJECTS[name] if path.endswith(("main.py", "train.py")))
+    model = "netG" if name == "adversaries" else "model"
+    code, _, errors = invoke(
+        *("migrate", "src", "-o", "dst", "--distributed", "--entry", entry, "--model", model)
+    )
+    assert code == 2
+    assert errors.startswith(f"npulens: nothing is migrated: {entry}:")
+    assert not (here / "dst").exists()
+
+
+STAND_IN = """\
+import types
+
+import torch
+
+torch.npu = types.SimpleNamespace(set_device=lambda rank: None, is_available=lambda: False)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs gloo")
+def test_it_trains_as_one(here: Path) -> None:
+    """On two processes of the CPU: both end with the same weights, and one of them saves.
+
+    Only what names the device is replaced, since no card is here.
+    """
+    pytest.importorskip("torch")
+    text = SCRIPT.replace("\nmain()\n", "").replace(
+        "def main():\n", 'def main():\n    torch.manual_seed(int(os.environ["RANK"]))\n'
+    )
+    text = text.replace("import torch\n", "import os\nimport torch\n", 1)
+    end = "    weights = model.module.weight.detach().reshape(-1).tolist()\n"
+    end += '    print(os.environ["RANK"], len(loader), weights, flush=True)\n\n\nmain()\n'
+    _, errors, made = distributed(here, f"{text.rstrip()}\n    model.weight\n\n\nmain()\n")
+    assert errors == ""
+    for npu, cpu in (
+        ('backend="hccl"', 'backend="gloo"'),
+        ('model.to(f"npu:{local_rank}"), device_ids=[local_rank]', "model"),
+        ("    model.module.weight\n\n\nmain()\n", end),
+    ):
+        assert npu in made
+        made = made.replace(npu, cpu)
+    folder = here / "run"
+    folder.mkdir()
+    (folder / "main.py").write_text(made)
+    (folder / "torch_npu.py").write_text(STAND_IN)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    result = subprocess.run(
+        [*command, "main.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    lines = sorted(line for line in result.stdout.splitlines() if line.startswith(("0 ", "1 ")))
+    assert [line[:4] for line in lines] == ["0 4 ", "1 4 "]  # half of the 8 batches each
+    assert lines[0][4:] == lines[1][4:]
+    assert (folder / "last.pt").exists()

@@ -1,0 +1,91 @@
+"""Dynamic shapes in classes that nothing of a project uses are not told; others are."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from npulens.cli.main import cli
+
+LOSS = """import torch
+from torch import Tensor, nn
+
+
+class TriedLoss(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        super(TriedLoss, self).__init__()
+        return x[x > 0].sum()
+
+
+class UsedLoss(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x[x > 1].sum()
+"""
+TRAIN = "from utils.loss import UsedLoss\n\nloss = UsedLoss()\n"
+PROJECTS = {
+    "scripts": ({}, LOSS, ["UsedLoss"]),
+    "named in settings": ({"model.yaml": "loss: TriedLoss\n"}, LOSS, ["TriedLoss", "UsedLoss"]),
+    "named by another module": (
+        {"other.py": "from utils import loss\n\nmade = loss.TriedLoss()\n"},
+        LOSS,
+        ["TriedLoss", "UsedLoss"],
+    ),
+    "named further down": ({}, LOSS + "\n\nmade = TriedLoss()\n", ["TriedLoss", "UsedLoss"]),
+    "a package for others": (
+        {"pyproject.toml": "[project]\nname = 'losses'\n"},
+        LOSS,
+        ["TriedLoss", "UsedLoss"],
+    ),
+    "registered": (
+        {},
+        LOSS.replace("class Tried", "@register\nclass Tried"),
+        ["TriedLoss", "UsedLoss"],
+    ),
+    "of an own base": ({}, LOSS.replace("(nn.Module)", "(Base)"), ["TriedLoss", "UsedLoss"]),
+}
+
+
+def told(paths: list[str], root: Path, command: str = "check") -> list[str]:
+    """The classes in which something is told, in order."""
+    result = CliRunner().invoke(
+        cli, [command, *paths, "--output-format", "json"], catch_exceptions=False
+    )
+    rows = [row for row in json.loads(result.stdout) if row["code"] == "NPU802"]
+    lines = (root / "utils" / "loss.py").read_text().splitlines()
+    starts = [row.get("line") or row["location"]["row"] for row in rows]
+    classes = []
+    for start in sorted(starts):
+        heads = [line for line in lines[:start] if line.startswith("class ")]
+        classes.append(heads[-1].split()[1].partition("(")[0])
+    return classes
+
+
+def written(root: Path, files: dict[str, str], loss: str) -> Path:
+    (root / "utils").mkdir(parents=True)
+    (root / "utils" / "loss.py").write_text(loss)
+    (root / "train.py").write_text(TRAIN)
+    for name, text in files.items():
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_only_what_something_uses_is_told(tmp_path: Path, name: str) -> None:
+    files, loss, expected = PROJECTS[name]
+    root = written(tmp_path / "project", files, loss)
+    assert told([str(root)], root) == expected
+
+
+def test_a_part_of_a_project_tells_nothing_of_its_use(tmp_path: Path) -> None:
+    root = written(tmp_path / "project", {}, LOSS)
+    assert told([str(root / "utils")], root) == ["TriedLoss", "UsedLoss"]
+    assert told([str(root / "utils" / "loss.py")], root) == ["TriedLoss", "UsedLoss"]
+
+
+def test_the_ranked_list_has_unused_classes_at_its_end(tmp_path: Path) -> None:
+    root = written(tmp_path / "project", {}, LOSS)
+    arguments = ["shapes", str(root), "--output-format", "json"]
+    rows = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    assert [row["function"] for row in rows] == ["UsedLoss.forward", "TriedLoss.forward"]
+    assert rows[1]["score"] < 20 < rows[0]["score"]
