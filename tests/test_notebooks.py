@@ -15,6 +15,7 @@ from helpers import CATALOGUE
 from npulens.analysis import analyze
 from npulens.catalog.model import Edit, Target
 from npulens.fixes.cells import within_cells
+from npulens.report.snippets import lines_around
 from npulens.syntax.cells import python_of_notebook
 from npulens.text.document import Document
 from npulens.text.notebooks import NotWrittenBack, notebook_bytes, notebook_text
@@ -313,3 +314,21 @@ def test_a_cell_may_be_indented_as_a_whole(first: str) -> None:
     assert invoke("fix", "--allow-dirty", ".")[0] == 0
     source = json.loads(Path("a.ipynb").read_bytes())["cells"][1]["source"]
     assert source == f"{first}torch.npu.synchronize()\n"
+
+
+def test_snippets_of_pages_are_lines_of_the_cell() -> None:
+    document = Document("a.ipynb", notebook_text(write(USUAL)))
+    first, second = (finding.span for finding in analyze(document, CATALOGUE, Target()))
+    shown = [
+        (line.number, line.before + line.marked + line.after)
+        for line in lines_around(document, first)
+    ]
+    assert shown == [(1, "x = torch.zeros(2).cuda()"), (2, "torch.cuda.synchronize()")]
+    assert [line.number for line in lines_around(document, second)] == [1, 2, 3]
+
+
+def test_a_page_is_made_of_notebooks_too() -> None:
+    write(USUAL)
+    code_, _, errors = invoke("report", ".", "-o", "page.html")
+    assert (code_, errors) == (0, "")
+    assert "torch.cuda.synchronize" in Path("page.html").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from npulens.report.human import printable
 from npulens.text.document import Document
+from npulens.text.notebooks import SIGN
 from npulens.text.places import place_at
 from npulens.text.spans import Span
 
@@ -26,8 +27,8 @@ class Line(NamedTuple):
 def line_of(document: Document, span: Span) -> Line:
     """The line in which a span starts, with the part of the span that is in it."""
     text, starts = document.text, document.line_starts
-    number, _ = place_at(document, span.start)
-    index = bisect_right(starts, span.start)
+    number = place_at(document, span.start).line
+    index = bisect_right(starts, span.start)  # not the same in a notebook, whose cells count anew
     first = starts[index - 1]
     last = starts[index] if index < len(starts) else len(text)
     while last > first and text[last - 1] in "\r\n":
@@ -52,15 +53,13 @@ def lines_around(document: Document, span: Span) -> tuple[Line, ...]:
     fault = line_of(document, span)
     index = bisect_right(starts, span.start)
     found = []
-    for number in range(max(fault.number - 1, 1), fault.number + 2):
-        here = index + number - fault.number
-        if here > len(starts):
-            break
-        first = starts[here - 1]
-        last = starts[here] if here < len(starts) else len(text)
+    for each in range(max(index - 1, 1), min(index + 1, len(starts)) + 1):
+        number = fault.number + each - index
+        first = starts[each - 1]
+        last = starts[each] if each < len(starts) else len(text)
         if number != fault.number:
             shown = text[first : min(last, first + _MOST_SHOWN)].rstrip()
-            if shown:
+            if shown and not shown.startswith(f"#{SIGN}"):
                 found.append(Line(number, printable(shown), "", ""))
         elif fault.before.startswith("…"):
             found.append(fault)

@@ -166,7 +166,12 @@ def files_of(request: Request) -> list[Path]:
 
 def _discovered(request: Request) -> Discovery:
     configuration = request.configuration
-    return discover([str(request.source)], configuration.exclude, configuration.root)
+    return discover(
+        [str(request.source)],
+        configuration.exclude,
+        configuration.root,
+        configuration.respect_gitignore,
+    )
 
 
 def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Path]:
