@@ -80,7 +80,8 @@ def commands(path: Path) -> Iterator[list[str]]:
     spans = re.findall(r"`(npulens [^`]+)`", prose(path))
     for text in (*shell, *spans):
         for found in re.finditer(r"(?:^|[/\s])npulens ([^()|&;<>]+)", text):
-            yield shlex.split(found[1])
+            words = shlex.split(found[1])
+            yield words[: words.index("--")] if "--" in words else words  # the rest is a script's
 
 
 @pytest.mark.parametrize("path", [ENGLISH, CHINESE, ROOT / "CONTRIBUTING.md"], ids=relative)

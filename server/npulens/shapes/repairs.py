@@ -27,6 +27,9 @@ _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
 _NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
+_IF_IT_FITS = LocalizedText(
+    ", if the mask has all dimensions of the tensor", "，前提是掩码与张量的维数相同"
+)
 
 
 class Repairs:
@@ -110,7 +113,10 @@ class Repairs:
         elif attribute.attr != "sum":
             return
         same = event.is_whole or self._is_mask_of(mask, owner)
-        yield self._fix(call, masked, Applicability.SAFE if same else Applicability.UNSAFE, _ORDER)
+        if same:
+            yield self._fix(call, masked, Applicability.SAFE, _ORDER)
+        else:
+            yield self._fix(call, masked, Applicability.UNSAFE, _IF_IT_FITS)
 
     def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
         """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
@@ -145,13 +151,15 @@ class Repairs:
         if isinstance(inner, ast.Constant) and isinstance(inner.value, int | float):
             fits = isinstance(inner.value, int) or self._is_of_floats(mask, target.value)
             safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
-            yield self._fix(statement, f"{x}.masked_fill_({chosen}, {self._source(value)})", safe)
+            text = f"{x}.masked_fill_({chosen}, {self._source(value)})"
+            yield self._fix(statement, text, safe, _NOTHING_MORE if same else _IF_IT_FITS)
         elif isinstance(value, ast.Subscript) and ast.dump(value.slice) == ast.dump(mask):
             if not self._has_torch(target):
                 return
             other = self._source(value.value)
             text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
-            yield self._fix(statement, text, Applicability.UNSAFE)
+            more = _NOTHING_MORE if same else _IF_IT_FITS
+            yield self._fix(statement, text, Applicability.UNSAFE, more)
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then."""
