@@ -81,6 +81,7 @@ def _line_behind(statement: ast.Assign, text: str, lines: LineMap) -> list[Edit]
     indent = lines.text[first:start]
     stop = lines.text.find("\n", end)
     stop = len(lines.text) if stop < 0 else stop
+    stop -= lines.text[stop - 1] == "\r"
     rest = lines.text[end:stop].strip()
     if indent.strip() or (rest and not rest.startswith("#")) or len(statement.targets) != 1:
         return []
