@@ -33,6 +33,8 @@ _GROWTH = re.compile(
     r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
     r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
 )
+_JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(")
+"""What a growth has in it; searching for it first is ten times as fast."""
 _APPLIED = re.compile(r"multi_apply\((?s:.){0,4000}?\[\w{0,60}(?:mask|flag|valid)\w{0,60}\]")
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
@@ -49,10 +51,7 @@ _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
 _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
-_PATTERNS = (
-    *(("where(", _WHERE), ("torch.", _GROWTH), ("interpolate(", _RANDOM)),
-    ("multi_apply(", _APPLIED),
-)
+_PATTERNS = (*(("where(", _WHERE), ("interpolate(", _RANDOM), ("multi_apply(", _APPLIED)),)
 """Words that count only where a pattern matches, too."""
 
 
@@ -65,6 +64,7 @@ class Sources:
         for word, pattern in _PATTERNS:
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
+        found += self._growths()
         self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
             for place in _places(word, text):
@@ -80,6 +80,14 @@ class Sources:
             found += (place for word in _INLINE for place in _places(word, text))
             self._masks = sorted(self._assigned_masks(found))
         self._places = sorted(found)
+
+    def _growths(self) -> Iterator[int]:
+        """Where something is joined to itself: `x = torch.cat([x, y])`."""
+        for joins in _JOINS.finditer(self._text):
+            start = max(self._text.rfind("\n", 0, joins.start()) + 1, joins.start() - _LONGEST_LINE)
+            found = _GROWTH.search(self._text, start, joins.end() + _LONGEST_LINE)
+            if found is not None and found.start() < joins.start():
+                yield found.start()
 
     @property
     def is_empty(self) -> bool:
