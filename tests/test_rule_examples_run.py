@@ -26,7 +26,7 @@ NOT_RUN = {
     **dict.fromkeys(("NPU609/0",), "starts a program of the NPU"),
     **dict.fromkeys(("NPU202/1", "NPU610/0", "NPU703/1"), "imports what is not installed"),
     **dict.fromkeys(("NPU102/1", "NPU113/0", "NPU502/1"), "graphs and mstx are not emulated"),
-    **dict.fromkeys(("NPU716/10", "NPU716/11"), "imports what is not installed"),
+    **dict.fromkeys(("NPU716/10", "NPU716/11", "NPU808/0"), "imports what is not installed"),
     "NPU101/1": "pluggable allocators are not emulated",
 }
 """Examples that cannot run here, and why."""

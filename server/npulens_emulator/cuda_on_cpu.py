@@ -147,7 +147,16 @@ def apply() -> None:
     # Which device there is is asked at import of this module, and in it.
     data_parallel: Any = sys.modules["torch.nn.parallel.data_parallel"]
     data_parallel._get_available_device_type = lambda: None
+    _without_accelerator()
     _without_device_ids()
+
+
+def _without_accelerator() -> None:
+    """PyTorch built for CUDA counts it as the accelerator, and fails where there is no driver."""
+    accelerator: Any = torch.accelerator
+    accelerator.is_available = _answering(False)
+    accelerator.current_accelerator = _answering(None)
+    accelerator.device_count = _answering(0)
 
 
 def _without_device_ids() -> None:

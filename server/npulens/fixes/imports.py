@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
-from npulens.text.lines import LineMap
+from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
@@ -94,7 +94,8 @@ def statement_edit(place: TorchImport, statement: str, text: str) -> Edit:
         after = next_end
     line = f"{place.indentation}{statement}"
     ends_line = text[after - 1] in "\r\n"
-    return Edit(Span(after, after), f"{line}\n" if ends_line else f"\n{line}")
+    ending = line_ending(text)
+    return Edit(Span(after, after), line + ending if ends_line else ending + line)
 
 
 def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, bool]:
