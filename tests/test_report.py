@@ -19,9 +19,10 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, Language, Severity, Target
 from npulens.report import page_wording as wording
 from npulens.report.locations import FileNames
+from npulens.report.page_contents import page_of
 from npulens.report.page_html import MOST_FINDINGS, as_html
 from npulens.report.page_markdown import as_markdown
-from npulens.report.page_model import Page, Results, page_of
+from npulens.report.page_model import Page, Results
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.document import Document
 from npulens.text.spans import Span

@@ -59,7 +59,8 @@ def report(
     from npulens.cli.outcome import Output
     from npulens.cli.project import find_project
     from npulens.report.locations import FileNames
-    from npulens.report.page_model import Results, page_of
+    from npulens.report.page_contents import page_of
+    from npulens.report.page_model import Results
     from npulens.workspace.configuration import absolute
 
     form = form or _format_of(output_file)

@@ -9,7 +9,7 @@ something cannot run that its import does, and takes with it all that it defines
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from npulens.workspace.library_modules import (
+from npulens.workspace.library_needs import (
     Class,
     Function,
     Module,

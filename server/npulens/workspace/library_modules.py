@@ -1,4 +1,4 @@
-"""What one module of a library defines, and what each definition cannot do without.
+"""Reads what one module of a library defines, and what each definition cannot do without.
 
 Read from its tree alone; `workspace/library.py` puts modules together.
 """
@@ -7,115 +7,20 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from npulens.text.lines import LineMap
-
-
-class Obstacle(NamedTuple):
-    """Something that a line needs and the NPU does not have.
-
-    Attributes:
-        symbol: What it is called.
-        file: The file, from the folder that holds the library.
-        line: The line, from 1.
-        severity: How much it matters.
-        at_import: Whether an import stops at it; some things fail only where they are used.
-        en: What there is to say of it, in English.
-        zh: The same in Chinese.
-    """
-
-    symbol: str
-    file: str
-    line: int
-    severity: str
-    at_import: bool
-    en: str
-    zh: str
-
-
-class Reference(NamedTuple):
-    """A definition that runs.
-
-    Attributes:
-        kind: `name` as the module knows it, `absolute` from the root, `self` or `super` for a
-            method, `property` for an attribute that may be one, `module` that is imported.
-        path: Its name, with dots.
-    """
-
-    kind: str
-    path: str
-
-
-class Steps(NamedTuple):
-    """All of these run."""
-
-    parts: "tuple[Need, ...]"
-
-
-class Ways(NamedTuple):
-    """One of these runs."""
-
-    parts: "tuple[Need, ...]"
-
-
-Need = Obstacle | Reference | Steps | Ways
-NOTHING = Steps(())
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function or method: what it needs, decorators included."""
-
-    need: Need
-    is_property: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Class:
-    """A class.
-
-    Attributes:
-        bases: Its bases, as the module calls them.
-        need: What its definition needs.
-        methods: Its methods.
-        attributes: What makes the attributes of its instances, where one call does.
-    """
-
-    bases: tuple[str, ...]
-    need: Need
-    methods: Mapping[str, Function]
-    attributes: Mapping[str, str]
-
-
-class Binding(NamedTuple):
-    """What a name of a module stands for: `own`, `absolute`, `alias` or `other`, and for whom."""
-
-    kind: str
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A module.
-
-    Attributes:
-        name: Its name, with dots.
-        is_package: It is the `__init__` of a package.
-        need: What importing it needs.
-        names: What its names stand for; of several, any.
-        stars: The modules of which it takes all names.
-        functions: Its functions; those inside of others as `f.<locals>.g`.
-        classes: Its classes.
-    """
-
-    name: str
-    is_package: bool
-    need: Need
-    names: Mapping[str, tuple[Binding, ...]]
-    stars: tuple[str, ...]
-    functions: Mapping[str, Function]
-    classes: Mapping[str, Class]
+from npulens.workspace.library_needs import (
+    NOTHING,
+    Binding,
+    Class,
+    Function,
+    Module,
+    Need,
+    Obstacle,
+    Reference,
+    Steps,
+    Ways,
+)
 
 
 def read_module(

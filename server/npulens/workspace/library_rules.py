@@ -17,7 +17,8 @@ from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.library import Library, Node
-from npulens.workspace.library_modules import Module, Obstacle, read_module
+from npulens.workspace.library_modules import read_module
+from npulens.workspace.library_needs import Module, Obstacle
 from npulens.workspace.operators import outermost_package
 from npulens.workspace.processes import in_processes
 from npulens.workspace.run import Checker, decoded, internal_error

@@ -1,0 +1,229 @@
+"""What a page about a project says: from findings to the rows of its tables."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from npulens.catalog.model import Applicability, Language, Severity
+from npulens.catalog.tables import Catalogue
+from npulens.report.page_folders import folder_tree
+from npulens.report.page_model import (
+    Entry,
+    FamilyRow,
+    FileRow,
+    Fixes,
+    Group,
+    HotspotRow,
+    LibraryRow,
+    Page,
+    Results,
+    Shown,
+)
+from npulens.report.snippets import line_of, lines_around
+from npulens.text.places import file_line, shown_place
+from npulens.workspace.effort import effort_of
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.readiness import Readiness, is_blocker, is_work, readiness_of
+
+_MOST_PLACES = 3
+"""Of a group, so many places are shown with their lines."""
+
+
+def page_of(results: Results, language: Language) -> Page:
+    """The page about a project, in a language."""
+    entries = _entries(results.files)
+    files = _file_rows(results, entries)
+    grouping = _Grouping(files, language)
+    return Page(
+        title=results.title,
+        date=results.date,
+        target=results.target,
+        language=language,
+        line_mark=results.names.line_mark,
+        shares={state: sum(row.readiness is state for row in files) for state in Readiness},
+        severities=_severities(entries),
+        fixes=_fixes(entries),
+        work=sum(entry.minutes for entry in entries if entry.work),
+        advice=sum(entry.minutes for entry in entries if not entry.work),
+        by_hand=sum(entry.work and entry.fix is Applicability.MANUAL for entry in entries),
+        files=files,
+        entries=entries,
+        families=_families(entries),
+        blockers=grouping.groups(entry for entry in entries if is_blocker(entry.finding)),
+        libraries=_libraries(entries, results.catalogue, grouping),
+        hotspots=_hotspots(results, files, language),
+        fused=_by_frequency(
+            grouping.groups(e for e in entries if e.finding.rule.family == "fused" and not e.work)
+        ),
+        folders=folder_tree(files),
+    )
+
+
+def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
+    """All findings; the first of each kind costs most, in the order of the files."""
+    entries: list[Entry] = []
+    known: set[tuple[str, str]] = set()
+    for index, report in enumerate(reports):
+        document = report.document
+        for finding in report.findings if document is not None else ():
+            assert document is not None
+            effort = effort_of(finding)
+            minutes = effort.again if effort.kind in known else effort.minutes
+            known.add(effort.kind)
+            fix = finding.fixes[0].applicability if finding.fixes else Applicability.MANUAL
+            start = finding.span.start
+            places = file_line(document, start), shown_place(document, start)
+            line = line_of(document, finding.span)
+            work = is_work(finding)
+            entries.append(Entry(index, finding, document, fix, minutes, work, *places, line))
+    return tuple(entries)
+
+
+def _file_rows(results: Results, entries: Sequence[Entry]) -> tuple[FileRow, ...]:
+    work: Counter[int] = Counter()
+    advice: Counter[int] = Counter()
+    for entry in entries:
+        (work if entry.work else advice)[entry.file] += entry.minutes
+    return tuple(
+        FileRow(
+            results.names.name(report.path),
+            results.names.link(report.path),
+            readiness_of(report.findings) if report.problem is None else Readiness.UNKNOWN,
+            len(report.findings),
+            work[index],
+            advice[index],
+            report.problem or "",
+        )
+        for index, report in enumerate(results.files)
+    )
+
+
+def _severities(entries: Sequence[Entry]) -> Mapping[Severity, int]:
+    counts = Counter(entry.finding.effective_severity for entry in entries)
+    return {severity: counts[severity] for severity in Severity}
+
+
+def _fixes(entries: Iterable[Entry]) -> Fixes:
+    counts = Counter(entry.fix for entry in entries)
+    return Fixes(
+        counts[Applicability.SAFE], counts[Applicability.UNSAFE], counts[Applicability.MANUAL]
+    )
+
+
+def _families(entries: Sequence[Entry]) -> tuple[FamilyRow, ...]:
+    members: dict[str, list[Entry]] = {}
+    for entry in entries:
+        members.setdefault(entry.finding.rule.family, []).append(entry)
+    rows = (
+        FamilyRow(
+            family,
+            len(inside),
+            len({entry.file for entry in inside}),
+            _fixes(inside),
+            sum(entry.minutes for entry in inside if entry.work),
+            sum(entry.minutes for entry in inside if not entry.work),
+        )
+        for family, inside in members.items()
+    )
+    return tuple(sorted(rows, key=lambda row: (-row.findings, row.family)))
+
+
+class _Grouping:
+    """Puts findings together that are dealt with alike."""
+
+    def __init__(self, files: Sequence[FileRow], language: Language) -> None:
+        self._files = files
+        self._language: Language = language
+
+    def groups(self, entries: Iterable[Entry]) -> tuple[Group, ...]:
+        """The groups, the most laborious first."""
+        members: dict[tuple[str, str], list[Entry]] = {}
+        for entry in entries:
+            message = entry.finding.message(self._language)
+            members.setdefault((entry.finding.rule.code, message), []).append(entry)
+        found = [self._group(message, inside) for (_, message), inside in members.items()]
+        return tuple(sorted(found, key=lambda g: (-g.minutes, -g.findings, g.rule.code, g.message)))
+
+    def _group(self, message: str, entries: Sequence[Entry]) -> Group:
+        return Group(
+            entries[0].finding.rule,
+            message,
+            len(entries),
+            len({entry.file for entry in entries}),
+            _fixes(entries),
+            sum(entry.minutes for entry in entries),
+            tuple(
+                Shown(
+                    self._files[entry.file],
+                    entry.file_line,
+                    entry.place.rpartition(":")[0],
+                    lines_around(entry.document, entry.finding.span) if entry.document.text else (),
+                )
+                for entry in entries[:_MOST_PLACES]
+            ),
+        )
+
+
+def _by_frequency(groups: Iterable[Group]) -> tuple[Group, ...]:
+    return tuple(sorted(groups, key=lambda g: (-g.findings, g.rule.code, g.message)))
+
+
+_OWN_CUDA = frozenset({"NPU601", "NPU607", "NPU608"})
+
+
+def _libraries(
+    entries: Sequence[Entry], catalogue: Catalogue, grouping: _Grouping
+) -> tuple[LibraryRow, ...]:
+    known = {
+        name.partition(".")[0]
+        for name, entry in catalogue.libraries.items()
+        if entry.rule.family == "library"
+    }
+    members: dict[str, list[Entry]] = {}
+    for entry in entries:
+        rule, package = entry.finding.rule, entry.symbol.partition(".")[0]
+        if rule.code in _OWN_CUDA:
+            members.setdefault("", []).append(entry)
+        elif rule.family == "library" or (rule.family != "dynamic" and package in known):
+            members.setdefault(package, []).append(entry)
+    order = list(Severity)
+    rows = [
+        LibraryRow(
+            name,
+            len(inside),
+            len({entry.file for entry in inside}),
+            min((entry.finding.effective_severity for entry in inside), key=order.index),
+            sum(entry.minutes for entry in inside),
+            _by_frequency(grouping.groups(inside)),
+        )
+        for name, inside in members.items()
+    ]
+    return tuple(sorted(rows, key=lambda r: (order.index(r.severity), -r.findings, r.name)))
+
+
+def _hotspots(
+    results: Results, files: Sequence[FileRow], language: Language
+) -> tuple[HotspotRow, ...]:
+    rows = {report.path: row for report, row in zip(results.files, files, strict=True)}
+    found = []
+    for place in results.places:
+        hotspot, reach = place.ranked.hotspot, place.ranked.reach
+        start = hotspot.span.start
+        found.append(
+            HotspotRow(
+                place.ranked.score,
+                place.rule,
+                hotspot.is_shape,
+                hotspot.waits,
+                place.ranked.function,
+                "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
+                place.rule.message.in_language(language).format(symbol=hotspot.symbol),
+                hotspot.advice.in_language(language),
+                Shown(
+                    rows[place.document.path],
+                    file_line(place.document, start),
+                    shown_place(place.document, start).rpartition(":")[0],
+                    (line_of(place.document, hotspot.span),),
+                ),
+            )
+        )
+    return tuple(found)
