@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -192,7 +193,7 @@ class Hotspots:
                 own = text[slice(*span)]
                 if "pad_sequence" in own or "interpolate" in own:
                     yield function
-            elif sources.has_some(*span) or self._calls_helper(text[slice(*span)]):
+            elif sources.has_some(*span) or self._calls_helper(text, *span):
                 yield function
         scope = self._scopes[id(piece)]
         for node in piece.parsed.body:
@@ -206,8 +207,8 @@ class Hotspots:
         assert isinstance(piece.sources, Sources)
         return piece.sources
 
-    def _calls_helper(self, text: str) -> bool:
-        return self._helpers is not None and self._helpers.search(text) is not None
+    def _calls_helper(self, text: str, start: int = 0, end: int = sys.maxsize) -> bool:
+        return self._helpers is not None and self._helpers.search(text, start, end) is not None
 
     @cached_property
     def _helpers(self) -> re.Pattern[str] | None:
