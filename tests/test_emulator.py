@@ -12,6 +12,8 @@ import pytest
 import npulens_emulator
 from commands import PACKAGE_FOLDER
 
+pytestmark = pytest.mark.emulated
+
 CHECKS = Path(__file__).with_name("emulator_checks.py")
 NAMES = re.findall(r"^def (check_\w+)", CHECKS.read_text(encoding="utf-8"), re.MULTILINE)
 STAND_IN = str(npulens_emulator.STAND_IN)

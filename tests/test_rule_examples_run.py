@@ -12,6 +12,8 @@ import npulens_emulator
 from commands import PACKAGE_FOLDER
 from npulens.catalog.loader import load_catalogue
 
+pytestmark = pytest.mark.emulated
+
 RUNS = Path(__file__).with_name("rule_example_runs.py")
 CATALOGUE = load_catalogue()
 EXAMPLES = {

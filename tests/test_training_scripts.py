@@ -13,6 +13,8 @@ import pytest
 
 from commands import PACKAGE_FOLDER, command
 
+pytestmark = pytest.mark.emulated
+
 FOLDER = Path(__file__).with_name("training_scripts")
 DOUBLES = FOLDER / "doubles"
 

@@ -20,6 +20,8 @@ from npulens.workspace.run_comparison import compare
 from npulens.workspace.verdicts import Outcome, judge
 from npulens.workspace.verified_run import CannotVerifyError, RunResult, torch_release
 
+pytestmark = pytest.mark.emulated
+
 TRAIN = """\
 import argparse
 import torch
