@@ -10,6 +10,7 @@ export const SERVER_SETTINGS = [
   "extendSelect",
   "ignore",
   "exclude",
+  "respectGitignore",
   "extendRules",
   "language",
   "logLevel",
