@@ -31,7 +31,7 @@ fi
 "$python" -m zipfile --extract "$package" "$work/unpacked"
 printf 'import torch\nx = torch.ones(2).cuda()\n' >"$work/two_lines.py"
 code=0
-"$python" "$work/unpacked/extension/bundled/npulens_server.py" check "$work/two_lines.py" \
+"$python" "$work/unpacked/extension/bundled/npulens_server.py" check --no-cache "$work/two_lines.py" \
     >"$work/findings" || code=$?
 [ "$code" -eq 1 ] && grep -q 'NPU105' "$work/findings" || fail "its server does not find .cuda()"
 echo "extension check: passed, $(stat -c %s "$package") bytes"
