@@ -29,6 +29,8 @@ from npulens.fused.layout import without_unbound
 from npulens.fused.patterns import read_patterns
 from npulens.graphs.nodes import INPUT, reachable
 
+pytestmark = pytest.mark.emulated
+
 FUSED = Path(__file__).resolve().parents[1] / "rules" / "fused"
 FILES = sorted(FUSED.glob("*.py"))
 

@@ -347,6 +347,7 @@ torch.npu = types.SimpleNamespace(set_device=lambda rank: None, is_available=lam
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs gloo")
+@pytest.mark.emulated
 def test_it_trains_as_one(here: Path) -> None:
     """On two processes of the CPU: both end with the same weights, and one of them saves.
 
