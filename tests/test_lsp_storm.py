@@ -1,8 +1,10 @@
 """Storms of edits, random documents and random messages: the server keeps its view and its life."""
 
 import asyncio
+import importlib
 import json
 import os
+import pkgutil
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from hypothesis.internal import conjecture
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from lsp_client import LspClient, Message, Position, range_of, replacing
@@ -30,6 +33,11 @@ UNITS: dict[str, Callable[[str], int]] = {
     "utf-32": len,
 }
 CATALOGUE = load_catalogue()
+
+# pytest rewrites what hypothesis imports late, in this thread, while the server parses in another:
+# CPython before 3.11.8 cannot do both at once.
+for module in pkgutil.iter_modules(conjecture.__path__):
+    importlib.import_module(f"{conjecture.__name__}.{module.name}")
 
 
 def place(text: str, offset: int, encoding: str) -> Position:

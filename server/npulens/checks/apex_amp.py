@@ -13,6 +13,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
+from npulens.syntax.parsing import module_tree
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
@@ -99,7 +100,7 @@ def _read(node: ast.Assign, call: ast.Call, context: Context) -> _Script:
     """The parts of the script, from a tree of their own that holds the whole of it."""
     _require(_NAME_TAKEN.search(context.text) is None and "#" not in context.source(node))
     try:
-        tree = ast.parse(context.text)
+        tree = module_tree(context.text)
     except (SyntaxError, ValueError, RecursionError):
         raise _OtherShapeError from None
     alias = call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import running_imports, statement_edit, torch_import
+from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -76,7 +77,7 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
         return None
     head = text[: line_start + len(line)]
     try:
-        body = ast.parse(head).body  # only what stands before: a line in a text does not parse
+        body = module_tree(head).body  # only what stands before: a line in a text does not parse
     except (SyntaxError, ValueError, RecursionError):
         return None
     lines = LineMap(head)

@@ -34,6 +34,7 @@ from npulens.fixes.scripts import (
     unnumbered_devices,
 )
 from npulens.syntax.meanings import qualified_names
+from npulens.syntax.parsing import module_tree
 from npulens.syntax.scopes import Scope
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
@@ -60,7 +61,7 @@ def distribute(text: str, model: str) -> tuple[Edit, ...]:
         UnclearError: It is not clear how; the reason says what and where.
     """
     try:
-        tree = ast.parse(text)
+        tree = module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         raise UnclearError(line, "the script does not parse", "脚本无法解析") from error

@@ -5,6 +5,7 @@ import ast
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.run_time import run_time_migration
 from npulens.fixes.shim import STATEMENT
+from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -22,7 +23,7 @@ def start_with_shim(text: str) -> Fix | None:
     if beside_torch is not None:
         return beside_torch
     try:
-        body = ast.parse(text).body
+        body = module_tree(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     first = next((node for node in body if _imports(node)), None)

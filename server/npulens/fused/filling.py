@@ -9,6 +9,7 @@ from npulens.fused.patterns import Replacement
 from npulens.fused.sources import Sources, atom
 from npulens.graphs.nodes import LIBRARY, Node
 from npulens.graphs.operators import CASTS
+from npulens.syntax.parsing import expression_tree
 
 _VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 
@@ -17,7 +18,7 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
     """The replacement's text with the user's expressions for its names."""
     unbound = replacement.defaults.keys() - match.bound.keys()
     text = without_unbound(replacement.text, replacement.defaults, unbound)
-    expression = ast.parse(text, mode="eval").body
+    expression = expression_tree(text)
     arguments = {
         id(argument)
         for call in ast.walk(expression)
@@ -76,7 +77,7 @@ def names_in(match: Match, replacement: Replacement) -> set[str]:
 
 def _may_be_repeated(source: str) -> bool:
     """Whether computing an expression several times costs nothing: it calls no more than views."""
-    nodes = list(ast.walk(ast.parse(source, mode="eval")))
+    nodes = list(ast.walk(expression_tree(source)))
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
     return not any(isinstance(node, ast.MatMult) for node in nodes) and all(
         isinstance(callee, ast.Attribute) and callee.attr in _VIEWS for callee in calls

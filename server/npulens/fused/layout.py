@@ -4,6 +4,8 @@ import ast
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+from npulens.syntax.parsing import expression_tree
+
 _WIDTH = 100
 
 
@@ -82,4 +84,4 @@ def _first_call(node: ast.expr) -> ast.Call | None:
 
 
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return expression_tree(text)

@@ -23,6 +23,7 @@ from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
 from npulens.syntax.bindings import bindings_of
+from npulens.syntax.parsing import expression_tree, module_tree
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.text.lines import LineMap
 
@@ -114,7 +115,7 @@ def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
 
 def _parsed(source: PatternSource) -> ast.Module:
     try:
-        return ast.parse(source.text)
+        return module_tree(source.text)
     except (SyntaxError, ValueError) as error:
         raise PatternError(f"{source.name}: {error}") from error
 
@@ -275,7 +276,7 @@ def _replacement(
     start = lines.offset(place.lineno, place.col_offset)
     end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
     text = _on_one_line(source.text[start:end])
-    expression = ast.parse(text, mode="eval").body
+    expression = expression_tree(text)
     names = [ast.unparse(n) for n in ast.walk(expression) if isinstance(n, ast.Attribute)]
     operator = next((name for name in names if _OPERATOR.fullmatch(name)), "")
     return Replacement(text, expression, operator, _defaults(function), provided)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, OPAQUE, Node, number, reachable
+from npulens.syntax.parsing import expression_tree
 
 _Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.Tuple | ast.List
 
@@ -111,7 +112,7 @@ def is_costly(node: Node) -> bool:
 
 def atom(text: str) -> str:
     """An expression that can stand beside an operator or before a dot."""
-    tree = ast.parse(text, mode="eval").body
+    tree = expression_tree(text)
     if isinstance(tree, _Atom) and not text.startswith("-"):
         is_number = isinstance(tree, ast.Constant) and isinstance(tree.value, int)
         return f"({text})" if is_number else text

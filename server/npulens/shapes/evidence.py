@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
 from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
+from npulens.syntax.parsing import expression_tree
 from npulens.syntax.values import Name, dotted_name
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
@@ -81,7 +82,7 @@ def annotated(annotation: ast.expr | None) -> Value:
         if len(annotation.value) > _LONGEST_ANNOTATION:
             return UNKNOWN
         try:
-            return annotated(ast.parse(annotation.value, mode="eval").body)
+            return annotated(expression_tree(annotation.value))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return UNKNOWN
     if isinstance(annotation, ast.BinOp):

@@ -17,9 +17,26 @@ class SyntaxProblem(NamedTuple):
     detail: str
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""CPython 3.11 up to 3.11.7 counts the depth of all parsers together (python/cpython 106905): two
+threads that build trees at once can end in a `SystemError`. The interpreter lock lets only one of
+them advance anyway."""
+
 _DEEP_RECURSION = 5_000
 _DEEP_STACK = 256 * 1024 * 1024
 """Bytes; enough for what the recursion limit lets through, and only reserved, not used."""
+
+
+def module_tree(text: str) -> ast.Module:
+    """The tree of a module's text; raises what `ast.parse` raises."""
+    with _ONE_AT_A_TIME:
+        return ast.parse(text)
+
+
+def expression_tree(text: str) -> ast.expr:
+    """The tree of one expression; raises what `ast.parse` raises."""
+    with _ONE_AT_A_TIME:
+        return ast.parse(text, mode="eval").body
 
 
 def parse(text: str) -> ast.Module | SyntaxProblem:
@@ -37,7 +54,7 @@ def _parse(text: str) -> ast.Module | SyntaxProblem:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            return module_tree(text)
     except SyntaxError as error:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         end_line, end_column = error.end_lineno or line, error.end_offset or column

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from npulens.syntax.parsing import module_tree
 from npulens.text.kinds import Kind, kind_by_name
 
 _NPU_FOLDERS = frozenset({"npu", "ascend"})
@@ -61,7 +62,7 @@ def copies(texts: Mapping[Path, str]) -> Iterator[Path]:
 def _classes(file: Path) -> Iterator[ast.ClassDef]:
     """The classes of a module; none if it cannot be read, which is told when it is checked."""
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
+        tree = module_tree(file.read_text(encoding="utf-8", errors="replace"))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     yield from (node for node in tree.body if isinstance(node, ast.ClassDef))

@@ -16,6 +16,7 @@ from npulens.checks.native_sources import (
     cuda_bindings,
     read_native_source,
 )
+from npulens.syntax.parsing import module_tree
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.npu_builders import copies, npu_builders
 from npulens.workspace.optional_kernels import optional_kernels
@@ -208,7 +209,7 @@ def _text(file: Path) -> str:
 def _extensions(file: Path) -> Iterator[_Extension]:
     """The extension modules that a build file declares."""
     try:
-        tree = ast.parse(_text(file))
+        tree = module_tree(_text(file))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

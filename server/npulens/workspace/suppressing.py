@@ -8,6 +8,7 @@ from npulens.catalog.model import Finding
 from npulens.checks.launch_files import comments_of
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.comments import suppressions
+from npulens.syntax.parsing import module_tree
 from npulens.syntax.strings import comments
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
@@ -121,4 +122,5 @@ def _is_same_program(before: Document, after: Document) -> bool:
 
 def _program(document: Document) -> str:
     is_notebook = document.kind is Kind.NOTEBOOK
-    return ast.dump(ast.parse(python_of_notebook(document.text) if is_notebook else document.text))
+    text = python_of_notebook(document.text) if is_notebook else document.text
+    return ast.dump(module_tree(text))
