@@ -23,7 +23,7 @@ from npulens.workspace.configuration import (
     read_configuration,
     require_known_rules,
 )
-from npulens.workspace.project_version import NEWEST
+from npulens.workspace.project.project_version import NEWEST
 from npulens.workspace.selection import selected
 
 

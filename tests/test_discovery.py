@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npulens.workspace.discovery import Discovery, discover
+from npulens.workspace.files.discovery import Discovery, discover
 
 
 def make(folder: Path, *paths: str) -> None:

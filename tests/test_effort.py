@@ -6,7 +6,7 @@ import pytest
 
 from helpers import findings
 from npulens.catalog.loader import load_catalogue
-from npulens.workspace.effort import (
+from npulens.workspace.migrating.effort import (
     FAMILY_MINUTES,
     RULE_MINUTES,
     RULES_OF_STRUCTURE,

@@ -13,12 +13,12 @@ from helpers import Mark as FoundMark
 from lsp_client import LspClient
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.model import ProjectFacts, Target
-from npulens.checks.native_sources import native_source_findings
-from npulens.checks.native_tokens import tokens
+from npulens.checks.other_files.native_sources import native_source_findings
+from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.discovery import discover
-from npulens.workspace.operators import project_facts, project_root
+from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.operators import project_facts, project_root
 from npulens.workspace.run import Checker
 
 

@@ -263,16 +263,16 @@ class TestTrouble:
         assert [path.name for path in here.iterdir()] == ["a.py"]
 
     def test_changed_meanwhile(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from npulens.workspace import fixing
+        from npulens.workspace.fixing import file_fixes
 
         (here / "a.py").write_text(CODE)
-        fix_text = fixing.fix_text
+        fix_text = file_fixes.fix_text
 
         def edit_and_fix(*arguments, **options):  # type: ignore[no-untyped-def]
             (here / "a.py").write_text(CODE + "# mine\n")
             return fix_text(*arguments, **options)
 
-        monkeypatch.setattr(fixing, "fix_text", edit_and_fix)
+        monkeypatch.setattr(file_fixes, "fix_text", edit_and_fix)
         code, _, errors = invoke("fix")
         assert code == 2
         assert errors == "npulens: a.py: not fixed: was changed by somebody else meanwhile\n"

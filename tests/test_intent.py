@@ -12,8 +12,8 @@ from helpers import Mark as FoundMark
 from npulens.analysis import analyze
 from npulens.catalog.model import ProjectFacts, Target, TorchVersion
 from npulens.text.document import Document
-from npulens.workspace.discovery import discover
-from npulens.workspace.operators import project_facts
+from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.operators import project_facts
 
 
 def check_file(path: str, snippet: str, target: Target | None = None) -> None:

@@ -18,7 +18,7 @@ from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_of
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.discovery import discover
+from npulens.workspace.files.discovery import discover
 from npulens.workspace.run import Checker
 
 

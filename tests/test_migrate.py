@@ -17,7 +17,7 @@ import pytest
 
 from commands import CLEAN, CODE, command, invoke
 from migration_projects import PROJECTS, write_project
-from npulens.workspace import migration as migration_module
+from npulens.workspace.migrating import migration as migration_module
 
 pytestmark = pytest.mark.usefixtures("here")
 

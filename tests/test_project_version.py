@@ -6,7 +6,12 @@ import pytest
 
 from npulens.catalog.model import TorchVersion
 from npulens.workspace.configuration import find_configuration
-from npulens.workspace.project_version import NEWEST, OLDEST, newest_allowed, project_version
+from npulens.workspace.project.project_version import (
+    NEWEST,
+    OLDEST,
+    newest_allowed,
+    project_version,
+)
 
 
 @pytest.mark.parametrize(

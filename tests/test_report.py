@@ -27,9 +27,9 @@ from npulens.report.snippets import line_of, lines_around
 from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.effort import effort_of, total_minutes
 from npulens.workspace.file_report import FileReport
-from npulens.workspace.readiness import Readiness, readiness_of
+from npulens.workspace.migrating.effort import effort_of, total_minutes
+from npulens.workspace.migrating.readiness import Readiness, readiness_of
 from npulens.workspace.run import Checker
 from npulens.workspace.shape_run import places_in
 

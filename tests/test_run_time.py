@@ -16,7 +16,7 @@ from npulens.cli.main import cli
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.shim import shim_rewrite
 from npulens.text.document import Document
-from npulens.workspace.shim import ShimFinder
+from npulens.workspace.project.shim import ShimFinder
 
 IMPORT = "from torch_npu.contrib import transfer_to_npu\n"
 

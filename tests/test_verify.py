@@ -12,13 +12,13 @@ import pytest
 from commands import command
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import TorchVersion
-from npulens.workspace import project_copy, verified_run
-from npulens.workspace.npu_apis import apis_to_watch
-from npulens.workspace.original_lines import original_lines
-from npulens.workspace.project_copy import CopyError, copy_project
-from npulens.workspace.run_comparison import compare
-from npulens.workspace.verdicts import Outcome, judge
-from npulens.workspace.verified_run import CannotVerifyError, RunResult, torch_release
+from npulens.workspace.verifying import project_copy, verified_run
+from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.original_lines import original_lines
+from npulens.workspace.verifying.project_copy import CopyError, copy_project
+from npulens.workspace.verifying.run_comparison import compare
+from npulens.workspace.verifying.verdicts import Outcome, judge
+from npulens.workspace.verifying.verified_run import CannotVerifyError, RunResult, torch_release
 
 pytestmark = pytest.mark.emulated
 

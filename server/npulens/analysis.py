@@ -9,25 +9,25 @@ from npulens.catalog.model import Finding, ProjectFacts, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
-from npulens.checks.cuda_places import (
+from npulens.checks.insertions import Insertions, bound, with_line_endings
+from npulens.checks.intent.cuda_places import (
     outside_of_extensions,
     outside_of_kernel_tests,
     outside_of_nccl_probes,
 )
-from npulens.checks.data_parallel import with_whole_module
-from npulens.checks.file_purpose import worth_telling
-from npulens.checks.insertions import Insertions, bound, with_line_endings
+from npulens.checks.intent.file_purpose import worth_telling
+from npulens.checks.intent.module_intent import without_other_intents
+from npulens.checks.intent.module_uses import without_handled_imports
+from npulens.checks.intent.needless_imports import with_needless_imports
+from npulens.checks.intent.scaler_types import without_types_only
 from npulens.checks.interest import Interest
-from npulens.checks.launch_files import comments_of, launch_findings
-from npulens.checks.library import told_once
-from npulens.checks.module_intent import without_other_intents
-from npulens.checks.module_uses import without_handled_imports
-from npulens.checks.native_sources import native_source_findings
-from npulens.checks.needless_imports import with_needless_imports
-from npulens.checks.performance import ADVICE
+from npulens.checks.other_files.launch_files import comments_of, launch_findings
+from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
+from npulens.checks.python.data_parallel import with_whole_module
+from npulens.checks.python.library import told_once
+from npulens.checks.python.performance import ADVICE
 from npulens.checks.registry import checks
-from npulens.checks.scaler_types import without_types_only
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit

@@ -303,7 +303,7 @@ _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     "nvidia",
 )
-"""What advice on performance is about, see `checks/performance.py`; and `nvidia-smi`."""
+"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi`."""
 
 
 def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:

@@ -1,1 +1,1 @@
-"""The checks: one pass over the tree, and one file for each kind of thing that is looked for."""
+"""The checks: one pass over the tree, and what it needs; the checks themselves are below."""

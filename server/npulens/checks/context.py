@@ -17,9 +17,9 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
-from npulens.checks.guards import Guards
+from npulens.checks.intent.guards import Guards
+from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
-from npulens.checks.optional_code import OptionalCode
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name

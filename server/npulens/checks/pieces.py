@@ -10,7 +10,7 @@ from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, S
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
-from npulens.checks.guards import holds_word, npu_words
+from npulens.checks.intent.guards import holds_word, npu_words
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines

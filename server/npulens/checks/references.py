@@ -12,7 +12,7 @@ from npulens.checks.entries import (
     needs_newer,
     report_entry,
 )
-from npulens.checks.purpose import is_out_of_reach
+from npulens.checks.intent.purpose import is_out_of_reach
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
 from npulens.syntax.meanings import Member, Qualified, canonical, qualified_names, resolve_name
 from npulens.syntax.scopes import Scope, is_bound, lookup

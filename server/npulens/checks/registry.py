@@ -2,12 +2,13 @@
 
 import ast
 
-from npulens.checks import (
+from npulens.checks import references
+from npulens.checks.intent import cuda_places
+from npulens.checks.python import (
     amp_calls,
     apex_amp,
     attention_calls,
     backend_options,
-    cuda_places,
     environment,
     import_statements,
     layout,
@@ -19,7 +20,6 @@ from npulens.checks import (
     parallel,
     performance,
     precision,
-    references,
     strings,
     switches,
 )

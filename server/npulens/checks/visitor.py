@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from npulens.checks.context import Context
-from npulens.checks.cuda_only import (
+from npulens.checks.intent.cuda_only import (
     has_other_way,
     is_about_cuda,
     lives_elsewhere,

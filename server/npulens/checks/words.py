@@ -16,8 +16,8 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
-from npulens.checks.guards import Guards
-from npulens.checks.methods import ACCELERATOR
+from npulens.checks.intent.guards import Guards
+from npulens.checks.python.methods import ACCELERATOR
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Instance, Literal, Qualified, resolve, resolve_name

@@ -185,8 +185,8 @@ def _check(
 
 def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
     from npulens.cli.repair import Repair
-    from npulens.workspace.fixing import fix_safely, fix_unsafely
-    from npulens.workspace.suppressing import suppress_findings
+    from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
+    from npulens.workspace.fixing.suppressing import suppress_findings
 
     if options["add_suppressions"]:
         work = suppress_findings
@@ -205,8 +205,8 @@ def _say_what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]
 
 def _check_stdin(name: str, asked: Settings) -> "FileReport":
     from npulens.workspace.file_report import FileReport
+    from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.run import MAX_FILE_SIZE, Checker
-    from npulens.workspace.shim import ShimFinder
 
     if sys.stdin is None:
         raise Refusal("standard input is closed")

@@ -56,7 +56,7 @@ def fix(
     from npulens.cli.repair import Repair
     from npulens.report.formats import make_report
     from npulens.report.wording import fixed_summary
-    from npulens.workspace.fixing import fix_safely, fix_unsafely
+    from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
 
     paths = paths or (".",)
     asked = settings(paths, config, options)

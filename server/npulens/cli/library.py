@@ -15,7 +15,7 @@ from npulens.cli.refusals import FAILURE, complain
 def write_library_rules(paths: Sequence[str], asked: Settings, options: Mapping[str, Any]) -> int:
     """Write the rule file of a library, and say how much there is in it; returns the exit code."""
     from npulens.report.wording import library_summary
-    from npulens.workspace.library_rules import examine_library, rule_file
+    from npulens.workspace.libraries.rules import examine_library, rule_file
 
     if len(paths) != 1 or not Path(paths[0]).is_dir():
         raise click.UsageError("--as-library needs one folder: the package, or its project")

@@ -20,8 +20,8 @@ from npulens.cli.repair import clean_trees
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
-    from npulens.workspace.change_log import ChangeLog
-    from npulens.workspace.migration import Request
+    from npulens.workspace.migrating.change_log import ChangeLog
+    from npulens.workspace.migrating.migration import Request
 
 
 @click.command(
@@ -75,9 +75,9 @@ def migrate(
     from npulens.catalog.model import Applicability
     from npulens.report.change_log import migration_summary, told_of
     from npulens.report.human import printable
-    from npulens.workspace.copying import Reason
-    from npulens.workspace.distribution import Distribution
-    from npulens.workspace.migration import Request
+    from npulens.workspace.files.copying import Reason
+    from npulens.workspace.migrating.distribution import Distribution
+    from npulens.workspace.migrating.migration import Request
 
     if in_place == (output is not None):
         raise click.UsageError("either -o DST or --in-place says where the migrated files go")
@@ -127,7 +127,7 @@ def _log_place(log_folder: str, source: str, output: str | None) -> Path:
     Raises:
         Refusal: It is not, or lies where it would be in the way.
     """
-    from npulens.workspace.staging import PlaceError, require_place
+    from npulens.workspace.files.staging import PlaceError, require_place
 
     place = Path(log_folder)
     for tree in (source, output):
@@ -151,11 +151,11 @@ def _migrated(
     Raises:
         Refusal: It cannot.
     """
-    from npulens.workspace.copying import TreeChangedError
-    from npulens.workspace.distribution import DistributionError
-    from npulens.workspace.locking import LockedError
-    from npulens.workspace.migration import files_of, migrate_copy, migrate_in_place
-    from npulens.workspace.staging import PlaceError
+    from npulens.workspace.files.copying import TreeChangedError
+    from npulens.workspace.files.locking import LockedError
+    from npulens.workspace.files.staging import PlaceError
+    from npulens.workspace.migrating.distribution import DistributionError
+    from npulens.workspace.migrating.migration import files_of, migrate_copy, migrate_in_place
 
     def write(log: "ChangeLog", folder: Path) -> None:
         _write_log(log, request, folder, language)
@@ -204,7 +204,7 @@ def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "La
         change_log_markdown,
     )
     from npulens.report.transplant import transplant_tables
-    from npulens.workspace.writing import write_whole
+    from npulens.workspace.files.writing import write_whole
 
     texts = {
         JSON_NAME: change_log_json(log, request.configuration, request.applicability, language),

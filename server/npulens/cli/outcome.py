@@ -49,7 +49,7 @@ class Output:
         """
         if self._path is None:
             return
-        from npulens.workspace.writing import write_whole
+        from npulens.workspace.files.writing import write_whole
 
         data = "".join(self._parts).encode("utf-8", "backslashreplace")
         try:

@@ -32,11 +32,11 @@ class Project(NamedTuple):
 def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Project:
     """The files at and below the paths."""
     from npulens.workspace.cache import FindingCache
-    from npulens.workspace.discovery import discover
     from npulens.workspace.file_report import FileReport
-    from npulens.workspace.operators import project_facts
+    from npulens.workspace.files.discovery import discover
+    from npulens.workspace.project.operators import project_facts
+    from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.run import Checker
-    from npulens.workspace.shim import ShimFinder
 
     configuration, catalogue = asked
     found = discover(

@@ -9,8 +9,8 @@ from npulens.cli.refusals import Refusal
 
 if TYPE_CHECKING:
     from npulens.workspace.file_report import FileReport
-    from npulens.workspace.fixing import FixedFile
-    from npulens.workspace.git import GitTrees
+    from npulens.workspace.files.git import GitTrees
+    from npulens.workspace.fixing.file_fixes import FixedFile
     from npulens.workspace.run import Checker
 
     Work = Callable[[Checker, Path], FixedFile]
@@ -70,7 +70,7 @@ class Repair:
         return in_processes(self._work, self._project.checker, self._project.files, self._jobs)
 
     def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":
-        from npulens.workspace.in_place import write_fixed
+        from npulens.workspace.fixing.in_place import write_fixed
 
         report = write_fixed(fixed, trees)
         if report.problem is None and fixed.after != fixed.before:
@@ -92,7 +92,7 @@ def clean_trees(files: "Iterable[Path]", outcome: str) -> "GitTrees":
     Raises:
         Refusal: A git tree has changes that are in no commit.
     """
-    from npulens.workspace.git import GitError, GitTrees
+    from npulens.workspace.files.git import GitError, GitTrees
 
     try:
         trees = GitTrees(files)

@@ -45,8 +45,8 @@ def shapes(
     from npulens.report.wording import environment_language
     from npulens.workspace.catalogues import configured_catalogue
     from npulens.workspace.configuration import find_configuration, read_configuration
-    from npulens.workspace.discovery import discover
-    from npulens.workspace.operators import project_facts
+    from npulens.workspace.files.discovery import discover
+    from npulens.workspace.project.operators import project_facts
     from npulens.workspace.shape_run import places_in
 
     with refusals():

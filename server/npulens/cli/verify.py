@@ -11,8 +11,8 @@ from npulens.cli.refusals import FAILURE, Refusal
 
 if TYPE_CHECKING:
     from npulens.cli.options import Settings
-    from npulens.workspace.verification import Migrate
-    from npulens.workspace.verified_run import Task
+    from npulens.workspace.verifying.verification import Migrate
+    from npulens.workspace.verifying.verified_run import Task
 
 _MEBIBYTE = 1 << 20
 
@@ -88,9 +88,9 @@ def verify(
     The script is executed, with all rights that you have.
     """
     from npulens.report.verify_report import as_json, as_text, status
-    from npulens.workspace.project_copy import CopyError
-    from npulens.workspace.verification import Request, verify
-    from npulens.workspace.verified_run import CannotVerifyError, Limits
+    from npulens.workspace.verifying.project_copy import CopyError
+    from npulens.workspace.verifying.verification import Request, verify
+    from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits
 
     folder, task = _task(script, module, arguments, processes)
     asked = settings((str(folder),), config, options)
@@ -118,7 +118,7 @@ def _task(
     script: str | None, module: str | None, arguments: tuple[str, ...], processes: int | None
 ) -> tuple[Path, "Task"]:
     """The folder of the project, and what to run there."""
-    from npulens.workspace.verified_run import Task
+    from npulens.workspace.verifying.verified_run import Task
 
     here = Path(os.path.realpath("."))
     if module is not None:
@@ -137,7 +137,7 @@ def _migration(asked: "Settings", unsafe_fixes: bool) -> "Migrate":
     def migrate(folder: Path) -> int:
         from npulens.cli.project import find_project
         from npulens.cli.repair import Repair
-        from npulens.workspace.fixing import fix_safely, fix_unsafely
+        from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
 
         project = find_project((str(folder),), asked, use_cache=False)
         repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, None)

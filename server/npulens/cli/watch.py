@@ -42,7 +42,7 @@ def watched(paths: Sequence[str], config: str | None) -> Iterator[None]:
 
 def _state(paths: Sequence[str], config: str | None) -> _State:
     """The names, times and sizes of all files that matter."""
-    from npulens.workspace.discovery import discover
+    from npulens.workspace.files.discovery import discover
 
     try:
         with refusals():

@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Finding, LocalizedText, MigrationStyle
-from npulens.checks.launch_files import comments_of
+from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
 from npulens.lsp.convert import needs_confirmation, to_workspace_edit
@@ -34,7 +34,7 @@ from npulens.lsp.wording import (
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
-from npulens.workspace.rewriting import rewrite
+from npulens.workspace.fixing.rewriting import rewrite
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value

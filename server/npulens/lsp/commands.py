@@ -27,9 +27,9 @@ from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.views import View
 from npulens.text.document import Document
+from npulens.workspace.fixing.rewriting import rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
-from npulens.workspace.rewriting import rewrite
 
 MIGRATE_FILE = "npulens.migrateFile"
 MIGRATE_WORKSPACE = "npulens.migrateWorkspace"

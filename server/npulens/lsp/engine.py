@@ -12,8 +12,8 @@ from npulens.catalog.model import Finding
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
+from npulens.workspace.project.surroundings import Surroundings
 from npulens.workspace.selection import selected
-from npulens.workspace.surroundings import Surroundings
 
 ShapesShown = tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, int], ...]]
 """What hints and code lenses are made of."""

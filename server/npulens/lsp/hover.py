@@ -16,7 +16,7 @@ from npulens.lsp.shape_paths import paths_at
 from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
-from npulens.workspace.npu_operators import rules_of_operator
+from npulens.workspace.project.npu_operators import rules_of_operator
 
 _MOST_FINDINGS = 3
 

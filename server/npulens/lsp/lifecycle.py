@@ -16,7 +16,7 @@ from npulens.lsp.session import file_path, workspace_folders
 from npulens.lsp.settings import SECTION, ClientSettings, read_client_settings
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import CONFIGURATION_FILES, ConfigurationError
-from npulens.workspace.project_version import REQUIREMENT_FILES
+from npulens.workspace.project.project_version import REQUIREMENT_FILES
 
 logger = logging.getLogger(__name__)
 

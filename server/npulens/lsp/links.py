@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from npulens.checks.launch_files import comments_of
+from npulens.checks.other_files.launch_files import comments_of
 from npulens.lsp.engine import Analysis
 from npulens.lsp.server import NpulensServer
 from npulens.syntax.comments import suppressions

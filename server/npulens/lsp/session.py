@@ -17,7 +17,7 @@ from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_language, kind_by_name
 from npulens.workspace.configuration import Settings
-from npulens.workspace.surroundings import Lookout, Surroundings
+from npulens.workspace.project.surroundings import Lookout, Surroundings
 
 logger = logging.getLogger(__name__)
 

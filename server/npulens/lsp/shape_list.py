@@ -16,9 +16,9 @@ from npulens.shapes.findings import note_of
 from npulens.shapes.hotspots import Ranked
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
-from npulens.workspace.discovery import discover
+from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.surroundings import Lookout, Surroundings
 from npulens.workspace.shape_run import places_in
-from npulens.workspace.surroundings import Lookout, Surroundings
 
 _SHOWN = 5
 

@@ -10,10 +10,10 @@ from npulens import __version__
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.wording import APPLICABILITIES
-from npulens.workspace.change_log import Change, ChangeLog, Left
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.copying import LeftOut, Reason
-from npulens.workspace.effort import EffortClass, total_minutes
+from npulens.workspace.files.copying import LeftOut, Reason
+from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
+from npulens.workspace.migrating.effort import EffortClass, total_minutes
 
 JSON_NAME = "change_log.json"
 MARKDOWN_NAME = "change_log.md"

@@ -20,9 +20,9 @@ from npulens.report.page_model import (
 )
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
-from npulens.workspace.effort import effort_of
 from npulens.workspace.file_report import FileReport
-from npulens.workspace.readiness import Readiness, is_blocker, is_work, readiness_of
+from npulens.workspace.migrating.effort import effort_of
+from npulens.workspace.migrating.readiness import Readiness, is_blocker, is_work, readiness_of
 
 _MOST_PLACES = 3
 """Of a group, so many places are shown with their lines."""

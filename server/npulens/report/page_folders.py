@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from npulens.workspace.readiness import Readiness
+from npulens.workspace.migrating.readiness import Readiness
 
 
 class File(Protocol):

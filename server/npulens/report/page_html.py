@@ -20,8 +20,8 @@ from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_page import SEVERITIES
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Entry, Fixes, Page
-from npulens.workspace import effort
-from npulens.workspace.readiness import Readiness
+from npulens.workspace.migrating import effort
+from npulens.workspace.migrating.readiness import Readiness
 
 MOST_FINDINGS = 20_000
 MOST_FILES = 20_000

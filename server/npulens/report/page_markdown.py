@@ -8,7 +8,7 @@ from npulens.catalog.model import Language
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Page, Shown
 from npulens.report.page_wording import duration, family_name, percent, text
-from npulens.workspace.readiness import Readiness
+from npulens.workspace.migrating.readiness import Readiness
 
 _MOST_ROWS = 5
 _MEANT = re.compile(r"[\\`*_\[\]<>&|#~]")

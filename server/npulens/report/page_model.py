@@ -11,7 +11,7 @@ from npulens.report.page_folders import Folder
 from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.file_report import FileReport
-from npulens.workspace.readiness import Readiness
+from npulens.workspace.migrating.readiness import Readiness
 from npulens.workspace.shape_run import Place
 
 

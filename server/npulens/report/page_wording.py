@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from npulens.catalog.model import Applicability, Language, LocalizedText, MigrationStyle
-from npulens.workspace.readiness import Readiness
+from npulens.workspace.migrating.readiness import Readiness
 
 _ = LocalizedText
 

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Language
-from npulens.workspace.change_log import Change, ChangeLog, Left
+from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
 
 _PLACES = ("File", "Start Line", "End Line", "OP", "Tips")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

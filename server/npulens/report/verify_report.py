@@ -7,9 +7,9 @@ from typing import Any
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report import verify_wording as wording
 from npulens.report.human import printable
-from npulens.workspace.run_comparison import Comparison
-from npulens.workspace.verdicts import GOOD, LEFT_TO_DO, Outcome, Site
-from npulens.workspace.verification import Verification
+from npulens.workspace.verifying.run_comparison import Comparison
+from npulens.workspace.verifying.verdicts import GOOD, LEFT_TO_DO, Outcome, Site
+from npulens.workspace.verifying.verification import Verification
 
 _TOLD_LINES = 12
 """How many lines of output are shown of a run that stopped."""

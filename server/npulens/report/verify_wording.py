@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from npulens.catalog.model import LocalizedText
-from npulens.workspace.agreement import Agreement
-from npulens.workspace.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
-from npulens.workspace.verdicts import Outcome
+from npulens.workspace.verifying.agreement import Agreement
+from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
+from npulens.workspace.verifying.verdicts import Outcome
 
 VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.PASSED: LocalizedText(

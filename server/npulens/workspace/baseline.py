@@ -18,7 +18,7 @@ from npulens.catalog.model import Finding
 from npulens.text.document import Document
 from npulens.workspace.configuration import absolute
 from npulens.workspace.file_report import FileReport
-from npulens.workspace.writing import write_whole
+from npulens.workspace.files.writing import write_whole
 
 _VERSION = 1
 _MOST_OF_LINE = 200

@@ -25,8 +25,8 @@ from npulens.catalog.model import Finding, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.writing import write_whole
 from npulens.workspace.finding_records import finding_of, record_of
-from npulens.workspace.writing import write_whole
 
 FOLDER = ".npulens_cache"
 _MOST_STATES = 8

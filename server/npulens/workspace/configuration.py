@@ -19,7 +19,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.project_version import NEWEST, project_version
+from npulens.workspace.project.project_version import NEWEST, project_version
 
 CONFIGURATION_FILES = ("npulens.toml", "pyproject.toml")
 """Of two in one folder the first counts."""

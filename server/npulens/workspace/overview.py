@@ -10,9 +10,9 @@ from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.background import check_in_background
 from npulens.workspace.configuration import Settings, absolute
-from npulens.workspace.discovery import discover
-from npulens.workspace.shim import ShimFinder
-from npulens.workspace.surroundings import Lookout, Surroundings
+from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.shim import ShimFinder
+from npulens.workspace.project.surroundings import Lookout, Surroundings
 
 _Stamp = tuple[int, int]
 """Time and size of a file, which change when it does."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
-from npulens.checks.native_sources import BINDERS
+from npulens.checks.other_files.native_sources import BINDERS
 from npulens.text.decoding import UndecodableReason, UndecodableSource
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name, kind_of

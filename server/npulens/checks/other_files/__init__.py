@@ -1,0 +1,1 @@
+"""Files beside the Python code: scripts, settings, C++ and CUDA sources."""

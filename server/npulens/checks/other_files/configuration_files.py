@@ -1,0 +1,125 @@
+"""YAML, JSON and TOML: devices, backends, variables, images, resources and command lines."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from npulens.catalog.tables import Place
+from npulens.checks.intent.file_purpose import is_of_tests
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.shell import (
+    Atom,
+    command_words,
+    image,
+    index_url,
+    normal_name,
+    requirement,
+    shell_findings,
+)
+from npulens.syntax.settings import Setting, json_settings, toml_settings, yaml_settings
+from npulens.text.kinds import Kind
+from npulens.text.spans import Span
+
+_CI = re.compile(
+    r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
+    r"|travis|appveyor|jenkins)[\w.-]*\.ya?ml\Z|(?:^|/)\.pre-commit"
+)
+_NPU_VALUE = re.compile(r"npu(?::\d+)?\Z|hccl\Z|MULTI_NPU\Z|huawei\.com/Ascend")
+_COMMAND_KEYS = frozenset(
+    {"command", "cmd", "entrypoint", "args", "run", "script", "setup", "arguments", "launch"}
+    | {"train_command", "runargs", "docker_args", "extra_args", "shell", "commands", "runcmd"}
+)
+_TEXT_KEYS = frozenset(
+    {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
+    | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
+)
+_REQUIREMENT_KEYS = frozenset(
+    {"dependencies", "requires", "requirements", "pip", "install_requires", "conda", "packages"}
+    | {"dev", "test", "train", "gpu", "cuda", "all", "channels"}
+)
+_ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
+_WORD = re.compile(r"\S+")
+
+
+def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
+    """Report what a file of settings holds."""
+    settings = list(_READERS[kind](report.text))
+    if any(_NPU_VALUE.match(s.value) or _NPU_VALUE.match(s.key) for s in settings):
+        return
+    only_variables = _CI.search(path.replace("\\", "/")) is not None
+    of_tests = is_of_tests(path)
+    for words in _lists(settings):
+        if not only_variables:
+            command_words(report, words)
+    for setting in settings:
+        if not of_tests and (not only_variables or setting.key.startswith("CUDA_")):
+            _variable(setting, report)
+        if not only_variables and setting.key.lower() not in _TEXT_KEYS:
+            _setting(setting, report)
+
+
+_READERS = {Kind.YAML: yaml_settings, Kind.JSON: json_settings, Kind.TOML: toml_settings}
+
+
+def _variable(setting: Setting, report: LaunchReport) -> None:
+    """`NCCL_DEBUG: INFO`, `- NCCL_DEBUG=INFO`, `name: NCCL_DEBUG`."""
+    if _ASSIGNED.fullmatch(setting.key):
+        report.variable(setting.key_span, setting.value)
+    if setting.is_block or setting.key not in ("", "name"):
+        return
+    match = _ASSIGNED.match(setting.value)
+    if match is not None:
+        value = setting.value[match.end() + 1 :] if match.end() < len(setting.value) else None
+        span = Span(setting.span.start, setting.span.start + match.end())
+        if setting.key or value is not None or "env" in "".join(setting.parents[-1:]).lower():
+            report.variable(span, value)
+
+
+def _setting(setting: Setting, report: LaunchReport) -> None:
+    key, value, span = setting.key, setting.value, setting.span
+    owner = (key or (setting.parents[-1] if setting.parents else "")).lower()
+    if setting.is_block or (owner in _COMMAND_KEYS and " " in value):
+        if owner in _COMMAND_KEYS:
+            shell_findings(report, *span)
+        return
+    atom = Atom(span, value)
+    if owner == "baseimage" or re.fullmatch(r"(?:\w+[_-])?image", owner) is not None:
+        image(report, atom)
+        return
+    parents = {parent.lower() for parent in setting.parents} | {owner}
+    if "optional-dependencies" in parents:
+        return  # an extra is installed by who asks for it, and the NPU gets one of its own
+    if not key and parents & _REQUIREMENT_KEYS:
+        first = _WORD.match(value)
+        if first is not None and value.startswith("-"):
+            for word in _WORD.finditer(value):
+                index_url(report, _moved(atom, word))
+        elif not index_url(report, atom):
+            requirement(report, atom)
+        return
+    name = key if "/" in key else normal_name(key)
+    if key.startswith("--"):  # options that a launcher puts on a command line
+        report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
+    elif key:
+        report.look_up(Place.KEY, name, value, setting.key_span, span)
+    elif owner in ("capabilities", "runtime"):
+        report.look_up(Place.KEY, owner, value, span, span)
+
+
+def _moved(atom: Atom, word: re.Match[str]) -> Atom:
+    return Atom(Span(atom.span.start + word.start(), atom.span.start + word.end()), word.group())
+
+
+def _lists(settings: Sequence[Setting]) -> Iterator[list[Atom]]:
+    """The words of commands given as lists: `command: ["python", "--device", "cuda"]`."""
+    words: list[Atom] = []
+    owners: tuple[str, ...] = ()
+    for setting in settings:
+        is_word = not setting.key and setting.parents and not setting.is_block
+        if is_word and setting.parents[-1].lower() in _COMMAND_KEYS:
+            if words and setting.parents != owners:
+                yield words
+                words = []
+            owners = setting.parents
+            words.append(Atom(setting.span, setting.value))
+    if words:
+        yield words

@@ -1,0 +1,150 @@
+"""Files beside the code that say where and how it runs: what is found in each kind."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from npulens.catalog.tables import Catalogue
+from npulens.checks.intent.file_purpose import (
+    is_for_other_hardware,
+    is_of_other_framework,
+    only_reads_code,
+)
+from npulens.checks.other_files.configuration_files import configuration_findings
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.shell import (
+    Atom,
+    command_words,
+    image,
+    index_url,
+    requirement,
+    shell_findings,
+)
+from npulens.syntax.settings import json_settings
+from npulens.syntax.shell import read_shell
+from npulens.text.document import Document
+from npulens.text.kinds import Kind
+from npulens.text.spans import Span
+
+_HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
+_WORD = re.compile(r"\S+")
+_INSTRUCTION = re.compile(
+    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+(?P<rest>(?:[^\\\n]|\\\r?\n|\\.)*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
+_ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
+_ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
+_NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
+_CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
+_OTHER_FRAMEWORK_IMAGE = re.compile(
+    r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
+)
+
+
+def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
+    """What a file that is not Python holds, with places in its text."""
+    report = LaunchReport(document.text, catalogue)
+    kind = document.kind
+    if is_of_other_framework(document.path):
+        pass  # torch_npu is not for it
+    elif kind is Kind.SHELL:
+        shell_findings(report)
+    elif is_for_other_hardware(document.path):
+        pass  # the same for the NPU stands or belongs beside it
+    elif kind is Kind.DOCKERFILE:
+        if not only_reads_code(document.path):
+            _dockerfile(report)
+    elif kind is Kind.REQUIREMENTS:
+        _requirements(report)
+    else:
+        configuration_findings(report, kind, document.path)
+    report.finish()
+    return report
+
+
+def comments_of(kind: Kind) -> Callable[[str], Iterable[Span]]:
+    """What finds the comments of a kind of text, in which findings may be silenced."""
+    if kind is Kind.SHELL:
+        return lambda text: read_shell(text).comments
+    return _no_comments if kind is Kind.JSON else _hash_comments
+
+
+def _no_comments(text: str) -> Iterable[Span]:
+    return ()
+
+
+def _hash_comments(text: str) -> Iterator[Span]:
+    for match in _HASH.finditer(text):
+        if match.group().startswith("#"):
+            yield Span(*match.span())
+
+
+def _requirements(report: LaunchReport) -> None:
+    for line in re.finditer(r"[^\n]+", report.text):
+        content = line.group().partition(" #")[0].rstrip()
+        start = line.start() + len(content) - len(content.lstrip())
+        content = content.lstrip()
+        if content.startswith("#"):
+            continue
+        if content.startswith("-"):
+            for word in re.finditer(r"[^\s=]+", content):
+                index_url(report, _atom(start + word.start(), word.group()))
+        elif content:
+            requirement(report, _atom(start, content))
+
+
+def _atom(start: int, text: str) -> Atom:
+    return Atom(Span(start, start + len(text)), text)
+
+
+def _dockerfile(report: LaunchReport) -> None:
+    text = report.text
+    if _NPU_IMAGE.search(text) is not None:
+        return  # built for the NPU, at least in one of its stages
+    if _CUDA_KERNELS.search(text) is not None:
+        return  # built to test these
+    if _OTHER_FRAMEWORK_IMAGE.search(text) is not None and "torch" not in text:
+        return
+    position = 0
+    while (found := _INSTRUCTION.search(text, position)) is not None:
+        position = max(found.end(), found.start() + 1)
+        name, span = found["name"].upper(), Span(*found.span("rest"))
+        if name == "FROM":
+            _from(span, report)
+        elif name in ("ENV", "ARG"):
+            _environment(span, report)
+        elif name == "RUN" and (body := _BODY.search(text, *span)) is not None:
+            ending = re.compile(rf"^[ \t]*{body[1]}[ \t\r]*$", re.MULTILINE)
+            end = ending.search(text, span.end)
+            position = len(text) if end is None else end.end()
+            shell_findings(report, span.end, position if end is None else end.start())
+        elif text.startswith("[", span.start):
+            _exec_form(span, report)
+        else:
+            shell_findings(report, *span)
+
+
+def _from(span: Span, report: LaunchReport) -> None:
+    for word in _WORD.finditer(report.text, *span):
+        if not word.group().startswith("--"):
+            image(report, Atom(Span(*word.span()), word.group()))
+            return
+
+
+def _environment(span: Span, report: LaunchReport) -> None:
+    pairs = list(_ENV_PAIR.finditer(report.text, *span))
+    if not pairs:
+        old = _ENV_OLD.match(report.text, *span)
+        pairs = [old] if old is not None else []
+    for pair in pairs:
+        value = pair["value"].strip("\"'")
+        report.variable(Span(*pair.span("name")), value)
+        start = report.text.find(value, *pair.span("value")) if value else pair.end()
+        image(report, _atom(start, value))
+    if not pairs and (name := _WORD.match(report.text, *span)) is not None:
+        report.variable(Span(*name.span()))
+
+
+def _exec_form(span: Span, report: LaunchReport) -> None:
+    inner = json_settings(report.text[slice(*span)])
+    command_words(report, [Atom(each.span.shifted(span.start), each.value) for each in inner])

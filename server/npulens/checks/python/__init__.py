@@ -1,0 +1,1 @@
+"""One file for each kind of thing that is looked for in Python."""

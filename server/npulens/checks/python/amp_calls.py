@@ -1,0 +1,306 @@
+"""Calls that set up mixed precision: gradient scalers, autocast and its decorators.
+
+`torch.cuda.amp` and `torch.amp` take other arguments than `torch.npu.amp` does, so what a call
+becomes depends on what is passed to it.
+"""
+
+import ast
+from dataclasses import replace
+
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    ImportNeed,
+    MigrationStyle,
+    Severity,
+)
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.arguments import is_spread, keyword_of, without
+from npulens.checks.context import Context
+from npulens.checks.entries import exists
+from npulens.checks.python.methods import ACCELERATOR
+from npulens.checks.replacements import ACCELERATOR_SINCE, npu_fix
+from npulens.checks.titles import use
+from npulens.syntax.meanings import Literal, qualified_names, resolve
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import dotted_name
+from npulens.text.spans import Span
+
+_CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
+_NEUTRAL_SCALERS = frozenset({"torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"})
+_NEUTRAL_CALLS = {
+    # What a call becomes in device-agnostic code, and the names of its positional arguments there.
+    "torch.cuda.amp.autocast": ("torch.amp.autocast", ("enabled", "dtype", "cache_enabled")),
+    "torch.get_autocast_gpu_dtype": ("torch.get_autocast_dtype", ()),
+    "torch.set_autocast_gpu_dtype": ("torch.set_autocast_dtype", ()),
+    "torch.cuda.amp.GradScaler": ("torch.amp.GradScaler", ()),
+    "torch.cuda.amp.custom_fwd": ("torch.amp.custom_fwd", ()),
+    "torch.cuda.amp.custom_bwd": ("torch.amp.custom_bwd", ()),
+}
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _NEUTRAL_CALLS)
+_DECORATORS = frozenset({"custom_fwd", "custom_bwd"})
+_DEVICE_TYPE = f"{ACCELERATOR}.type"
+_POSITION_OF_ENABLED = 4
+"""Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.cuda.amp.autocast()`, `torch.amp.GradScaler("cuda")`."""
+    assert isinstance(node, ast.Call)
+    if not _may_be_amp(node.func, context):
+        return
+    names = qualified_names(node.func, scope)
+    if len(names) != 1:
+        return
+    name = names[0]
+    if name in _CUDA_SCALERS and _is_switched_off(node):
+        context.reported.add(context.span(node.func))
+        return
+    if name in _CUDA_SCALERS:
+        _positional_enabled(node, context)
+    if name in _NEUTRAL_CALLS and isinstance(node.func, ast.Attribute):
+        _cuda_call(node, name, scope, context)
+    elif name in _NEUTRAL_SCALERS:
+        _neutral_scaler(node, name, scope, context)
+
+
+def _is_switched_off(node: ast.Call) -> bool:
+    """`GradScaler(enabled=False)`, which passes on what it gets on every device."""
+    enabled = keyword_of(node, "enabled")
+    return enabled is not None and getattr(enabled.value, "value", None) is False
+
+
+def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
+    if not context.holds("GradScaler"):
+        return
+    if isinstance(node, ast.AnnAssign):
+        annotations: list[ast.expr | None] = [node.annotation]
+    else:
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        annotations = [*(parameter.annotation for parameter in parameters), node.returns]
+    for annotation in annotations:
+        for part in () if annotation is None else ast.walk(annotation):
+            if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
+                context.reported.add(context.span(part))
+
+
+def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
+    assert isinstance(node, ast.Compare)
+    if not context.holds("cuda.amp") or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
+    names = (name for part in asked_of for name in qualified_names(part, scope))
+    if any(name.startswith("torch.cuda.amp") for name in names):
+        context.reported.update(context.span(part) for part in (node.left, *asked_of))
+
+
+def _may_be_amp(callee: ast.expr, context: Context) -> bool:
+    """A look at the last name only, before anything is resolved."""
+    if isinstance(callee, ast.Attribute):
+        return callee.attr in _LAST_NAMES and dotted_name(callee) is not None
+    return isinstance(callee, ast.Name) and (
+        callee.id in _LAST_NAMES or callee.id in context.facts.aliases
+    )
+
+
+def _positional_enabled(node: ast.Call, context: Context) -> None:
+    """The fifth argument of the CUDA scaler switches it; that of the NPU scaler does not."""
+    rule = context.catalogue.rule_named("grad-scaler-position")
+    edit = _enabled_keyword(node, context)
+    if rule is not None and edit is not None:
+        source = context.source(node.args[-1])
+        text = f"enabled={source}"
+        fixes = [Fix(use(text), Applicability.SAFE, (edit,))]
+        context.report(rule, context.span(node.args[-1]), source, fixes, replacement=text)
+
+
+def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
+    """The edit that names the fifth argument, which works with both classes."""
+    if len(node.args) != _POSITION_OF_ENABLED + 1 or is_spread(node):
+        return None
+    start = context.span(node.args[-1]).start
+    before = context.text[context.span(node.args[-2]).end : start]
+    return None if "(" in before else Edit(Span(start, start), "enabled=")
+
+
+def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
+    position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
+    more = () if position is None else (position,)
+    _report(node.func, name, more, _agnostic(node, name, context), scope, context)
+
+
+def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`@torch.cuda.amp.custom_fwd`, a decorator that is not called."""
+    assert isinstance(node, ast.FunctionDef)
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr in _DECORATORS:
+            names = qualified_names(decorator, scope)
+            if names and names[0] in _NEUTRAL_CALLS:
+                fixes = _agnostic_decorator(decorator, names[0], context)
+                _report(decorator, names[0], (), fixes, scope, context)
+
+
+def _report(
+    node: ast.expr,
+    name: str,
+    more: tuple[Edit, ...],
+    agnostic: list[Fix],
+    scope: Scope,
+    context: Context,
+) -> None:
+    """The finding that the name alone would be, with a device-agnostic fix beside the plain one.
+
+    `more` is what else the plain fix has to change.
+    """
+    entry = context.catalogue.symbols.get(name)
+    written = dotted_name(node)
+    if entry is None or written is None or (context.facts.shimmed and entry.shimmed):
+        return
+    fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
+    fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
+    becomes = entry.becomes or ""
+    context.report(
+        entry.rule,
+        context.span(node),
+        entry.symbol,
+        fixes + agnostic,
+        replacement=becomes,
+        note=entry.note,
+    )
+
+
+def _is_spelled_out(node: ast.expr, name: str) -> bool:
+    """Whether a name is written in full, so that `torch` is what the fix takes it for."""
+    written = dotted_name(node)
+    return written is not None and (written.root, *written.path) == tuple(name.split("."))
+
+
+def _agnostic_decorator(node: ast.expr, name: str, context: Context) -> list[Fix]:
+    """`@torch.amp.custom_fwd(device_type=torch.accelerator.current_accelerator().type)`."""
+    if not _is_spelled_out(node, name) or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    text = f"{_NEUTRAL_CALLS[name][0]}(device_type={_DEVICE_TYPE})"
+    edit = Edit(context.span(node), text)
+    return [Fix(use(text), Applicability.UNSAFE, (edit,), MigrationStyle.DEVICE_AGNOSTIC)]
+
+
+def _agnostic(node: ast.Call, name: str, context: Context) -> list[Fix]:
+    """`torch.amp.autocast(torch.accelerator.current_accelerator().type, ...)`."""
+    becomes, positional = _NEUTRAL_CALLS[name]
+    if context.target.torch_version < ACCELERATOR_SINCE or is_spread(node):
+        return []
+    if not _is_spelled_out(node.func, name):
+        return []
+    edits = [Edit(context.span(node.func), becomes)]
+    opening = context.text.find("(", context.span(node.func).end) + 1
+    by_position = not name.endswith(("_fwd", "_bwd"))
+    if by_position:
+        device = _DEVICE_TYPE
+    elif node.args:
+        return []
+    else:
+        device = f"device_type={_DEVICE_TYPE}"
+    more = bool(node.args or node.keywords)
+    inserted = {opening: device + (", " if more else "")}
+    for parameter, argument in zip(positional, node.args, strict=False):
+        start = context.span(argument).start
+        inserted[start] = f"{inserted.get(start, '')}{parameter}="
+    edits += [Edit(Span(place, place), text) for place, text in inserted.items()]
+    title = use(f"{becomes}({device})")
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    return [Fix(title, Applicability.UNSAFE, tuple(edits), style)]
+
+
+def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
+    """`torch.amp.GradScaler` means CUDA unless it is told otherwise."""
+    entry = context.catalogue.symbols.get(name)
+    if entry is None:
+        return
+    context.reported.add(context.span(node.func))  # the call says more than the name
+    device = node.args[0] if node.args else None
+    keyword = keyword_of(node, "device")
+    if device is None and keyword is not None:
+        device = keyword.value
+    if device is None and is_spread(node):
+        return
+    if device is not None and not _is_cuda(device, scope):
+        return
+    if device is not None:
+        context.reported.add(context.span(device))
+    removed = keyword if keyword is not None else device
+    context.report(
+        entry.rule,
+        context.span(node.func),
+        entry.symbol,
+        _scaler_fixes(node, removed, entry, scope, context),
+        replacement=entry.becomes or "",
+        note=entry.note,
+        severity=Severity.WARNING,
+    )
+
+
+def _is_cuda(node: ast.expr, scope: Scope) -> bool:
+    """Whether an argument is the string itself; a name is mended where it is bound."""
+    return isinstance(node, ast.Constant) and any(
+        isinstance(value, Literal) and value.text == "cuda" for value in resolve(node, scope)
+    )
+
+
+def _scaler_fixes(
+    node: ast.Call,
+    removed: ast.expr | ast.keyword | None,
+    entry: SymbolEntry,
+    scope: Scope,
+    context: Context,
+) -> list[Fix]:
+    fixes: list[Fix] = []
+    cuda_entry = context.catalogue.symbols.get("torch.cuda.amp.GradScaler")
+    written = dotted_name(node.func)
+    if cuda_entry is not None and written is not None:
+        for fix in npu_fix(node.func, written, cuda_entry, scope, context):
+            edits = _without_device(node, removed, context)
+            if edits is not None:
+                safety = Applicability.UNSAFE if is_spread(node) else Applicability.SAFE
+                fixes.append(Fix(fix.title, safety, (*fix.edits, *edits), imports=fix.imports))
+    if context.target.torch_version >= ACCELERATOR_SINCE and context.torch_name(scope, node):
+        fixes += _with_accelerator(node, removed, context)
+    return fixes
+
+
+def _without_device(
+    node: ast.Call, removed: ast.expr | ast.keyword | None, context: Context
+) -> list[Edit] | None:
+    """The edits that leave the arguments in the NPU's order."""
+    edits: list[Edit] = []
+    if removed is not None:
+        edit = without(node, removed, context)
+        if edit is None:
+            return None
+        edits.append(edit)
+    if len(node.args) > _POSITION_OF_ENABLED + 1:
+        if removed is not node.args[0]:
+            return None
+        start = context.span(node.args[_POSITION_OF_ENABLED + 1]).start
+        edits.append(Edit(Span(start, start), "enabled="))
+    return edits
+
+
+def _with_accelerator(
+    node: ast.Call, removed: ast.expr | ast.keyword | None, context: Context
+) -> list[Fix]:
+    """`torch.amp.GradScaler(torch.accelerator.current_accelerator().type)`."""
+    if removed is None:
+        opening = context.text.find("(", context.span(node.func).end) + 1
+        comma = ", " if node.args or node.keywords else ""
+        edit = Edit(Span(opening, opening), _DEVICE_TYPE + comma)
+    else:
+        value = removed.value if isinstance(removed, ast.keyword) else removed
+        edit = Edit(context.span(value), _DEVICE_TYPE)
+    title = use(f"GradScaler({_DEVICE_TYPE})")
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    fix = Fix(title, Applicability.UNSAFE, (edit,), style, imports=ImportNeed.NOTHING)
+    return [fix]

@@ -1,0 +1,255 @@
+"""Environment variables of the CUDA world, and command lines inside Python."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.tables import EnvironmentEntry, Place
+from npulens.checks.context import Context
+from npulens.checks.function_names import names_of
+from npulens.checks.other_files.launch_report import (
+    LaunchReport,
+    hides_all,
+    may_be_wish,
+    value_applicability,
+)
+from npulens.checks.other_files.shell import Atom, command_words, shell_findings
+from npulens.checks.titles import use
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+_MAPPINGS = frozenset({"os.environ", "os.environb"})
+_SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
+_RUNNERS = frozenset(
+    {"os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.Popen"}
+    | {"subprocess.check_call", "subprocess.check_output", "subprocess.getoutput"}
+    | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
+)
+_ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
+_FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
+"""What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
+_SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
+_EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
+
+
+def variable(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A string that is exactly the name of such a variable, if it can be renamed.
+
+    Others matter only where they are set: to ask for one that the NPU has no use for does no harm.
+    """
+    assert isinstance(node, ast.Constant)
+    entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
+    if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
+        return
+    if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
+        return  # one of those that torchrun sets, and that are taken from a program of its own
+    span = context.span(node)
+    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
+        _report(entry, span, entry.fix, scope, context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
+    assert isinstance(node, ast.Assign)
+    _asked_to_refuse(node, scope, context)
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
+            qualified_names(target.value, scope)
+        ):
+            _set(target.slice, node.value, scope, context)
+
+
+def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
+    """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
+    if not isinstance(node.value, ast.Call) or not node.value.args:
+        return
+    asked = node.value.args[0]
+    if not isinstance(asked, ast.Constant) or asked.value not in context.catalogue.environment:
+        return
+    name = getattr(node.targets[0], "id", "")
+    if name in names_of(scope, context.function_names).refused:
+        context.reported.add(context.span(asked))
+
+
+def call(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Variables set by a call, named as keywords, or set in a command line."""
+    assert isinstance(node, ast.Call)
+    names = frozenset(qualified_names(node.func, scope))
+    if not names.isdisjoint(_SETTERS) and len(node.args) == 2:
+        _set(node.args[0], node.args[1], scope, context)
+    if _makes_environment(node.func):
+        for keyword in node.keywords:
+            _keyword(keyword, scope, context)
+    if not names.isdisjoint(_RUNNERS):
+        arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("args", "cmd"))]
+        for argument in arguments:
+            _command_line(argument, context)
+    elif not names.isdisjoint(_EXECUTORS):
+        _words(node.args, context)
+
+
+def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
+    assert isinstance(node, ast.Dict)
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value in context.catalogue.environment:
+            _set(key, value, scope, context)
+
+
+def _makes_environment(callee: ast.expr) -> bool:
+    """Whether keywords of a call become variables; `Cluster(CUDA_VISIBLE_DEVICES=...)` has none."""
+    is_dict = isinstance(callee, ast.Name) and callee.id == "dict"
+    return is_dict or (isinstance(callee, ast.Attribute) and callee.attr == "update")
+
+
+def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
+    """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`; the name of a keyword has no node."""
+    entry = context.catalogue.environment.get(keyword.arg or "")
+    if entry is None:
+        return
+    start = context.span(keyword).start
+    span = Span(start, start + len(entry.variable))
+    if entry.becomes is not None or _is_wish(keyword, keyword.value, context):
+        _report(entry, span, _applicability(entry, keyword.value), scope, context)
+
+
+def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
+    """Whether a variable that only CUDA has is set to what somebody wants.
+
+    It is not where it is emptied, put back, or set because a question about CUDA was answered.
+    """
+    if not isinstance(value, ast.Constant | ast.JoinedStr) or getattr(value, "value", "") == "":
+        return isinstance(value, ast.JoinedStr)
+    return not context.guards.is_under_cuda_test(context.span(place))
+
+
+def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return
+    entry = context.catalogue.environment.get(name.value)
+    if entry is not None:
+        if name.value in _FOR_REPEATING and _asks_for_determinism(scope, context):
+            context.reported.add(context.span(name))
+            return
+        if entry.becomes is None and not _is_wish(name, value, context):
+            return
+        if isinstance(value, ast.Constant) and (
+            not may_be_wish(name.value, str(value.value))
+            or (scope is context.module and hides_all(name.value, str(value.value)))
+        ):
+            context.reported.add(context.span(name))
+            return
+        _report(entry, context.span(name), _applicability(entry, value), scope, context)
+    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
+        # A function may be the one that is called for debugging.
+        _slow(name.value, str(value.value), context.span(name), context)
+
+
+def _asks_for_determinism(scope: Scope, context: Context) -> bool:
+    """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    if not isinstance(function, Function):
+        return False
+    return "use_deterministic_algorithms(" in context.source(function)
+
+
+def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+        return entry.fix
+    return value_applicability(entry, [value.value])
+
+
+def _slow(name: str, value: str, span: Span, context: Context) -> None:
+    """A value of an NPU variable that costs speed."""
+    report = LaunchReport(context.text, context.catalogue)
+    if report.look_up(Place.VARIABLE, name, value, span, span):
+        _take_over(report, context)
+
+
+def _report(
+    entry: EnvironmentEntry,
+    span: Span,
+    applicability: Applicability,
+    scope: Scope,
+    context: Context,
+) -> None:
+    if span in context.reported or _is_answered(entry, scope, context):
+        return
+    fixes: list[Fix] = []
+    at = context.text.find(entry.variable, *span)
+    if entry.becomes is not None and applicability is not Applicability.MANUAL and at >= 0:
+        edit = Edit(Span(at, at + len(entry.variable)), entry.becomes)
+        fixes.append(Fix(use(entry.becomes), applicability, (edit,)))
+    context.report(
+        entry.rule,
+        span,
+        entry.variable,
+        fixes,
+        replacement=entry.becomes or "",
+        note=entry.note,
+        severity=entry.severity,
+    )
+
+
+def _is_for_nvml(scope: Scope, context: Context) -> bool:
+    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    return isinstance(function, Function) and "nvml" in context.source(function).lower()
+
+
+def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
+    """Whether the function names what the NPU has for this variable, and so was ported."""
+    function = getattr(scope.function_parent() or scope, "node", None)
+    answers = {entry.becomes or "", *_ANSWER.findall(entry.note.en if entry.note else "")} - {""}
+    if not answers or not isinstance(function, Function):
+        return False
+    text = context.source(function)
+    return any(re.search(rf"\b{answer}\b", text) for answer in answers)
+
+
+def _command_line(node: ast.expr, context: Context) -> None:
+    if isinstance(node, ast.List | ast.Tuple):
+        _words(node.elts, context)
+        return
+    for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
+        place = _verbatim(part, context)
+        if place is not None:
+            report = LaunchReport(context.text, context.catalogue)
+            shell_findings(report, *place)
+            report.finish()
+            _take_over(report, context)
+
+
+def _words(nodes: list[ast.expr], context: Context) -> None:
+    """A command as a list; what is no plain string stands for one word."""
+    words = []
+    for node in nodes:
+        place = _verbatim(node, context)
+        if place is None:
+            start = context.span(node).start
+            place = Span(start, start)
+        words.append(Atom(place, context.text[slice(*place)]))
+    report = LaunchReport(context.text, context.catalogue)
+    command_words(report, words)
+    report.finish()
+    _take_over(report, context)
+
+
+def _verbatim(node: ast.expr, context: Context) -> Span | None:
+    """Where a string stands, if it is written as it reads."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
+        return None
+    span = context.span(node)
+    at = context.text.find(node.value, *span)
+    return Span(at, at + len(node.value)) if at >= 0 else None
+
+
+def _take_over(report: LaunchReport, context: Context) -> None:
+    for finding in report.findings:
+        if finding.arguments["symbol"] == "nvidia-smi":
+            continue  # found as a call, see library_calls
+        if finding.span not in context.reported:
+            context.reported.add(finding.span)
+            context.findings.append(finding)

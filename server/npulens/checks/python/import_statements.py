@@ -1,0 +1,196 @@
+"""Imports of names that a table knows."""
+
+import ast
+import re
+from typing import NamedTuple
+
+from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
+from npulens.checks.intent.purpose import is_out_of_reach
+from npulens.checks.python.shim import bound_before_shim
+from npulens.checks.replacements import ACCELERATOR_SINCE
+from npulens.checks.titles import use
+from npulens.syntax.meanings import canonical
+from npulens.syntax.scopes import ModuleScope, Scope
+from npulens.text.spans import Span
+
+_FROM = re.compile(r"from\s+([\w.]+)")
+_PLUGIN_MEMBER = re.compile(r"npu|hccl")
+
+
+class _Target(NamedTuple):
+    """Where an imported name comes from after a fix."""
+
+    module: str
+    member: str
+    applicability: Applicability
+
+
+def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`import torch.cuda as c`, `from torch import cuda`, `from torch.cuda import synchronize`."""
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+        return
+    for alias in node.names:
+        written = written_name(node, alias)
+        entry = longest_entry(written, context)
+        if entry is None or is_out_of_reach(entry.rule, alias, scope, context):
+            continue
+        if not (context.facts.shimmed and entry.shimmed):
+            _report(node, alias, entry, written, context)
+        elif isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
+            bound_before_shim(node, alias, entry, context)
+
+
+def written_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    """The full name of what an alias imports; of a star, the module."""
+    if isinstance(node, ast.Import):
+        return canonical(alias.name)
+    return canonical(f"{node.module}.{alias.name}".removesuffix(".*"))
+
+
+def _report(
+    node: ast.Import | ast.ImportFrom,
+    alias: ast.alias,
+    entry: SymbolEntry,
+    written: str,
+    context: Context,
+) -> None:
+    if is_unknown(written, entry):
+        rule = context.catalogue.rule_named("cuda-api-unknown")
+        if rule is not None and not context.facts.shimmed:
+            context.report(rule, context.span(alias), written, [])
+        return
+    fixes: list[Fix] = []
+    if written == entry.symbol:
+        if isinstance(node, ast.Import):
+            fixes = _module_fix(alias, entry, context)
+        else:
+            fixes = [
+                *from_fix(node, alias, entry, context),
+                *_agnostic(node, alias, entry, context),
+            ]
+    report_entry(alias, entry, fixes, context)
+
+
+def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[Fix]:
+    """For `import torch.cuda` and `import torch.cuda as c`."""
+    span = context.span(alias)
+    if entry.becomes is None:
+        return []
+    if alias.asname is None:
+        # What is used of it has a finding of its own, which imports what it needs.
+        return [Fix(use("import torch"), Applicability.SAFE, (Edit(span, "torch"),))]
+    target = _npu_target(entry, context)
+    if target is None:
+        return []
+    becomes = f"{target.module}.{target.member}"
+    isolation = f"alias:{alias.asname}"
+    edits = (Edit(span, f"{becomes} as {alias.asname}"),)
+    return [Fix(use(becomes), target.applicability, edits, isolation=isolation)]
+
+
+def _npu_target(entry: SymbolEntry, context: Context) -> _Target | None:
+    becomes = entry.becomes
+    if becomes is None or entry.fix is Applicability.MANUAL or becomes.endswith("()"):
+        return None
+    agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
+    if not exists(entry, context) or (agnostic and entry.symbol == "torch.cuda"):
+        return None  # device-agnostic code has no module in its place
+    if becomes.startswith("torch.npu"):
+        becomes = "torch_npu" + becomes.removeprefix("torch")
+    module, _, member = becomes.rpartition(".")
+    return _Target(module, member, entry.fix)
+
+
+def from_fix(
+    node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
+) -> list[Fix]:
+    """For `from torch import cuda` and `from torch.cuda import synchronize`."""
+    target = _npu_target(entry, context)
+    if target is None:
+        return []
+    becomes = f"{target.module}.{target.member}"
+    if alias.name == "*":
+        edit = Edit(context.span(node), f"from {becomes} import *")
+        return [Fix(use(becomes), Applicability.UNSAFE, (edit,))]
+    edits = _whole_statement(node, target, context) or _moved_out(node, alias, target, context)
+    if not edits:
+        return []
+    edits += _plugin_before(node, target, context)
+    isolation = f"alias:{alias.asname or alias.name}"
+    return [Fix(use(becomes), target.applicability, edits, isolation=isolation)]
+
+
+def _agnostic(
+    node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
+) -> list[Fix]:
+    """`from torch.accelerator import is_available`."""
+    if entry.agnostic is None or context.target.torch_version < ACCELERATOR_SINCE:
+        return []
+    module, _, member = entry.agnostic.rpartition(".")
+    target = _Target(module, member, Applicability.SAFE)
+    edits = _moved_out(node, alias, target, context)
+    isolation = f"alias:{alias.asname or alias.name}"
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    fix = Fix(use(entry.agnostic), target.applicability, edits, style, isolation)
+    return [fix] if edits else []
+
+
+def _whole_statement(node: ast.ImportFrom, target: _Target, context: Context) -> tuple[Edit, ...]:
+    """Change the module, and the names that differ there, if all names go to the same module."""
+    module = _FROM.match(context.source(node))
+    if module is None:
+        return ()
+    start = context.span(node).start
+    edits = [Edit(Span(start + module.start(1), start + module.end(1)), target.module)]
+    for alias in node.names:
+        written = written_name(node, alias)
+        entry = context.catalogue.symbols.get(written) or context.catalogue.libraries.get(written)
+        other = _npu_target(entry, context) if entry is not None else None
+        if other is None or other[::2] != target[::2]:
+            return ()
+        if other.member != alias.name:
+            edits.append(Edit(context.span(alias), _as(other.member, alias)))
+    return tuple(edits)
+
+
+def _as(member: str, alias: ast.alias) -> str:
+    bound = alias.asname or alias.name
+    return member if bound == member else f"{member} as {bound}"
+
+
+def _moved_out(
+    node: ast.ImportFrom, alias: ast.alias, target: _Target, context: Context
+) -> tuple[Edit, ...]:
+    """Take one name out of a `from` import and give it a statement of its own behind it."""
+    new = f"from {target.module} import {_as(target.member, alias)}"
+    span, source = context.span(node), context.source(node)
+    if len(node.names) == 1:
+        return () if "#" in source else (Edit(span, new),)
+    line_start = context.lines.starts[node.lineno - 1]
+    indentation = context.text[line_start : span.start]
+    if indentation.strip():
+        return ()
+    index = node.names.index(alias)
+    if index + 1 < len(node.names):
+        removed = Span(context.span(alias).start, context.span(node.names[index + 1]).start)
+    else:
+        removed = Span(context.span(node.names[index - 1]).end, context.span(alias).end)
+    if "#" in context.text[slice(*removed)]:
+        return ()
+    return (Edit(removed, ""), Edit(Span(span.end, span.end), f"\n{indentation}{new}"))
+
+
+def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> tuple[Edit, ...]:
+    """Import torch_npu first where it adds the name to a module of torch."""
+    adds = target.module.startswith("torch.") and _PLUGIN_MEMBER.search(target.member)
+    if not adds or context.facts.imports_torch_npu:
+        return ()
+    start = context.span(node).start
+    indentation = context.text[context.lines.starts[node.lineno - 1] : start]
+    if indentation.strip():
+        return (Edit(Span(start, start), "import torch_npu; "),)
+    return (Edit(Span(start, start), f"import torch_npu\n{indentation}"),)

@@ -1,0 +1,233 @@
+"""Packages besides PyTorch that need CUDA: their imports, and names in them with a replacement."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from npulens.catalog.model import Finding, Fix
+from npulens.catalog.tables import SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.entries import exists, report_entry
+from npulens.checks.intent.optional_code import (
+    asked_parts,
+    behind_exit,
+    blocks,
+    is_refused,
+    runs_on_request,
+    suppresses,
+    tried_parts,
+)
+from npulens.checks.python.import_statements import from_fix, written_name
+from npulens.checks.replacements import npu_fix
+from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
+from npulens.syntax.values import Imported, dotted_name
+from npulens.text.spans import Span
+
+
+def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+        return
+    if context.optional.holds(context.span(node).start):
+        return
+    of_module = library_entry(getattr(node, "module", None) or "", context)
+    if of_module is not None:
+        _report_module(node, of_module, context)
+    for alias in node.names:
+        name = written_name(node, alias)
+        entry = library_entry(name, context)
+        if entry is not None and entry is not of_module:
+            fixes: list[Fix] = []
+            if name == entry.symbol and isinstance(node, ast.ImportFrom) and _is_in_module(entry):
+                fixes = from_fix(node, alias, entry, context)
+            report_entry(alias, entry, fixes, context)
+
+
+def _report_module(node: ast.AST, entry: SymbolEntry, context: Context) -> None:
+    """The module behind `from`, once for all names of it that have nothing of their own."""
+    assert isinstance(node, ast.ImportFrom) and node.module is not None
+    names = [written_name(node, alias) for alias in node.names]
+    if all(library_entry(name, context) is not entry for name in names):
+        return
+    whole = context.span(node)
+    start = context.text.find(node.module, whole.start, whole.end)
+    span = Span(start, start + len(node.module)) if start >= 0 else whole
+    context.report(
+        entry.rule,
+        span,
+        entry.symbol,
+        [],
+        replacement=entry.becomes or "",
+        note=entry.note,
+        severity=entry.severity,
+    )
+
+
+def _is_in_module(entry: SymbolEntry) -> bool:
+    """Whether the replacement can be imported, which a method of a class cannot."""
+    owner = (entry.becomes or "").rpartition(".")[0].rpartition(".")[2]
+    return not owner[:1].isupper()
+
+
+def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`xformers.ops.memory_efficient_attention`, which has a replacement of its own."""
+    assert isinstance(node, ast.Attribute)
+    if not uses_libraries(context):
+        return
+    written = dotted_name(node)
+    if written is None or not isinstance(node.ctx, ast.Load) or node in context.mentions:
+        return
+    place = (node.lineno, node.col_offset)
+    values = resolve_name(written, scope, place)
+    if len(values) != 1 or not isinstance(values[0], Qualified):
+        return
+    qualified = values[0].name
+    entry = library_entry(qualified, context)
+    if entry is None or "." not in entry.symbol:
+        return
+    used = node
+    for _ in range(qualified.count(".") - entry.symbol.count(".")):
+        if not isinstance(used.value, ast.Attribute):
+            return
+        used = used.value
+    span = context.span(used)
+    if span in context.reported or context.optional.holds(span.start):
+        return
+    if not _is_reported_here(written.root, qualified, entry, scope, place, context):
+        return
+    name = dotted_name(used)
+    fixes = npu_fix(used, name, entry, scope, context) if name and exists(entry, context) else []
+    report_entry(used, entry, fixes, context)
+    if not fixes:
+        found = context.findings[-1]
+        arguments = {**found.arguments, _USED: entry.symbol}
+        context.findings[-1] = replace(found, arguments=arguments)
+
+
+def _is_reported_here(
+    root: str,
+    qualified: str,
+    entry: SymbolEntry,
+    scope: Scope,
+    place: tuple[int, int],
+    context: Context,
+) -> bool:
+    """Whether a use tells more than the import of the name it starts with does."""
+    held = lookup(root, scope, place) or []
+    for binding, holder in held:
+        first, last = binding.block
+        elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
+        if first != (0, 0) and (elsewhere or not first <= place <= last):
+            return False  # imported on a condition: elsewhere something else takes its place
+        if not isinstance(binding.value, Imported):
+            return False
+        told = library_entry(binding.value.qualified, context)
+        if told is entry or (told is not None and entry.note is None and entry.becomes is None):
+            return False
+    is_class = entry.symbol.rpartition(".")[2][:1].isupper()
+    return qualified == entry.symbol or is_class
+
+
+def uses_libraries(context: Context) -> bool:
+    """Whether a library may be used in a piece, so that its guards and names are worth a look.
+
+    It is imported in the piece itself or, by name, for the whole module.
+    """
+    if context.optional.is_wanted is None:
+        roots = {name.partition(".")[0] for name in context.catalogue.libraries}
+        # Everybody writes this word, of the library only an import tells.
+        words = (roots - {"cuda"}) | {"import cuda", "from cuda"}
+        module = context.module.module
+        context.optional.is_wanted = any(word in context.text for word in words) or any(
+            isinstance(binding.value, Imported)
+            and binding.value.qualified.partition(".")[0] in roots
+            for found in module.names.values()
+            for _, bindings in found
+            for binding in bindings
+        )
+    return context.optional.is_wanted
+
+
+def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
+    """What is known of a name, or else of the nearest package around it."""
+    libraries, plain = context.catalogue.libraries, context.catalogue.plain
+    root = qualified.partition(".")[0]
+    if root in context.target.project.own_modules:
+        return None
+    while qualified and qualified not in plain:
+        entry = libraries.get(qualified)
+        if entry is not None:
+            return entry
+        qualified = qualified.rpartition(".")[0]
+    return None
+
+
+def tried(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`try: import apex`, `except ImportError: apex = None`."""
+    assert isinstance(node, ast.Try)
+    if uses_libraries(context):
+        _set_aside(tried_parts(node, context.source), context)
+
+
+def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`with suppress(ImportError): import apex`."""
+    assert isinstance(node, ast.With)
+    if uses_libraries(context) and suppresses(node, context.source):
+        _set_aside(node.body, context)
+
+
+def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`if is_flash_attn_available(): import flash_attn`, `if TYPE_CHECKING: ...`."""
+    if not uses_libraries(context):
+        return
+    _set_aside(asked_parts(node, context.source), context)
+    if isinstance(node, ast.If):
+        _behind_exits(node, context)
+
+
+def _behind_exits(node: ast.stmt, context: Context) -> None:
+    """What no program reaches without a library: it has left the block before."""
+    for block in blocks(node):
+        first = behind_exit(block, context.source)
+        if first is not None:
+            _set_aside([first, block[-1]], context)
+
+
+def entered(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A function that returns early without a library, a test that is skipped without it."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    if not uses_libraries(context):
+        return
+    refused = isinstance(node, ast.ClassDef) and is_refused(node, context.source)
+    if refused or runs_on_request(node, context.source):
+        _set_aside(node.body, context)
+    else:
+        _behind_exits(node, context)
+
+
+def _set_aside(nodes: "list[ast.stmt] | list[ast.AST]", context: Context) -> None:
+    if nodes:
+        span = Span(context.span(nodes[0]).start, context.span(nodes[-1]).end)
+        context.optional.add(span)
+
+
+_USED = "used"
+"""The argument of a finding that tells the use of a name from its import."""
+_ABOUT_PACKAGES = frozenset({"library-needs-npu-build", "unverified-library"})
+
+
+def told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """For one file one advice to install another package, and one on each name that is used."""
+    told: set[str] = set()
+    kept = []
+    for finding in findings:
+        about = finding.arguments.get(_USED, "")
+        if finding.rule.name in _ABOUT_PACKAGES:
+            about = finding.arguments["symbol"].partition(".")[0]
+        if about and about in told:
+            continue
+        told.add(about)
+        kept.append(finding)
+    return kept

@@ -1,0 +1,210 @@
+"""Calls around libraries and extensions: bound operators, options, providers, `nvidia-smi`."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.checks.context import Context
+from npulens.checks.entries import report_entry
+from npulens.checks.intent.optional_code import runs_on_request
+from npulens.checks.titles import use
+from npulens.checks.words import last_identifier
+from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.text.spans import Span
+
+_LOADERS = ("torch.utils.cpp_extension.load.", "torch.utils.cpp_extension.load_inline.")
+_RUNNERS = frozenset(
+    {
+        "os.popen",
+        "os.system",
+        "shutil.which",
+        "subprocess.Popen",
+        "subprocess.call",
+        "subprocess.check_call",
+        "subprocess.check_output",
+        "subprocess.getoutput",
+        "subprocess.getstatusoutput",
+        "subprocess.run",
+        "asyncio.create_subprocess_exec",
+        "asyncio.create_subprocess_shell",
+    }
+)
+_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
+_NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
+"""Operators that tell how they were built, or count results on the CPU."""
+_COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A call of any kind that this file is about."""
+    assert isinstance(node, ast.Call)
+    _bound_operator(node, scope, context)
+    _eight_bits(node, scope, context)
+    _nvidia_smi(node, scope, context)
+    _inline_sources(node, scope, context)
+
+
+def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
+    project = context.target.project
+    if not project.bound_operators and not project.registered_operators:
+        return
+    if not isinstance(node.func, ast.Name | ast.Attribute):
+        return
+    span = context.span(node.func)
+    rule = context.catalogue.rule_named("cuda-operator-call")
+    if rule is None or span in context.reported:
+        return
+    for value in resolve(node.func, scope):
+        if not isinstance(value, Qualified | Member):
+            continue
+        parts = value.name.split(".")
+        if value.name.startswith("torch.ops."):
+            found = ".".join(parts[2:4]) in project.registered_operators
+            found = found and not any(part.startswith("_") for part in parts[4:])
+        elif isinstance(value, Member):
+            loaded = value.name.startswith(_LOADERS)
+            found = loaded and any(parts[-1] == name for _, name in project.bound_operators)
+        else:
+            found = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
+        if found and _ON_HOST.search(parts[-1]) is None:
+            if not _has_other_way(node, scope, context):
+                context.report(rule, span, context.source(node.func), [])
+            return
+
+
+def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
+    """Whether a call is for CUDA tensors, and there is code for all others beside it."""
+    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
+        return False
+    for part in ast.walk(scope.node):
+        if (
+            not isinstance(part, ast.If)
+            or not part.orelse
+            or "is_cuda" not in context.source(part.test)
+        ):
+            continue
+        first, last = part.body[0], part.body[-1]
+        if not first.lineno <= node.lineno <= (last.end_lineno or last.lineno):
+            continue
+        return "not " not in context.source(part.test) and not isinstance(
+            part.orelse[0], ast.Raise | ast.Assert
+        )
+    return False
+
+
+def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`from_pretrained(path, load_in_8bit=True)`, which goes to bitsandbytes."""
+    for keyword in node.keywords:
+        if keyword.arg != "load_in_8bit":
+            continue
+        value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
+        is_true = isinstance(value, ast.Constant) and value.value is True
+        if entry is not None and is_true and not _is_in_skipped_test(scope, context):
+            context.report(entry.rule, context.span(keyword), "load_in_8bit", [], note=entry.note)
+
+
+def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
+    """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
+    node = scope.node if isinstance(scope, FunctionScope) else None
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return runs_on_request(node, context.source)
+
+
+def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
+    if not node.args:
+        return
+    command = node.args[0]
+    first, is_list = command, False
+    if isinstance(command, ast.List | ast.Tuple) and command.elts:
+        first, is_list = command.elts[0], True
+    if isinstance(first, ast.Constant):
+        if not isinstance(first.value, str) or "nvidia-smi" not in first.value:
+            return
+    elif last_identifier(node.func) not in _RUNNER_NAMES:
+        return
+    if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
+        return
+    if not any(isinstance(v, Literal) and _COMMAND.search(v.text) for v in resolve(first, scope)):
+        return
+    rule = context.catalogue.rule_named("nvidia-smi")
+    if rule is not None:
+        finder = "shutil.which" in qualified_names(node.func, scope)
+        fixes = _npu_smi(command, first, is_list, finder, context)
+        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def _is_for_nvidia(scope: Scope) -> bool:
+    """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
+    current: Scope | None = scope
+    while current is not None:
+        name = getattr(getattr(current, "node", None), "name", "")
+        if _NVIDIA.search(name):
+            return True
+        current = getattr(current, "owner", None) or current.parent
+    return False
+
+
+def _npu_smi(
+    command: ast.expr, first: ast.expr, is_list: bool, is_path: bool, context: Context
+) -> list[Fix]:
+    """The plain overview has a counterpart; options and their output differ."""
+    if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
+        return []
+    if is_list and isinstance(command, ast.List | ast.Tuple) and len(command.elts) > 1:
+        return []
+    span = context.span(first)
+    quote = context.text[span.start]
+    if quote not in "\"'" or context.text[span.start : span.start + 3] == quote * 3:
+        return []
+    words = ["npu-smi"] if is_path else ["npu-smi", "info"]
+    text = f"{quote}, {quote}".join(words) if is_list else " ".join(words)
+    edit = Edit(span, f"{quote}{text}{quote}")
+    return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
+
+
+def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`load_inline(name, cpp_sources, cuda_sources)`."""
+    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
+    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
+        return
+    if "torch.utils.cpp_extension.load_inline" not in qualified_names(node.func, scope):
+        return
+    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
+    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
+    if given is None or (isinstance(given, ast.Constant) and not given.value):
+        return
+    rule = context.catalogue.rule_named("cuda-extension")
+    if rule is not None:
+        symbol = "torch.utils.cpp_extension.load_inline"
+        context.report(rule, context.span(node.func), symbol, [])
+
+
+def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A list of providers with that of the NPU among them is settled."""
+    assert isinstance(node, ast.List)
+    for element in node.elts:
+        if isinstance(element, ast.Constant) and element.value == "CANNExecutionProvider":
+            context.optional.add(context.span(node))
+
+
+def provider(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"CUDAExecutionProvider"`, which ONNX Runtime passes over on the NPU."""
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if not isinstance(value, str) or not value.endswith("ExecutionProvider"):
+        return
+    entry = context.catalogue.libraries.get(value)
+    span = context.span(node)
+    if entry is None or context.optional.holds(span.start) or span in context.reported:
+        return
+    at = context.text.find(value, *span)
+    fixes = []
+    if entry.becomes is not None and at >= 0:
+        edit = Edit(Span(at, at + len(value)), entry.becomes)
+        fixes.append(Fix(use(entry.becomes), entry.fix, (edit,)))
+    report_entry(node, entry, fixes, context)

@@ -1,0 +1,342 @@
+"""Strings that name a device or a process-group backend, where one is meant."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
+from npulens.checks.context import Context
+from npulens.checks.intent.guards import ACCELERATORS
+from npulens.checks.python.shim import is_unpatched
+from npulens.checks.titles import use
+from npulens.checks.words import (
+    WORDS,
+    Word,
+    holds,
+    last_identifier,
+    report_all,
+    report_compared,
+    report_composed,
+)
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Local, Qualified, resolve
+from npulens.syntax.scopes import ClassScope, Scope
+from npulens.text.spans import Span
+
+_ACCESSORS = frozenset(
+    {
+        "get",
+        "pop",
+        "setdefault",
+        "add_argument",
+        "add_option",
+        "option",
+        "getattr",
+        "setattr",
+        "parametrize",
+    }
+    | {"DEFINE_string", "DEFINE_enum", "argument", "Option", "Argument", "get_option", "getenv"}
+)
+_VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "type", "value"})
+_AVAILABILITY = re.compile(r"cuda\.is_available|cuda_available|use_cuda|cuda\.device_count")
+
+
+def call(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Arguments by position and by keyword, and `device.type.startswith("cuda")`."""
+    assert isinstance(node, ast.Call)
+    _known_parameters(node, scope, context)
+    for keyword in node.keywords:
+        for word in WORDS.values():
+            if keyword.arg is not None and word.identifier.search(keyword.arg):
+                early = is_unpatched(node.func, scope, context)
+                report_all(keyword.value, word, None, scope, context, even_shimmed=early)
+                report_composed(keyword.value, word, word.rule, scope, context)
+    _own_function(node, scope, context)
+    _named_option(node, scope, context)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "startswith",
+        "endswith",
+        "__eq__",
+    ):
+        for word in WORDS.values():
+            if holds(node.func.value, word, scope):
+                report_compared(node.args, word, scope, context)
+
+
+def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
+    assert isinstance(node, ast.Compare)
+    sides = [node.left, *node.comparators]
+    if any(_is_such_parameter(side, scope, context) for side in sides):
+        return
+    for word in WORDS.values():
+        if any(holds(side, word, scope) or _is_backend(side, word, context) for side in sides):
+            report_compared(sides, word, scope, context)
+
+
+def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
+    """Whether a name is handed to what makes a process group."""
+    return word.old == "nccl" and last_identifier(node) in context.facts.backend_names
+
+
+def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`device = "cuda"`, `self.device: str = "cuda"`, `config["device"] = "cuda"`."""
+    assert isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+    if node.value is None:
+        return
+    if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
+        return
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    for word in WORDS.values():
+        if word.old == "nccl" and _is_of_arguments(scope):
+            continue
+        for target in targets:
+            for part, value in _paired(target, node.value):
+                name = last_identifier(part)
+                if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
+                    continue
+                if _is_named_so(name, word, context):
+                    report_all(value, word, None, scope, context)
+
+
+def _is_of_arguments(scope: Scope) -> bool:
+    """Whether a default is that of arguments to hand on: `class InitKwargs: backend = "nccl"`.
+
+    It repeats what a function takes anyway; who makes an instance chooses.
+    """
+    return isinstance(scope, ClassScope) and scope.node.name.endswith("Kwargs")
+
+
+def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
+    """`Literal["nccl", "gloo"]`: what a public option takes, which callers rely on."""
+    if annotation is None or isinstance(annotation, ast.Constant):
+        return False
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Name) and part.id in context.facts.backend_types:
+            return True
+        if isinstance(part, ast.Subscript) and last_identifier(part.value) == "Literal":
+            values = (n.value for n in ast.walk(part.slice) if isinstance(n, ast.Constant))
+            if "nccl" in values:
+                return True
+    return False
+
+
+def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether a name is a parameter with such a type."""
+    function = getattr(scope, "node", None)
+    if not isinstance(node, ast.Name) or not isinstance(function, Function):
+        return False
+    arguments = function.args
+    return any(
+        parameter.arg == node.id and _names_its_values(parameter.annotation, context)
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    )
+
+
+def _is_named_after_nccl(name: str, word: Word) -> bool:
+    """`NCCL_BACKEND = "nccl"`, which is right by its name; what uses it is another matter."""
+    return word.old == "nccl" and "nccl" in name.lower()
+
+
+def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`for device in ("cuda", "cpu")`."""
+    assert isinstance(node, ast.For)
+    name = last_identifier(node.target)
+    for word in WORDS.values():
+        if name and _is_named_so(name, word, context) and not _is_device_list(node.iter):
+            report_all(node.iter, word, None, scope, context)
+
+
+def _is_named_so(name: str, word: Word, context: Context) -> bool:
+    """Whether a name says what its value is, or is handed to something that takes a device."""
+    if word.identifier.search(name):
+        return True
+    names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
+    return name in names
+
+
+def _is_device_list(node: ast.expr) -> bool:
+    """`SUPPORTED_DEVICES = ("cuda", "xpu", "mps")`: what code knows of, not where it runs."""
+    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return False
+    named = {element.value for element in node.elts if isinstance(element, ast.Constant)}
+    return len(named & ACCELERATORS) > 1
+
+
+def conditional(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"cuda" if torch.cuda.is_available() else "cpu"`, whatever takes it."""
+    assert isinstance(node, ast.IfExp)
+    if _AVAILABILITY.search(context.source(node.test)):
+        word = WORDS[Meaning.DEVICE]
+        report_all(node, word, None, scope, context)
+
+
+def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`def train(device="cuda")`."""
+    assert isinstance(node, ast.arguments)
+    positional = [*node.posonlyargs, *node.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = list(
+        zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
+    )
+    pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
+    for parameter, default in pairs:
+        if default is None or _names_its_values(parameter.annotation, context):
+            continue
+        for word in WORDS.values():
+            if _is_named_so(parameter.arg, word, context):
+                report_all(default, word, None, scope, context)
+
+
+def returned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`return "cuda"` in a function that is named after what it returns."""
+    assert isinstance(node, ast.Return)
+    function = getattr(scope, "node", None)
+    if node.value is None or not isinstance(function, Function):
+        return
+    if isinstance(node.value, ast.Tuple):
+        return  # a record, in which the string may be no more than a label
+    for word in WORDS.values():
+        if word.identifier.search(function.name):
+            report_all(node.value, word, None, scope, context)
+
+
+def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`{"device": "cuda"}`."""
+    assert isinstance(node, ast.Dict)
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            for word in WORDS.values():
+                if word.identifier.search(key.value):
+                    report_all(value, word, None, scope, context)
+
+
+def case(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`match device.type: case "cuda":`."""
+    assert isinstance(node, ast.Match)
+    for word in WORDS.values():
+        if holds(node.subject, word, scope):
+            values = [
+                part.value
+                for arm in node.cases
+                for part in ast.walk(arm.pattern)
+                if isinstance(part, ast.MatchValue)
+            ]
+            report_compared(values, word, scope, context, in_pattern=True)
+
+
+def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"cuda:0"` is a device wherever it stands; so is the name of a CUDA tensor type a type."""
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if not isinstance(value, str):
+        return
+    word = WORDS[Meaning.DEVICE]
+    if word.anywhere is not None and word.anywhere.match(value):
+        report_all(node, word, None, scope, context)
+    elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
+        # The shim changes names, not the texts that `tensor.type()` takes and returns.
+        _type_string(node, context.catalogue.symbols[value], context)
+
+
+def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
+    span = context.span(node)
+    if span in context.reported:
+        return
+    at = context.text.find(entry.symbol, *span)
+    fixes: list[Fix] = []
+    if entry.becomes is not None and at >= 0:
+        edit = Edit(Span(at, at + len(entry.symbol)), entry.becomes)
+        fixes.append(
+            Fix(
+                use(f'"{entry.becomes}"'),
+                Applicability.UNSAFE,
+                (edit,),
+                imports=ImportNeed.PLUGIN_BESIDE_TORCH,
+            )
+        )
+    replacement = entry.becomes or ""
+    context.report(entry.rule, span, entry.symbol, fixes, replacement=replacement, note=entry.note)
+
+
+def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`f"cuda:{rank}"`."""
+    assert isinstance(node, ast.JoinedStr)
+    word = WORDS[Meaning.DEVICE]
+    if len(node.values) == 2:
+        report_all(node, word, None, scope, context)
+
+
+def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
+    parameters: list[ParameterEntry] = []
+    if isinstance(node.func, ast.Attribute):
+        parameters += context.catalogue.parameters.get(f".{node.func.attr}", ())
+    for value in resolve(node.func, scope):
+        if isinstance(value, Qualified):
+            name = value.name.replace("torch.npu.", "torch.cuda.", 1)
+            parameters += context.catalogue.parameters.get(name, ())
+    for parameter in parameters:
+        if (
+            context.facts.shimmed
+            and parameter.shimmed
+            and not is_unpatched(node.func, scope, context)
+        ):
+            continue
+        word = WORDS[parameter.meaning]
+        for argument in _arguments(node, parameter):
+            report_all(argument, word, parameter, scope, context)
+            report_composed(argument, word, parameter.rule.name, scope, context)
+
+
+def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:
+    for keyword in node.keywords:
+        if keyword.arg == parameter.parameter:
+            yield keyword.value
+    position = parameter.position
+    before = [] if position is None else node.args[: position + 1]
+    if len(before) == (position or 0) + 1 and not any(isinstance(a, ast.Starred) for a in before):
+        yield before[-1]
+
+
+def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
+    """Positional arguments of a function of this file whose parameter is named after a device."""
+    if not any(_may_be_word(argument) for argument in node.args):
+        return
+    for value in resolve(node.func, scope):
+        if isinstance(value, Local):
+            for parameter, argument in zip(value.definition.parameters, node.args, strict=False):
+                for word in WORDS.values():
+                    if word.identifier.search(parameter):
+                        report_all(argument, word, None, scope, context)
+
+
+def _may_be_word(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant | ast.JoinedStr | ast.IfExp)
+
+
+def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`add_argument("--device", default="cuda")`, `config.get("device", "cuda")`."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name not in _ACCESSORS:
+        return
+    named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
+    keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    for word in WORDS.values():
+        if not any(word.identifier.search(key) and not word.literal.match(key) for key in keys):
+            continue
+        values: list[ast.expr] = list(node.args[1:])
+        values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
+        for value in values:
+            report_all(value, word, None, scope, context)
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if (
+        isinstance(target, ast.Tuple | ast.List)
+        and isinstance(value, ast.Tuple | ast.List)
+        and len(target.elts) == len(value.elts)
+    ):
+        for part, part_value in zip(target.elts, value.elts, strict=True):
+            yield from _paired(part, part_value)
+    else:
+        yield target, value

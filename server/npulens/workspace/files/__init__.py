@@ -1,0 +1,1 @@
+"""Finding, reading and writing files and trees, so that nothing is ever half-written."""

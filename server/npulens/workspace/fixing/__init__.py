@@ -1,0 +1,1 @@
+"""From a file and its findings to what it should hold instead."""

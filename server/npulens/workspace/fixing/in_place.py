@@ -1,0 +1,35 @@
+"""Writing what fixes made of files, where the files are."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.git import GitTrees
+from npulens.workspace.files.writing import NotReplacedError, replace_content
+from npulens.workspace.fixing.file_fixes import FixedFile
+
+
+def write_fixed(fixed: FixedFile, trees: GitTrees | None) -> FileReport:
+    """Put what a file shall hold into it, unless it stays as it is.
+
+    Args:
+        fixed: The file.
+        trees: Those that could take the change back, or `None` if nobody has to.
+
+    Returns:
+        The report of what is left, or that the file was not written and why.
+    """
+    if fixed.after == fixed.before:
+        return fixed.report
+    path = Path(fixed.report.path)
+    if trees is not None and trees.is_unknown(path):
+        return _not_fixed(fixed, "is not in git, which could not take it back; --allow-dirty")
+    try:
+        replace_content(path, fixed.before, fixed.after)
+    except NotReplacedError as error:
+        return _not_fixed(fixed, str(error))
+    return fixed.report
+
+
+def _not_fixed(fixed: FixedFile, reason: str) -> FileReport:
+    return replace(fixed.report, findings=(), document=None, problem=f"not fixed: {reason}")

@@ -1,0 +1,74 @@
+"""Changing a file in a way that no finding asks for."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from npulens.catalog.model import Fix
+from npulens.fixes.apply import apply_edits
+from npulens.text.decoding import (
+    DecodedSource,
+    UndecodableSource,
+    UnencodableText,
+    decode_source,
+    encode_source,
+)
+from npulens.text.document import Document
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.fixing.file_fixes import FixedFile
+from npulens.workspace.migrating.change_log import ChangeLog, relative_path
+
+
+class UnreadableError(Exception):
+    """A file is not there, or no text; the message says which."""
+
+
+def read_source(path: Path) -> DecodedSource:
+    """The text of a file.
+
+    Raises:
+        UnreadableError: It has none.
+    """
+    try:
+        return decode_source(path.read_bytes())
+    except OSError as error:
+        raise UnreadableError(error.strerror) from error
+    except UndecodableSource as error:
+        raise UnreadableError(str(error)) from error
+
+
+def rewrite_file(
+    path: Path,
+    make: Callable[[str], Fix | None],
+    root: Path,
+    log: ChangeLog,
+    write: Callable[[FixedFile], FileReport],
+) -> bool:
+    """Change a file and keep that in the log.
+
+    Args:
+        path: The file.
+        make: Says what to do with its text, or `None` for nothing.
+        root: The root of the tree.
+        log: Keeps what is done, or why it cannot be.
+        write: Writes the file.
+
+    Returns:
+        Whether it was changed.
+    """
+    name = relative_path(path, root)
+    try:
+        source = read_source(path)
+        fix = make(source.text)
+        if fix is None:
+            return False
+        before = encode_source(source.text, source.encoding, source.has_bom)
+        text = apply_edits(source.text, fix.edits)
+        after = encode_source(text, source.encoding, source.has_bom)
+    except (UnreadableError, UnencodableText):
+        return False  # the check of the file says so
+    report = write(FixedFile(FileReport(str(path)), before, after))
+    if report.problem is not None:
+        log.problems[name] = report.problem
+        return False
+    log.add_rewriting(name, Document(str(path), source.text), fix)
+    return True

@@ -1,0 +1,1 @@
+"""What the APIs of a library lead to."""

@@ -1,0 +1,242 @@
+"""A rule file that says which APIs of a library do not run on the NPU, for those who use it."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import npulens
+from npulens.catalog.model import Applicability, Finding, Severity
+from npulens.checks.intent.file_purpose import is_of_tests
+from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.text.decoding import UndecodableSource
+from npulens.text.document import Document
+from npulens.text.places import place_at
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.libraries.apis import Library, Node
+from npulens.workspace.libraries.modules import read_module
+from npulens.workspace.libraries.needs import Module, Obstacle
+from npulens.workspace.processes import in_processes
+from npulens.workspace.project.operators import outermost_package
+from npulens.workspace.run import Checker, decoded, internal_error
+
+_LIBRARIES = frozenset(
+    {"cuda-extension", "cuda-library", "cuda-library-name", "unported-part-of-library"}
+)
+OBSTACLES = _LIBRARIES | {
+    *("cuda-api-unsupported", "nccl-api", "native-api-unsupported", "cuda-operator-call"),
+    "flash-attention-call",
+}
+"""The rules for what the NPU does not have. Only where there is no safe fix does it stop an API."""
+_LONGEST_CHAIN = 8
+
+
+@dataclass
+class LibraryReport:
+    """What is known of a library.
+
+    Attributes:
+        name: What it is called.
+        modules: How many modules were read.
+        stopped: Public names that do not run, each with its definition.
+        library: The definitions.
+        problems: Files that could not be read.
+    """
+
+    name: str
+    modules: int
+    stopped: dict[str, Node]
+    library: Library
+    problems: list[FileReport] = field(default_factory=list)
+
+
+def examine_library(
+    folder: Path, files: Sequence[Path], checker: Checker, jobs: int | None
+) -> LibraryReport:
+    """Find out which APIs of a library do not run on the NPU.
+
+    Args:
+        folder: Its package, or the folder of its project.
+        files: The files below that count.
+        checker: Checks them.
+        jobs: How many processes to use, or `None`.
+    """
+    root = outermost_package(folder.resolve(), {})
+    python = [
+        file
+        for file in files
+        if file.suffix == ".py"
+        and file.name != "setup.py"
+        and not is_of_tests(str(file.resolve().relative_to(root)))
+    ]
+    modules: list[Module] = []
+    problems: list[FileReport] = []
+    for found in in_processes(partial(_read_file, root=root), checker, python, jobs):
+        if isinstance(found, Module):
+            modules.append(found)
+        else:
+            problems.append(found)
+    library = Library(modules)
+    tops = sorted({module.name.partition(".")[0] for module in modules if module.is_package})
+    name = tops[0] if len(tops) == 1 else folder.resolve().name
+    return LibraryReport(name, len(modules), dict(sorted(_public(library))), library, problems)
+
+
+def _read_file(checker: Checker, file: Path, *, root: Path) -> Module | FileReport:
+    data = checker.read(file)
+    if isinstance(data, FileReport):
+        return data
+    relative = file.resolve().relative_to(root)
+    try:
+        report = checker.check_bytes(str(file), data)
+        document = report.document or Document(str(file), decoded(str(file), data))
+        tree = parse(document.text)
+        if isinstance(tree, SyntaxProblem):
+            return FileReport(str(file), problem=f"left out: line {tree.line} cannot be parsed")
+        found = {
+            finding.span.start: _obstacle(finding, document, relative.as_posix())
+            for finding in reversed(report.findings)
+            if _stops(finding)
+        }
+        parts = relative.with_suffix("").parts
+        parts = parts[1:] if parts[0] == "src" and len(parts) > 1 else parts
+        is_package = parts[-1] == "__init__" and len(parts) > 1
+        name = ".".join(parts[:-1] if is_package else parts)
+        return read_module(tree, document.lines, name, is_package, found)
+    except UndecodableSource:
+        return FileReport(str(file), problem="left out: it is no text in its encoding")
+    except RecursionError:
+        return FileReport(str(file), problem="left out: it is nested too deeply")
+    except Exception as error:  # one file must not end the work on the others
+        problem, traceback = internal_error(error)
+        return FileReport(str(file), problem=problem, traceback=traceback)
+
+
+def _stops(finding: Finding) -> bool:
+    if finding.rule.name not in OBSTACLES:
+        return False
+    if finding.effective_severity not in (Severity.ERROR, Severity.WARNING):
+        return False
+    return not (finding.fixes and finding.fixes[0].applicability is Applicability.SAFE)
+
+
+def _obstacle(finding: Finding, document: Document, file: str) -> Obstacle:
+    return Obstacle(
+        finding.arguments.get("symbol", finding.rule.name),
+        file,
+        place_at(document, finding.span.start).line,
+        finding.effective_severity.value,
+        finding.rule.name in _LIBRARIES,
+        finding.message("en"),
+        finding.message("zh"),
+    )
+
+
+def _public(library: Library) -> Iterator[tuple[str, Node]]:
+    """The names by which users reach what does not run, each under its own and its packages'."""
+    for module in library.modules.values():
+        whole = Node("module", module.name)
+        if whole in library.reasons:
+            package = Node("module", module.name.rpartition(".")[0])
+            if package not in library.reasons and _is_public(module.name):
+                yield module.name, whole
+            continue
+        names = set(module.functions) | set(module.classes)
+        if module.is_package:
+            names.update(module.names)
+            for star in module.stars:
+                taken = library.modules.get(star)
+                names.update(taken.names if taken is not None else ())
+        for name in sorted(names):
+            if ".<locals>." not in name and _is_public(f"{module.name}.{name}"):
+                yield from _of_name(library, module, name)
+
+
+def _of_name(library: Library, module: Module, name: str) -> Iterator[tuple[str, Node]]:
+    meant = library.find(module.name, name)
+    stopped = [node for node in meant if node is not None and node in library.reasons]
+    if not meant or len(stopped) < len(meant):
+        stopped = []
+    symbol = f"{module.name}.{name}"
+    if stopped:
+        if stopped[0].kind != "module":
+            yield symbol, stopped[0]
+    elif len(meant) == 1 and meant[0] is not None and meant[0].kind == "class":
+        for method in library.methods(meant[0].module, meant[0].name):
+            last = method.name.rpartition(".")[2]
+            if method in library.reasons and not last.startswith("_"):
+                yield f"{symbol}.{last}", method
+
+
+def _is_public(path: str) -> bool:
+    return not any(part.startswith("_") for part in path.split("."))
+
+
+def rule_file(report: LibraryReport) -> str:
+    """The rule file, as `extend-rules` takes it."""
+    letters = re.sub(r"[^A-Z]", "", report.name.upper())[:10]
+    code = f"{letters if len(letters) > 1 and letters != 'NPU' else 'LIBRARY'}001"
+    kebab = re.sub(r"[^a-z0-9]+", "-", report.name.lower()).strip("-") or "library"
+    rule = f"{kebab}-not-on-npu"
+    entries = {
+        symbol: _entry(symbol, node, rule, report) for symbol, node in report.stopped.items()
+    }
+    lists = {
+        "symbols": [entries[s] for s, node in report.stopped.items() if node.kind != "module"],
+        "libraries": [entries[s] for s, node in report.stopped.items() if node.kind == "module"],
+    }
+    parts = [
+        f'"family": {json.dumps(kebab)}',
+        f'"rules": [\n{_dumped(_rule(code, rule, report))}\n]',
+    ]
+    for name, found in lists.items():
+        lines = ",\n".join(_dumped(entry) for entry in found)
+        parts.append(f'"{name}": [\n{lines}\n]' if found else f'"{name}": []')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _dumped(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def _rule(code: str, rule: str, report: LibraryReport) -> dict[str, Any]:
+    name, version = report.name, npulens.__version__
+    return {
+        "code": code,
+        "name": rule,
+        "severity": "error",
+        "message": {
+            "en": f"`{{symbol}}` of {name} does not run on the NPU as it is.",
+            "zh": f"{name} 的 `{{symbol}}` 目前无法在 NPU 上运行。",
+        },
+        "explanation": {
+            "en": f"npulens {version} followed the calls through {report.modules} modules of "
+            f"{name}: this API always leads to something that the NPU does not have. Look for a "
+            f"version of {name} for the NPU, for another API, or change {name} at the place named.",
+            "zh": f"npulens {version} 沿调用关系分析了 {name} 的 {report.modules} 个模块：该 API "
+            f"必然会用到 NPU 不具备的功能。请寻找 {name} 的 NPU 版本或其他 API，"
+            f"或者修改提示中指出的 {name} 源码。",
+        },
+    }
+
+
+def _entry(symbol: str, node: Node, rule: str, report: LibraryReport) -> dict[str, Any]:
+    names, obstacle = report.library.chain(node)
+    steps = [symbol, *(name for name in names if name != symbol), obstacle.symbol]
+    if len(steps) > _LONGEST_CHAIN:
+        steps = [*steps[: _LONGEST_CHAIN - 3], "...", *steps[-2:]]
+    chain = " -> ".join(steps)
+    place = f"{obstacle.file}:{obstacle.line}"
+    return {
+        "symbol": symbol,
+        "rule": rule,
+        "severity": obstacle.severity,
+        "note": {
+            "en": f"`{chain}` ({place}). {obstacle.en}",
+            "zh": f"`{chain}`（{place}）。{obstacle.zh}",
+        },
+        "source": place,
+    }

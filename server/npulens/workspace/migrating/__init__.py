@@ -1,0 +1,1 @@
+"""Migrating trees, and how much is left to people."""

@@ -1,0 +1,105 @@
+"""Making a script of a tree train in one process for each card, with what starts these."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from npulens.catalog.model import Applicability, Fix, LocalizedText
+from npulens.fixes.scripts import UnclearError
+from npulens.fixes.single_device import cautions, distribute
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.writing import write_whole
+from npulens.workspace.fixing.file_fixes import FixedFile
+from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
+from npulens.workspace.migrating.change_log import ChangeLog, Note, relative_path
+
+LAUNCHER_NAME = "run_distributed_npu.sh"
+_TITLE = LocalizedText("Train in one process for each card", "每张卡一个进程进行训练")
+_LAUNCHER_TITLE = LocalizedText("Start one process for each card", "为每张卡启动一个进程")
+_LAUNCHER = """\
+#!/bin/bash
+# Starts {entry} in one process for each NPU of this machine; arguments go to the script.
+# Several machines: set NNODES, NODE_RANK and MASTER_ADDR on each.
+set -e
+folder="$(cd "$(dirname "$0")" && pwd)"
+count="${{NPROC_PER_NODE:-$(python -c 'import torch, torch_npu; print(torch.npu.device_count())')}}"
+exec torchrun \\
+    --nnodes="${{NNODES:-1}}" \\
+    --node_rank="${{NODE_RANK:-0}}" \\
+    --master_addr="${{MASTER_ADDR:-127.0.0.1}}" \\
+    --master_port="${{MASTER_PORT:-29500}}" \\
+    --nproc_per_node="$count" \\
+    "$folder"/{entry} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Which script shall train in one process for each card.
+
+    Attributes:
+        entry: The script, from the root of the tree.
+        model: The variable that holds the model.
+    """
+
+    entry: str
+    model: str
+
+
+class DistributionError(Exception):
+    """A script cannot be made to train in several processes.
+
+    Attributes:
+        place: The script, with a line.
+        reason: Why not.
+    """
+
+    def __init__(self, place: str, reason: LocalizedText) -> None:
+        super().__init__(place, reason.en)
+        self.place = place
+        self.reason = reason
+
+
+def distribute_entry(
+    wanted: Distribution, root: Path, log: ChangeLog, write: Callable[[FixedFile], FileReport]
+) -> None:
+    """Change the script and put its launcher beside it; nothing of that is done by half.
+
+    Args:
+        wanted: The script.
+        root: The root of the tree.
+        log: Keeps what is done.
+        write: Writes a file.
+
+    Raises:
+        DistributionError: It is not clear how; nothing is changed.
+        OSError: The launcher cannot be written.
+    """
+    entry = root / wanted.entry
+    launcher = entry.with_name(LAUNCHER_NAME)
+    if launcher.exists():
+        raise DistributionError(
+            relative_path(launcher, root),
+            LocalizedText(
+                "is there already; remove it or give it another name",
+                "已存在；请删除或改名",
+            ),
+        )
+    try:
+        text = read_source(entry).text
+        fix = Fix(_TITLE, Applicability.UNSAFE, distribute(text, wanted.model))
+    except UnclearError as error:
+        raise DistributionError(f"{wanted.entry}:{error.line}", error.reason) from error
+    except UnreadableError as error:
+        reason = LocalizedText(f"cannot be read: {error}", f"无法读取：{error}")
+        raise DistributionError(wanted.entry, reason) from error
+    if not rewrite_file(entry, lambda _: fix, root, log, write):
+        return
+    distributed = read_source(entry).text
+    log.notes += (Note(wanted.entry, line, said) for line, said in cautions(text, distributed))
+    start = _LAUNCHER.format(entry=shlex.quote(entry.name))
+    write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
+    name = relative_path(launcher, root)
+    made = Fix(_LAUNCHER_TITLE, Applicability.UNSAFE, ())
+    log.add_new(name, start.rstrip("\n"), made)

@@ -1,0 +1,252 @@
+"""Migrating the files of a tree, in a copy or where they are."""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from npulens.catalog.model import Applicability, MigrationStyle, ProjectFacts, Shim
+from npulens.catalog.tables import Catalogue
+from npulens.fixes.starting_shim import start_with_shim
+from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.copying import (
+    LOG_FOLDER,
+    copy_tree,
+    finish_folders,
+    inventory,
+    require_unchanged,
+)
+from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.git import GitTrees
+from npulens.workspace.files.locking import Lock
+from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
+from npulens.workspace.files.writing import write_whole
+from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
+from npulens.workspace.fixing.in_place import write_fixed
+from npulens.workspace.fixing.rewriting_files import rewrite_file
+from npulens.workspace.migrating.change_log import ChangeLog, relative_path
+from npulens.workspace.migrating.distribution import Distribution, distribute_entry
+from npulens.workspace.processes import in_processes
+from npulens.workspace.project.operators import project_facts
+from npulens.workspace.project.shim import ShimFinder
+from npulens.workspace.run import Checker
+
+_MOST_ROUNDS = 4
+"""What counts for a file may change with others; of real projects none needed a third round."""
+
+
+class Observer(Protocol):
+    """Is told how far a migration is."""
+
+    def begin(self, total: int) -> None:
+        """Some files are to be gone through."""
+
+    def advance(self) -> None:
+        """One more is done."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted.
+
+    Attributes:
+        source: The folder to migrate.
+        configuration: The settings, with the style.
+        catalogue: The rules.
+        applicability: `unsafe` applies fixes too that have to be read afterwards.
+        distribution: The script to make train in several processes, or `None`.
+        jobs: How many processes to use, or `None`.
+        log_folder: Where the log goes, or `None` for the tree.
+    """
+
+    source: Path
+    configuration: Configuration
+    catalogue: Catalogue
+    applicability: Applicability
+    distribution: Distribution | None = None
+    jobs: int | None = None
+    log_folder: Path | None = None
+
+
+def migrate_copy(
+    request: Request,
+    destination: Path,
+    observer: Observer,
+    write_log: Callable[[ChangeLog, Path], None],
+) -> ChangeLog:
+    """Make a migrated copy of a folder. It is there as a whole, or not at all.
+
+    Args:
+        request: What is wanted.
+        destination: The copy: nothing is there, or an empty folder.
+        observer: Is told how far it is.
+        write_log: Writes the log into a folder that is there.
+
+    Raises:
+        PlaceError: The copy cannot be there.
+        LockedError: Another run makes it.
+        TreeChangedError: The source changed meanwhile.
+        DistributionError: A script cannot be made to train in several processes.
+        OSError: Something cannot be read or written.
+    """
+    source = request.source
+    require_place(source, destination)
+    with staging_folder(destination) as folder:
+        root, tree = _places(request, folder, destination)
+        tree.mkdir(parents=True)
+        found = inventory(source)
+        observer.begin(len(found.files))
+        for _ in copy_tree(source, tree, found):
+            observer.advance()
+        log = ChangeLog(files=len(found.files), left_out=found.left_out)
+        configuration = request.configuration
+        if configuration.source is not None:
+            configuration = replace(configuration, source=root / configuration.source.name)
+        _migrate(replace(request, source=tree, configuration=configuration), log, observer, _put)
+        log_folder = request.log_folder or tree / LOG_FOLDER
+        log_folder.mkdir(exist_ok=True)
+        write_log(log, log_folder)
+        require_unchanged(source, found)
+        finish_folders(source, tree, found)
+        put_in_place(tree, destination)
+    return log
+
+
+def migrate_in_place(
+    request: Request,
+    trees: GitTrees | None,
+    observer: Observer,
+    write_log: Callable[[ChangeLog, Path], None],
+) -> ChangeLog:
+    """Migrate the files of a folder where they are; each is written as a whole.
+
+    Args:
+        request: What is wanted.
+        trees: The git trees that could take it back, or `None` if nobody has to.
+        observer: Is told how far it is.
+        write_log: Writes the log into a folder that is there.
+
+    Raises:
+        LockedError: Another run does the same.
+        DistributionError: A script cannot be made to train in several processes.
+        OSError: The log cannot be written, or the folder not be read.
+    """
+    log = ChangeLog()
+    with Lock(request.source / ".npulens-migrating"):
+        folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
+        folder.mkdir(exist_ok=True)  # what could not be logged is not begun
+        is_done = False
+        try:
+            _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
+            is_done = True
+        finally:  # also after Ctrl-C the log tells what was done
+            if is_done or log.changed:
+                write_log(log, folder)
+            else:
+                folder.rmdir()
+    return log
+
+
+def _free_folder(folder: Path) -> Path:
+    """A new folder for a log; earlier ones stay."""
+    number = 1
+    while (found := folder if number == 1 else folder / str(number)).exists():
+        number += 1
+    return found
+
+
+def files_of(request: Request) -> list[Path]:
+    """The files of a folder that a migration reads."""
+    return _discovered(request).files
+
+
+def _discovered(request: Request) -> Discovery:
+    configuration = request.configuration
+    return discover(
+        [str(request.source)],
+        configuration.exclude,
+        configuration.root,
+        configuration.respect_gitignore,
+    )
+
+
+def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Path]:
+    """Where the configuration counts as lying in a staging folder, and the root of the tree.
+
+    Its patterns fit there as they do in the source, also if it lies above.
+    """
+    tree = folder / destination.name
+    if request.configuration.source is None:
+        return tree, tree
+    source = os.path.realpath(request.source)
+    above = os.path.realpath(request.configuration.root)
+    inside, below = os.path.relpath(above, source), os.path.relpath(source, above)
+    if not inside.startswith(os.pardir):
+        return tree / inside, tree
+    return folder, folder / below if not below.startswith(os.pardir) else tree
+
+
+_Write = Callable[[FixedFile], FileReport]
+
+
+def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write) -> None:
+    """Migrate the files of a tree."""
+    root = Path(os.path.realpath(request.source))
+    log.files = log.files or len(files_of(request))
+    if request.distribution is not None:
+        distribute_entry(request.distribution, root, log, write)
+    found = _discovered(request)
+    files = found.files
+    for folder, problem in found.problems.items():
+        if folder != str(request.source):  # said where there is nothing to read
+            log.problems[relative_path(os.path.realpath(folder), root)] = problem
+    if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
+        _start_with_shim(files, root, log, write)
+    earlier = dict(log.problems)
+    work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
+    around: tuple[ProjectFacts, Mapping[str, Shim]] | None = None
+    for _ in range(_MOST_ROUNDS):
+        before, around = around, _around(request, files)
+        if around == before:
+            break
+        checker = Checker(request.catalogue, request.configuration, *around)
+        log.left.clear()
+        log.problems = dict(earlier)
+        observer.begin(len(files))
+        for fixed in in_processes(work, checker, files, request.jobs):
+            observer.advance()
+            _keep(fixed, write(fixed), root, log)
+    log.sort()
+
+
+def _around(request: Request, files: list[Path]) -> tuple[ProjectFacts, Mapping[str, Shim]]:
+    """What counts for the files besides themselves."""
+    facts = project_facts(files, [request.source], request.catalogue)
+    shims = ShimFinder().states_of_project(request.configuration, files, request.source)
+    return facts, shims
+
+
+def _keep(fixed: FixedFile, report: FileReport, root: Path, log: ChangeLog) -> None:
+    path = relative_path(os.path.realpath(report.path), root)
+    if report.problem is None and fixed.after != fixed.before:
+        log.add_changes(path, fixed)
+    log.add_left(path, report)
+
+
+def _put(fixed: FixedFile) -> FileReport:
+    """Write a file of a copy that nobody else knows yet."""
+    if fixed.after != fixed.before:
+        path = Path(os.path.realpath(fixed.report.path))
+        write_whole(path, fixed.after, stat.S_IMODE(path.stat().st_mode))
+    return fixed.report
+
+
+def _start_with_shim(files: list[Path], root: Path, log: ChangeLog, write: _Write) -> None:
+    """Turn `transfer_to_npu` on in the scripts with which a program starts."""
+    python = [file for file in files if kind_by_name(file.name) is Kind.PYTHON]
+    for path in ShimFinder().scripts_without_shim(python, root):
+        rewrite_file(path, start_with_shim, root, log, write)

@@ -1,0 +1,276 @@
+"""What the files of a project tell each other: own modules, and operators of its CUDA sources."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from npulens.catalog.model import ProjectFacts
+from npulens.catalog.tables import Catalogue
+from npulens.checks.other_files.native_sources import (
+    CUDA_SUFFIXES,
+    UNNAMED_MODULE,
+    Binding,
+    NativeSource,
+    cuda_bindings,
+    read_native_source,
+)
+from npulens.syntax.parsing import module_tree
+from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.project.npu_builders import copies, npu_builders
+from npulens.workspace.project.optional_kernels import optional_kernels
+from npulens.workspace.project.optional_modules import optional_parts, python_files
+from npulens.workspace.project.unused import unused_classes
+
+_MAX_SIZE = 2_000_000
+"""In bytes; a larger source is generated and binds nothing by hand."""
+_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
+_EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
+_FOR_NPU = re.compile(r"(?:npu|ascend)\.py")
+_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class _Extension(NamedTuple):
+    """An extension module as a build file declares it; sources are names without folders."""
+
+    folder: Path
+    module: str
+    sources: frozenset[str]
+
+    @property
+    def has_cuda(self) -> bool:
+        return any(source.endswith(CUDA_SUFFIXES) for source in self.sources)
+
+
+def project_facts(
+    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+) -> ProjectFacts:
+    """Read what is to be known of a project before its files are checked.
+
+    Args:
+        files: All files of it that are checked, C++ and CUDA sources among them.
+        folders: The folders that the user named.
+        catalogue: Says which names of modules matter.
+    """
+    folders = list(folders)
+    own = frozenset(_own_modules(files, folders, catalogue))
+    unused = unused_classes(files, folders)
+    for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
+    native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
+    builders = npu_builders(files)
+    modules = python_files(files)
+    if not native:
+        return ProjectFacts(
+            own,
+            folders_with_npu=for_npu,
+            npu_classes=builders.classes,
+            optional_modules=optional_parts(modules, catalogue, ()).modules,
+            unused_classes=unused,
+        )
+    builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
+    built = {file: list(_extensions(file)) for file in builds}
+    extensions = [extension for found in built.values() for extension in found]
+    texts = {file: _text(file) for file in native}
+    sources = {file: read_native_source(text, str(file)) for file, text in texts.items()}
+    beside = frozenset(_beside_cuda(sources, extensions))
+    bindings = {
+        file: list(_named(cuda_bindings(source, str(file) in beside), _modules(file, extensions)))
+        for file, source in sources.items()
+    }
+    optional = optional_parts(
+        modules,
+        catalogue,
+        {b.owner for each in bindings.values() for b in each if not b.registered},
+    )
+    settled = {file for file in sources if file in builders.sources}
+    settled |= {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
+    kernels = optional_kernels([f for f, each in bindings.items() if each], modules)
+    settled |= kernels.sources
+    told = [binding for file, each in bindings.items() if file not in settled for binding in each]
+    ported = {
+        (b.owner, b.name)
+        for file, source in sources.items()
+        if source.is_ported and file not in builders.sources
+        for b in source.bindings
+    }
+    bound = {(b.owner, b.name) for b in told if not b.registered}
+    registered = {
+        f"{b.owner}.{b.name}" for b in told if b.registered and b.owner not in ("", "aten")
+    }
+    only_optional = {
+        str(file)
+        for file, found in built.items()
+        if found and all(extension.module in optional.extensions for extension in found)
+    }
+    return ProjectFacts(
+        own,
+        frozenset(bound - ported),
+        frozenset(registered - {".".join(pair) for pair in ported}),
+        beside,
+        for_npu,
+        builders.classes,
+        frozenset(map(str, {*settled, *copies(texts)})),
+        optional.modules | only_optional | set(map(str, kernels.modules)),
+        not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
+        unused,
+    )
+
+
+def _named(bindings: Iterable[Binding], modules: Sequence[str]) -> Iterator[Binding]:
+    """Bindings with the module that they go into: each of them, if the build fills in the name."""
+    for binding in bindings:
+        owners = modules if binding.owner == UNNAMED_MODULE else [binding.owner]
+        yield from (binding._replace(owner=owner) for owner in owners)
+
+
+def _are_in(bindings: Iterable[Binding], extensions: frozenset[str]) -> bool:
+    return all(not b.registered and b.owner in extensions for b in bindings)
+
+
+def project_root(file: Path) -> Path | None:
+    """The folder of the project that a file belongs to, `None` if nothing marks one."""
+    for folder in file.parents:
+        if any(_is_there(folder / marker) for marker in _ROOT_MARKERS):
+            return folder
+    return None
+
+
+def _own_modules(
+    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+) -> Iterator[str]:
+    """Names of libraries that are top-level modules of the project."""
+    libraries = {name.partition(".")[0] for name in catalogue.libraries}
+    tops: dict[Path, Path] = {}
+    for folder in {file.parent for file in files}:
+        top = outermost_package(folder, tops)
+        if top != folder:  # a package, perhaps in a namespace package
+            yield from libraries & {folder.name if folder.parent == top else "", top.name}
+    built = {file.parent for file in files if file.name == "setup.py"}
+    for top in {*tops.values(), *folders, *built}:
+        there = _names_in(top)
+        for name in libraries:
+            is_package = name in there and _is_there(top / name / "__init__.py")
+            if is_package or f"{name}.py" in there:
+                yield name
+    for folder in folders:
+        if folder.resolve().name in libraries:
+            yield folder.resolve().name
+        for parent in (folder, folder / "src"):
+            yield from (name for name in libraries if _is_package(parent / name))
+
+
+def _names_in(folder: Path) -> set[str]:
+    """What stands in a folder; asking for each name alone takes long where there are many."""
+    try:
+        return {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return set()
+
+
+def _is_package(folder: Path) -> bool:
+    """Whether a folder holds Python files, perhaps only in its own folders."""
+    return _is_there(folder) and (
+        next(folder.glob("*.py"), None) is not None
+        or next(folder.glob("*/__init__.py"), None) is not None
+    )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a path is there and can be looked at."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
+def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
+    """The folder that holds the outermost package around a folder; `known` is filled on the way."""
+    climbed = []
+    while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
+        climbed.append(folder)
+        folder = folder.parent
+    top = known.setdefault(folder, folder)
+    known.update(dict.fromkeys(climbed, top))
+    return top
+
+
+def _text(file: Path) -> str:
+    """The text of a file as far as it can be read; what cannot be is reported when checked."""
+    try:
+        if file.stat().st_size > _MAX_SIZE:
+            return ""
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _extensions(file: Path) -> Iterator[_Extension]:
+    """The extension modules that a build file declares."""
+    try:
+        tree = module_tree(_text(file))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        callee = node.func
+        called = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        if not _EXTENSION.search(called):
+            continue
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        name = given.get("name", node.args[0] if node.args else None)
+        module = _end_of_text(name).rpartition(".")[2]
+        if module.isidentifier():
+            yield _Extension(file.parent, module, frozenset(_source_names(node)))
+
+
+def _end_of_text(node: ast.expr | None) -> str:
+    """A string, or the end of one that is put together."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        return _end_of_text(node.values[-1])
+    if isinstance(node, ast.BinOp):
+        return _end_of_text(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _source_names(node: ast.Call) -> Iterator[str]:
+    for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
+        if isinstance(argument, ast.List | ast.Tuple):
+            for element in argument.elts:
+                last = (
+                    element.args[-1] if isinstance(element, ast.Call) and element.args else element
+                )
+                text = _end_of_text(last)
+                if kind_by_name(text) is Kind.NATIVE:
+                    yield text.rpartition("/")[2]
+
+
+def _modules(file: Path, extensions: Sequence[_Extension]) -> list[str]:
+    """What the extension module may be called that a source goes into; empty if not known."""
+    near = [extension for extension in extensions if extension.folder in file.parents]
+    listed = [extension.module for extension in near if file.name in extension.sources]
+    unlisted = [extension.module for extension in near if not extension.sources]
+    return sorted(set(listed or unlisted)) or [""]
+
+
+def _beside_cuda(
+    sources: Mapping[Path, NativeSource], extensions: Sequence[_Extension]
+) -> Iterator[str]:
+    """C++ sources that a build file lists with CUDA files, or that have CUDA files beside them."""
+    with_cuda = [extension for extension in extensions if extension.has_cuda]
+    by_folder: dict[Path, list[str]] = {}
+    for file in sources:
+        if file.suffix == ".cu":
+            by_folder.setdefault(file.parent, []).append(file.stem)
+    for file, source in sources.items():
+        if not source.bindings or source.is_ported or file.suffix in CUDA_SUFFIXES:
+            continue
+        kernels = by_folder.get(file.parent, ())
+        if (
+            any(e.folder in file.parents and file.name in e.sources for e in with_cuda)
+            or any(stem == file.stem or stem.startswith(f"{file.stem}_") for stem in kernels)
+            or file.parent / "cuda" in by_folder
+        ):
+            yield str(file)

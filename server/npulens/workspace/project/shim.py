@@ -1,0 +1,358 @@
+"""Which files of a tree run under `transfer_to_npu` because the scripts that import them do.
+
+The shim works for the whole process, so what counts is the entry script. A file runs under the
+shim if a script that imports the shim leads to it, and no script without it does. Imports are read
+with regular expressions: thousands of files are looked at, and only where one names the shim.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npulens.catalog.model import Shim
+from npulens.workspace.configuration import Configuration, absolute
+from npulens.workspace.files.discovery import discover
+
+_SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
+_SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
+_IMPORT = re.compile(
+    r"^([ \t]*)(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)"
+    r"|import[ \t]+([\w., \t]+))",
+    re.MULTILINE,
+)
+_ACTS = re.compile(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
+_TEST_FILE = re.compile(
+    r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)"
+)
+_MAX_SIZE = 2_000_000
+"""In bytes; nobody writes a larger script."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """A module that a file imports; `later` if not at once, but in a function or a block."""
+
+    module: str
+    level: int
+    names: tuple[str, ...]
+    later: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What matters of one file.
+
+    Attributes:
+        imports: What it imports, in order.
+        has_shim: The shim is among that.
+        acts: Read as a script, it does something: it has a main guard, or top-level calls.
+    """
+
+    imports: tuple[_Import, ...]
+    has_shim: bool
+    acts: bool
+
+
+_Stamp = tuple[int, int]
+"""Time and size of a file, which change when it does."""
+
+
+class ShimFinder:
+    """Finds out about the shim in a tree; asked again, it reads only what has changed."""
+
+    def __init__(self) -> None:
+        self._mentions: dict[str, tuple[_Stamp | None, bool]] = {}
+        self._sources: dict[str, tuple[_Stamp | None, _Source]] = {}
+        self._tree: tuple[str, dict[str, _Source]] = ("", {})
+        self._states: dict[str, Shim] = {}
+
+    def states(self, files: Iterable[Path], root: Path) -> Mapping[str, Shim]:
+        """For each file that runs under the shim, by its absolute path, since when it does.
+
+        Scripts that import the shim themselves are not among them.
+
+        Args:
+            files: The Python files of a tree.
+            root: Its folder, from which modules can be imported.
+        """
+        stamps = {path: _stamp(path) for path in (str(absolute(file)) for file in files)}
+        if not any(self._mentions_shim(path, stamp) for path, stamp in stamps.items()):
+            self._sources.clear()
+            return {}
+        self._sources = {path: self._read(path, stamp) for path, stamp in stamps.items()}
+        tree = str(absolute(root)), {path: source for path, (_, source) in self._sources.items()}
+        if tree != self._tree:  # what was saved may import what it did before
+            self._tree, self._states = tree, _Tree(*tree).states()
+        return self._states
+
+    def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
+        """The scripts of a tree that run with torch, or lead to it, but not under the shim.
+
+        Args:
+            files: The Python files of the tree.
+            root: Its folder.
+        """
+        paths = [str(absolute(file)) for file in files]
+        tree = _Tree(str(absolute(root)), {path: self._read(path, None)[1] for path in paths})
+        return [Path(path) for path in tree.scripts_without_shim()]
+
+    def states_of_project(
+        self, configuration: Configuration, files: Iterable[Path] = (), folder: Path | None = None
+    ) -> Mapping[str, Shim]:
+        """The same for a project, which is the folder of its configuration.
+
+        Args:
+            configuration: Where the project is, and what of it does not count.
+            files: The tree where there is no configuration.
+            folder: The folder that they are in; without `files` these are all files below.
+        """
+        if configuration.source is not None:
+            folder = configuration.root
+        if folder is None:
+            return {}
+        if configuration.source is not None or not files:
+            files = discover(
+                [str(folder)], configuration.exclude, folder, configuration.respect_gitignore
+            ).files
+        return self.states(files, folder)
+
+    def _mentions_shim(self, path: str, stamp: _Stamp | None) -> bool:
+        known = self._mentions.get(path)
+        if known is None or known[0] != stamp:
+            data = _content(path)
+            known = stamp, b"transfer_to_npu" in data or b"TORCH_TRANSFER_TO_NPU" in data
+            self._mentions[path] = known
+        return known[1]
+
+    def _read(self, path: str, stamp: _Stamp | None) -> tuple[_Stamp | None, _Source]:
+        known = self._sources.get(path)
+        if known is not None and known[0] == stamp:
+            return known
+        text = _content(path).decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        imports = tuple(_imports(text))
+        has_shim = any(_is_shim(each) for each in imports)
+        return stamp, _Source(imports, has_shim, _ACTS.search(text) is not None)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 (a Path for each of thousands costs more)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a file; none where it cannot be read, which its own check reports."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read(_MAX_SIZE)
+    except OSError:
+        return b""
+
+
+def _imports(text: str) -> Iterator[_Import]:
+    switch = _SWITCH.search(text)
+    for match in _IMPORT.finditer(text):
+        if switch is not None and switch.start() < match.start():
+            yield _Import(_SHIM_MODULE, 0, (), False)
+            switch = None
+        indentation, origin, names, modules = match.groups()
+        if origin is not None:
+            module = origin.lstrip(".")
+            listed = re.sub(r"#[^\n]*|[()\\]", "", names)
+            parts = tuple(words[0] for part in listed.split(",") if (words := part.split()))
+            yield _Import(module, len(origin) - len(module), parts, bool(indentation))
+        else:
+            for part in modules.split(","):
+                words = part.split()
+                if words:
+                    yield _Import(words[0], 0, (), bool(indentation))
+    if switch is not None:
+        yield _Import(_SHIM_MODULE, 0, (), False)
+
+
+def _folders(paths: Iterable[str]) -> Iterator[str]:
+    """All folders that hold files, and those above."""
+    seen = set()
+    for path in paths:
+        folder = os.path.dirname(path)  # noqa: PTH120
+        while folder not in seen:
+            seen.add(folder)
+            yield folder
+            folder = os.path.dirname(folder)  # noqa: PTH120
+
+
+def _joined(base: str, parts: Sequence[str]) -> str:
+    return os.sep.join((base, *parts))  # noqa: PTH118
+
+
+def _is_shim(each: _Import) -> bool:
+    names = (each.module, *(f"{each.module}.{name}" for name in each.names))
+    return not each.level and _SHIM_MODULE in names
+
+
+def _names_torch(source: _Source) -> bool:
+    return any(
+        not each.level and each.module.partition(".")[0] == "torch" for each in source.imports
+    )
+
+
+_END: tuple[None, None] = (None, None)
+
+
+class _Tree:
+    """The import graph of a tree."""
+
+    def __init__(self, root: str, sources: Mapping[str, _Source]) -> None:
+        self._sources = sources
+        self._root = root
+        self._folders = set(_folders(sources))
+        self._targets: dict[str, list[tuple[str | None, bool]]] = {}
+
+    def states(self) -> dict[str, Shim]:
+        """For each file, whether the shim is there when scripts have imported it."""
+        imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
+        started = [path for path in self._sources if path not in imported]
+        shimmed = self._leading_to_shim()
+        unshimmed = self._reached(p for p in started if p not in shimmed and self._is_script(p))
+        states: dict[str, Shim] = {}
+        for script in started:
+            for file, state in self._run(script).items() if script in shimmed else ():
+                if file not in unshimmed and states.get(file) is not Shim.LATE:
+                    states[file] = state
+        return states
+
+    def scripts_without_shim(self) -> list[str]:
+        """The scripts that nothing of the tree imports and that lead to torch, not to the shim."""
+        imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
+        shimmed = self._leading_to_shim()
+        return [
+            path
+            for path in self._sources
+            if path not in imported
+            and path not in shimmed
+            and self._is_script(path)
+            and (not self._is_in_package(path) or b"__name__ ==" in _content(path))
+            and any(_names_torch(self._sources[each]) for each in self._reached([path]))
+        ]
+
+    def _leading_to_shim(self) -> set[str]:
+        """The files that import the shim, and those that import these, and so on."""
+        importers: dict[str | None, list[str]] = {}
+        for path in self._sources:
+            for target, _ in self._edges(path):
+                importers.setdefault(target, []).append(path)
+        found: set[str] = set()
+        pending = list(importers.get(None, ()))
+        while pending:
+            path = pending.pop()
+            if path not in found:
+                found.add(path)
+                pending += importers.get(path, ())
+        return found
+
+    def _reached(self, scripts: Iterable[str]) -> set[str]:
+        """The scripts, and all that they lead to."""
+        found: set[str] = set()
+        pending = list(scripts)
+        while pending:
+            path = pending.pop()
+            if path not in found:
+                found.add(path)
+                pending += [target for target, _ in self._edges(path) if target is not None]
+        return found
+
+    def _is_script(self, path: str) -> bool:
+        """Whether somebody starts a file; tests, which mostly run elsewhere, do not count."""
+        relative = os.path.relpath(path, self._root).replace(os.sep, "/")
+        return self._sources[path].acts and not _TEST_FILE.search(relative)
+
+    def _is_in_package(self, path: str) -> bool:
+        return os.path.join(os.path.dirname(path), "__init__.py") in self._sources  # noqa: PTH118, PTH120
+
+    def _run(self, script: str) -> dict[str, Shim]:
+        """Follow the imports of a script in the order in which they happen."""
+        active = False
+        states: dict[str, Shim] = {}
+        seen = {script}
+        later = [script]
+        for start in later:  # grows on the way
+            stack = [iter(self._edges(start))]
+            while stack:
+                edges = stack[-1]
+                target, is_later = next(edges, _END)
+                if is_later is None:
+                    stack.pop()
+                elif target is None:
+                    active = True
+                elif target not in seen:
+                    seen.add(target)
+                    if is_later:
+                        later.append(target)
+                    else:
+                        stack.append(iter(self._edges(target)))
+                        states[target] = Shim.ACTIVE if active else Shim.LATE
+            if start != script:
+                states[start] = Shim.ACTIVE if active else Shim.LATE
+        if not self._sources[script].has_shim:  # else its own order is looked at in the file
+            states[script] = Shim.ACTIVE
+        return states
+
+    def _edges(self, path: str) -> list[tuple[str | None, bool]]:
+        """The files that a file imports, in order; `None` for the shim."""
+        if path not in self._targets:
+            self._targets[path] = list(self._found(path))
+        return self._targets[path]
+
+    def _found(self, path: str) -> Iterator[tuple[str | None, bool]]:
+        for each in self._sources[path].imports:
+            if _is_shim(each):
+                yield None, each.later
+            else:
+                yield from ((target, each.later) for target in self._modules(path, each))
+
+    def _modules(self, path: str, each: _Import) -> Iterator[str]:
+        """The files that one import runs: packages on the way, the module, what is taken of it."""
+        parts = each.module.split(".") if each.module else []
+        if each.level:
+            folder = path
+            for _ in range(each.level):
+                folder = os.path.dirname(folder)  # noqa: PTH120
+            bases = [folder]
+        else:
+            bases = list(self._bases(path))
+        for base in bases:
+            found = [
+                target
+                for length in range(1, len(parts) + 1)
+                if (target := self._file(base, parts[:length])) is not None
+            ]
+            if not found and _joined(base, parts) not in self._folders:
+                continue
+            yield from found
+            for name in each.names:
+                target = self._file(base, [*parts, name])
+                if target is not None:
+                    yield target
+            return
+
+    def _bases(self, path: str) -> Iterator[str]:
+        """Where modules are looked for: beside the file, above it up to the root, and `src`."""
+        folder = os.path.dirname(path)  # noqa: PTH120
+        while True:
+            yield folder
+            above = os.path.dirname(folder)  # noqa: PTH120
+            if folder == self._root or above == folder:
+                break
+            folder = above
+        yield os.path.join(self._root, "src")  # noqa: PTH118
+
+    def _file(self, base: str, parts: Sequence[str]) -> str | None:
+        stem = _joined(base, parts)
+        for name in (f"{stem}.py", f"{stem}{os.sep}__init__.py"):
+            if name in self._sources:
+                return name
+        return None

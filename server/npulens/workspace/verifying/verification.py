@@ -1,0 +1,190 @@
+"""Verifies a script: copies its project, migrates the copy, runs it and says what came of it."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npulens.catalog.model import TorchVersion
+from npulens.catalog.tables import Catalogue
+from npulens.workspace.verifying.agreement import AgreedPlace, agree
+from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.original_lines import OriginalLines
+from npulens.workspace.verifying.project_copy import copy_project
+from npulens.workspace.verifying.run_comparison import Comparison, compare
+from npulens.workspace.verifying.verdicts import (
+    GOOD,
+    Outcome,
+    Site,
+    Verdict,
+    api_uses,
+    cuda_calls,
+    device_events,
+    judge,
+)
+from npulens.workspace.verifying.verified_run import (
+    Limits,
+    RunResult,
+    Task,
+    Watching,
+    run,
+    torch_release,
+)
+
+Migrate = Callable[[Path], int]
+"""Fixes the files of a folder in place, and says how many findings that settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be verified, and how.
+
+    Attributes:
+        folder: The folder of the project, absolute and without links.
+        task: What to run.
+        limits: When it ends.
+        seed: What random numbers start from.
+        migrate: What makes the copy ready for the NPU, or None to run it as it is.
+        in_place: Whether it runs in the folder itself; it is not migrated then.
+        tolerance: How far losses may differ from those of the original, or None to compare none.
+        with_agreement: Whether static findings are put beside what is seen.
+    """
+
+    folder: Path
+    task: Task
+    limits: Limits
+    seed: int = 0
+    migrate: Migrate | None = None
+    in_place: bool = False
+    tolerance: float | None = None
+    with_agreement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of it; all lines are those of the user's files.
+
+    Attributes:
+        verdict: What it means.
+        fixed: How many findings were fixed before.
+        steps: How many optimizer steps were made.
+        losses: The losses of the first process that trained.
+        cuda_calls: Calls of CUDA that were reached.
+        apis: Uses of APIs that the NPU lacks or leaves to the host.
+        events: Shapes that depended on data, and waits of the host.
+        comparison: Beside the original on the CPU, if asked for.
+        agreement: Beside the static findings, if asked for.
+        output: The last lines that were printed.
+    """
+
+    verdict: Verdict
+    fixed: int
+    steps: int
+    losses: tuple[float, ...]
+    cuda_calls: tuple[Site, ...]
+    apis: tuple[Site, ...]
+    events: tuple[Site, ...]
+    comparison: Comparison | None
+    agreement: tuple[AgreedPlace, ...] | None
+    output: tuple[str, ...]
+
+
+def verify(request: Request, catalogue: Catalogue) -> Verification:
+    """Run what is asked for on the emulated NPU.
+
+    Raises:
+        CannotVerifyError: There is no PyTorch that the emulator can work with.
+        CopyError: The project cannot be copied.
+    """
+    release = torch_release()
+    major, minor = (int(part) for part in release.split(".")[:2])
+    apis = apis_to_watch(catalogue, TorchVersion(major, minor))
+    with tempfile.TemporaryDirectory(prefix="npulens_", ignore_cleanup_errors=True) as name:
+        work = Path(os.path.realpath(name))
+        folder = request.folder
+        fixed = 0
+        if not request.in_place:
+            folder = work / "project" / request.folder.name
+            copy_project(request.folder, folder)
+            fixed = request.migrate(folder) if request.migrate is not None else 0
+        migrated = _run(request, "npu", folder, work, apis)
+        comparison = None
+        if request.tolerance is not None:
+            again = work / "original" / request.folder.name
+            copy_project(request.folder, again)
+            comparison = compare(_run(request, "cpu", again, work, {}), migrated, request.tolerance)
+        return _told(request, catalogue, migrated, folder, fixed, comparison, apis)
+
+
+def _run(
+    request: Request, device: str, folder: Path, work: Path, apis: dict[str, str]
+) -> RunResult:
+    own = work / f"run_{device}"
+    own.mkdir()
+    watching = Watching(request.seed, request.tolerance is not None, apis)
+    on_npu = device == "npu"
+    return run(
+        request.task,
+        "npu" if on_npu else "cpu",
+        folder,
+        request.folder,
+        own,
+        request.limits,
+        watching,
+    )
+
+
+def _told(
+    request: Request,
+    catalogue: Catalogue,
+    result: RunResult,
+    folder: Path,
+    fixed: int,
+    comparison: Comparison | None,
+    apis: dict[str, str],
+) -> Verification:
+    verdict = judge(result, apis)
+    if verdict.outcome in GOOD and comparison is not None and comparison.divergence is not None:
+        verdict = Verdict(Outcome.DIVERGED)
+    events = device_events(result)
+    agreement = None
+    if request.with_agreement:
+        files = sorted({file for report in result.reports for file in report["files"]})
+        agreement = agree(folder, files, catalogue, events)
+    lines = OriginalLines(request.folder, folder)
+    main = result.main
+    return Verification(
+        verdict=_verdict_of_user(verdict, lines, folder),
+        fixed=fixed,
+        steps=result.steps,
+        losses=tuple(main["losses"]) if main is not None else (),
+        cuda_calls=_sites_of_user(cuda_calls(result), lines),
+        apis=_sites_of_user(api_uses(result, apis), lines),
+        events=_sites_of_user(events, lines),
+        comparison=comparison,
+        agreement=None if agreement is None else _places_of_user(agreement, lines),
+        output=tuple(line.replace(f"{folder}{os.sep}", "") for line in result.output),
+    )
+
+
+def _verdict_of_user(verdict: Verdict, lines: OriginalLines, folder: Path) -> Verdict:
+    detail = verdict.detail.replace(f"{folder}{os.sep}", "")
+    if verdict.path is None or verdict.line is None:
+        return replace(verdict, detail=detail)
+    return replace(verdict, line=lines.line(verdict.path, verdict.line), detail=detail)
+
+
+def _sites_of_user(sites: Sequence[Site], lines: OriginalLines) -> tuple[Site, ...]:
+    return tuple(replace(site, line=lines.line(site.path, site.line)) for site in sites)
+
+
+def _places_of_user(places: Sequence[AgreedPlace], lines: OriginalLines) -> tuple[AgreedPlace, ...]:
+    return tuple(
+        replace(
+            place,
+            line=lines.line(place.path, place.line),
+            sites=_sites_of_user(place.sites, lines),
+        )
+        for place in places
+    )
