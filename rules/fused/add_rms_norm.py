@@ -12,8 +12,7 @@ WORDS = (
     "mean(",
     ").sqrt(",
     "torch.sqrt(",
-    "F.rms_norm(",
-    "functional.rms_norm(",
+    "rms_norm(",
     "nn.RMSNorm(",
 )
 TRANSPARENT = ("cast", "contiguous")

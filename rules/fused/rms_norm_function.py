@@ -6,7 +6,7 @@ from torch.nn import functional
 
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
-WORDS = ("F.rms_norm(", "functional.rms_norm(", "nn.RMSNorm(")
+WORDS = ("rms_norm(", "nn.RMSNorm(")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"weight": ("tensor",), "eps": ("number",)}
 CHECK = {

@@ -63,7 +63,7 @@ class Evidence:
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
             far as it tells, and nothing in it says that parameters are moved, shared out, added
             later, sparse or of a type which a fused optimizer does not take.
-        loses_gradients: Gradients are set to `None`, which a fused optimizer does not notice.
+        loses_gradients: A fused optimizer would not notice that gradients are set to `None`.
         makes_data: A dataset of its own consists of generated numbers.
     """
 
@@ -87,6 +87,11 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
     names_device = _any(_DEVICE, texts)
     trains = "backward" in words and names_device
     asks = "use_deterministic_algorithms" in words
+    may_fuse_optimizer = (
+        not words.isdisjoint(OPTIMIZERS)
+        and (names_device or _leaves_device_open(texts))
+        and not _any(_NOT_TO_BE_FUSED, texts)
+    )
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
@@ -98,10 +103,8 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
         collectives_unordered=asks
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
-        may_fuse_optimizer=not words.isdisjoint(OPTIMIZERS)
-        and (names_device or _leaves_device_open(texts))
-        and not _any(_NOT_TO_BE_FUSED, texts),
-        loses_gradients=_any(_GRADIENTS_LOST, texts),
+        may_fuse_optimizer=may_fuse_optimizer,
+        loses_gradients=may_fuse_optimizer and _any(_GRADIENTS_LOST, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
     )
 

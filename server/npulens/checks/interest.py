@@ -61,6 +61,7 @@ class Interest:
         self._lasting = sorted(lasting)
         self._places = sorted({*places, *lasting})
         self._imports = bool(words)
+        self._has_walrus = ":=" in text
 
     def among(self, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         """Those of some statements that are worth a visit."""
@@ -91,7 +92,8 @@ class Interest:
         start, end = self._reach(node)
         given = list(_names_given(node))
         known: set[tuple[str, bool]] = set()
-        new = {(name, True) for name in _WALRUS.findall(self._text, start, end)}
+        bound = _WALRUS.findall(self._text, start, end) if self._has_walrus else ()
+        new = {(name, True) for name in bound}
         for _ in range(_MAX_TURNS):
             new |= {(name, self._lasts(v)) for name, v in given if self._stands_for_word(v)}
             new -= known

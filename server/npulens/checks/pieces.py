@@ -20,7 +20,7 @@ from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE = re.compile(r"\.[A-Za-z_]\w*")
-_NPU_PROBE = re.compile(r"\bdef \w*npu\w*(?:available|\()")
+_NPU_PROBE = re.compile(r"\bdef (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
 _GLOBAL = re.compile(r"^[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))", re.MULTILINE)
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
@@ -199,7 +199,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         has_plugin and imports_module(parsed.body, "torch_npu"),
         has_plugin and binds_module(parsed.body, "torch_npu"),
         NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
-        "npu" in text and _NPU_PROBE.search(text) is not None,
+        bool(words) and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
         "scale_loss" in text or _weighs_npu(parsed, words),
         words,

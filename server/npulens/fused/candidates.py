@@ -4,7 +4,6 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from npulens.graphs.definitions import (
     ClassHere,
@@ -16,26 +15,30 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.words import identifier_in
 from npulens.text.lines import LineMap
 
 _NPU_CHOICE = re.compile(r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\()", re.IGNORECASE)
 """The NPU is asked for, which is more than an operator of it being called."""
 
 
-def word_places(text: str, words: Sequence[str]) -> tuple[int, ...]:
+def word_places(text: str, identifiers: Iterable[str], words: Sequence[str]) -> tuple[int, ...]:
     """The offsets at which words of patterns stand in a text; not inside others, as in `interface`.
 
-    Plain searches leave so few words that one expression for all of them is quick.
+    The identifiers of the text, each once, are searched first: they are a fraction of it.
     """
-    present = tuple(word for word in words if word in text)
-    return tuple(m.start() for m in _any_word(present).finditer(text)) if present else ()
-
-
-@lru_cache(maxsize=256)
-def _any_word(words: tuple[str, ...]) -> re.Pattern[str]:
-    small = "|".join(re.escape(word) for word in words if word[0].islower())
-    others = [re.escape(word) for word in words if not word[0].islower()]
-    return re.compile("|".join([*([f"(?<![a-z])(?:{small})"] if small else []), *others]))
+    named = "\n".join(identifiers)
+    places: set[int] = set()
+    for word in words:
+        if identifier_in(word) not in named:
+            continue
+        may_follow = not word[0].islower()
+        at = text.find(word)
+        while at >= 0:
+            if may_follow or not text[at - 1 : at].islower():
+                places.add(at)
+            at = text.find(word, at + 1)
+    return tuple(sorted(places))
 
 
 def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:

@@ -84,7 +84,7 @@ class Idioms:
 
     def _places(self, piece: Piece) -> tuple[int, ...]:
         if piece.word_places is None:
-            piece.word_places = word_places(piece.parsed.text, self._words)
+            piece.word_places = word_places(piece.parsed.text, piece.words, self._words)
         return piece.word_places
 
     @cached_property

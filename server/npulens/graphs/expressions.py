@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
 from npulens.graphs.calls import mean_of_sum
@@ -29,6 +30,7 @@ from npulens.graphs.scalars import without_zeros
 from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import nodes_below
 
 _MAX_STEPS = 20_000
 """Expressions evaluated for one function, those of functions it calls included."""
@@ -42,6 +44,8 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.GtE: "ge",
 }
 _NUMBERS = {f"{module}.pi": math.pi for module in ("math", "numpy", "torch")}
+_WITHOUT_PLACE = frozenset({ast.Attribute, ast.Tuple, ast.List})
+"""They compute nothing."""
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 
@@ -55,6 +59,19 @@ class Expressions:
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
         self._library: dict[tuple[int, str], list[str]] = {}
+        self._computed_by: dict[type[ast.AST], Callable[[Any, Frame], Node]] = {
+            ast.Call: self.call,
+            ast.Attribute: self._attribute,
+            ast.BinOp: self._calculation,
+            ast.UnaryOp: self._unary,
+            ast.Subscript: self._subscripted,
+            ast.Tuple: self._sequence,
+            ast.List: self._sequence,
+            ast.Compare: self._comparison,
+            ast.IfExp: self._choice,
+            ast.BoolOp: self._decision,
+            ast.NamedExpr: self._named,
+        }
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -73,12 +90,13 @@ class Expressions:
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise TooLargeError
-        if node in frame.given:
+        if frame.given and node in frame.given:
             return frame.given[node]
-        if isinstance(node, ast.Name | ast.Constant):
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
             return self.read(node, frame)
-        result = frame.given.get(node) or self._compute(node, frame)
-        if not isinstance(node, ast.Attribute | ast.Tuple | ast.List):
+        result = self._computed_by.get(kind, self._not_followed)(node, frame)
+        if kind not in _WITHOUT_PLACE:
             frame.place(node, result)
         return result
 
@@ -115,36 +133,28 @@ class Expressions:
             self._library[key] = qualified_names(node, scope)
         return self._library[key]
 
-    def _compute(self, node: ast.expr, frame: Frame) -> Node:
-        if isinstance(node, ast.Call):
-            return self.call(node, frame)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, frame)
-        if isinstance(node, ast.BinOp):
-            left, right = self.value(node.left, frame), self.value(node.right, frame)
-            return self.binary(node.op, left, right)
-        if isinstance(node, ast.UnaryOp):
-            return self._unary(node, frame)
-        if isinstance(node, ast.Subscript):
-            owner = self.value(node.value, frame)
-            return subscript(self.graph, owner, self.items(node.slice, frame))
-        if isinstance(node, ast.Tuple | ast.List):
-            return self._sequence(node, frame)
-        if isinstance(node, ast.Compare):
-            return self._comparison(node, frame)
-        if isinstance(node, ast.IfExp):
-            condition = self.value(node.test, frame)
-            chosen, other = self.value(node.body, frame), self.value(node.orelse, frame)
-            return self.select(condition, chosen, other)
-        if isinstance(node, ast.BoolOp):
-            operator = "and" if isinstance(node.op, ast.And) else "or"
-            values = [self.value(value, frame) for value in node.values]
-            return self.graph.node(operator, tuple(values))
-        if isinstance(node, ast.NamedExpr):
-            value = self.value(node.value, frame)
-            frame.bind(node.target.id, value)
-            return value
-        return self._not_followed(node, frame)
+    def _calculation(self, node: ast.BinOp, frame: Frame) -> Node:
+        left, right = self.value(node.left, frame), self.value(node.right, frame)
+        return self.binary(node.op, left, right)
+
+    def _subscripted(self, node: ast.Subscript, frame: Frame) -> Node:
+        owner = self.value(node.value, frame)
+        return subscript(self.graph, owner, self.items(node.slice, frame))
+
+    def _choice(self, node: ast.IfExp, frame: Frame) -> Node:
+        condition = self.value(node.test, frame)
+        chosen, other = self.value(node.body, frame), self.value(node.orelse, frame)
+        return self.select(condition, chosen, other)
+
+    def _decision(self, node: ast.BoolOp, frame: Frame) -> Node:
+        operator = "and" if isinstance(node.op, ast.And) else "or"
+        values = [self.value(value, frame) for value in node.values]
+        return self.graph.node(operator, tuple(values))
+
+    def _named(self, node: ast.NamedExpr, frame: Frame) -> Node:
+        value = self.value(node.value, frame)
+        frame.bind(node.target.id, value)
+        return value
 
     def _each(self, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> None:
         """Look into what is computed for each item of something."""
@@ -168,7 +178,7 @@ class Expressions:
         frame.capture(node)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             self._each(node, frame)
-        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        names = [n for n in nodes_below(node) if isinstance(n, ast.Name)]
         read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
         return self.unknown(node, tuple(read.values()))
 

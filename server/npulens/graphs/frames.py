@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.nodes import Node
+from npulens.syntax.walking import nodes_below
 
 
 class TooLargeError(Exception):
@@ -24,6 +25,9 @@ class State(NamedTuple):
     names: dict[str, Node]
     attributes: dict[tuple[int, str], Node]
     binders: Binders
+
+
+_NO_STATEMENTS: frozenset[ast.stmt] = frozenset()
 
 
 @dataclass(slots=True)
@@ -104,13 +108,14 @@ class Frame:
             value = self.names.get(node.id)
             if value is not None:
                 self.record.values[node] = value
-            before = self.record.loads.get(node, frozenset())
-            self.record.loads[node] = before | self.binders.get(node.id, frozenset())
+            loads, binders = self.record.loads, self.binders.get(node.id, _NO_STATEMENTS)
+            before = loads.get(node)
+            loads[node] = binders if before is None else before | binders
 
     def capture(self, node: ast.AST) -> None:
         """Note that code which runs later, or is not looked into, may read names."""
         if self.record is not None:
-            for child in ast.walk(node):
+            for child in nodes_below(node):
                 if isinstance(child, ast.Name):
                     self.record.captured.add(child.id)
 

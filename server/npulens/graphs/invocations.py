@@ -48,9 +48,9 @@ class Invocations(Modules):
 
     def call(self, node: ast.Call, frame: Frame) -> Node:
         """What a call computes."""
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(
-            keyword.arg is None for keyword in node.keywords
-        ):
+        if ast.Starred in [a.__class__ for a in node.args] or None in [
+            k.arg for k in node.keywords
+        ]:
             return self._spread(node, frame)
         callee = node.func
         names = self.library_names(callee, frame)

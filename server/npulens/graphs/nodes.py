@@ -85,7 +85,7 @@ class Graph:
 
     def node(self, operator: str, operands: tuple[Node, ...] = (), label: object = None) -> Node:
         """The node for an operator applied to operands."""
-        key = (operator, label, *(operand.serial for operand in operands))
+        key = (operator, label, *[operand.serial for operand in operands])
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = Node(operator, operands, label, len(self._nodes))

@@ -14,6 +14,7 @@ from npulens.graphs.pairs import stored
 from npulens.graphs.ranks import know_rank
 from npulens.graphs.views import element, unpacked
 from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
@@ -272,7 +273,7 @@ def _bind_given(node: ast.stmt, frame: Frame) -> None:
 def _stored_names(node: ast.AST) -> dict[str, bool]:
     """Names that a statement may bind anew or change in place, each with whether it binds it."""
     found: dict[str, bool] = {}
-    for child in ast.walk(node):
+    for child in nodes_below(node):
         if isinstance(child, ast.Name):
             if not isinstance(child.ctx, ast.Load):
                 found[child.id] = True

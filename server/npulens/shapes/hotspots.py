@@ -203,7 +203,7 @@ class Hotspots:
 
     def _sources(self, piece: Piece) -> Sources:
         if piece.sources is None:
-            piece.sources = Sources(piece.parsed.text)
+            piece.sources = Sources(piece.parsed.text, piece.words)
         assert isinstance(piece.sources, Sources)
         return piece.sources
 

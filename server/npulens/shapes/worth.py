@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
+from npulens.syntax.words import identifier_in
 
 _HOST_CODE = re.compile(
     r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer"
@@ -56,18 +57,24 @@ _PATTERNS = (*(("where(", _WHERE), ("interpolate(", _RANDOM), ("multi_apply(", _
 
 
 class Sources:
-    """Where in the text of a piece words of sources stand."""
+    """Where in the text of a piece words of sources stand.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: The text.
+        identifiers: Those in it.
+    """
+
+    def __init__(self, text: str, identifiers: Iterable[str]) -> None:
         self._text = text
-        found = [place for word in _WORDS for place in _places(word, text)]
+        self._named = "\n".join(identifiers)
+        found = [place for word in _WORDS for place in self._places_of(word)]
         for word, pattern in _PATTERNS:
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         found += self._growths()
         self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
-            for place in _places(word, text):
+            for place in self._places_of(word):
                 line = self._line(place)
                 assigned = _ASSIGNED.match(line)
                 if _READ.match(line) is not None:
@@ -77,7 +84,7 @@ class Sources:
         self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
-            found += (place for word in _INLINE for place in _places(word, text))
+            found += (place for word in _INLINE for place in self._places_of(word))
             self._masks = sorted(self._assigned_masks(found))
         self._places = sorted(found)
 
@@ -121,7 +128,7 @@ class Sources:
     def _assigned_masks(self, inline: list[int]) -> Iterator[tuple[int, str]]:
         """Where names are assigned that may be masks; comparisons in brackets go to `inline`."""
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
-            for place in _places(word, self._text):
+            for place in self._places_of(word):
                 line = self._line(place + 2)
                 found = _ASSIGNED.match(line) or self._assigned_before(place)
                 if found is not None:
@@ -150,18 +157,19 @@ class Sources:
         opened = _OPENED.search(self._text[first:place])
         return opened is not None and _CLOSED.match(self._text, place + len(word)) is not None
 
+    def _places_of(self, word: str) -> Iterator[int]:
+        if identifier_in(word) not in self._named:
+            return  # a fraction of the text, so most words are told by it
+        place = self._text.find(word)
+        while place >= 0:
+            yield place
+            place = self._text.find(word, place + 1)
+
     def _line(self, place: int) -> str:
         """What stands before a place in its line; nothing if that is very long."""
         first = max(0, place - _LONGEST_LINE)
         start = self._text.rfind("\n", first, place) + 1
         return "" if start == 0 and first else self._text[start:place].lstrip()
-
-
-def _places(word: str, text: str) -> Iterator[int]:
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
 
 
 def _goes_on(line: str) -> bool:

@@ -19,6 +19,7 @@ from npulens.syntax.bindings import (
     target_names,
 )
 from npulens.syntax.values import UNKNOWN, Expression, Name, dotted_name, expression
+from npulens.syntax.walking import nodes_below
 
 MAX_VALUES = 8
 """Of a name that may be more things, the rest is not looked at."""
@@ -282,4 +283,4 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
 
 
 def _roots(value: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    return {node.id for node in nodes_below(value) if isinstance(node, ast.Name)}

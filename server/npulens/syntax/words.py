@@ -1,6 +1,20 @@
-"""The word at a place of a text in any language."""
+"""Words in texts of any language."""
+
+import re
+from functools import lru_cache
 
 from npulens.text.spans import Span
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@lru_cache(maxsize=1024)
+def identifier_in(part: str) -> str:
+    """The longest identifier in a part of a text, nothing if there is none.
+
+    Wherever the part stands, an identifier of the text holds it.
+    """
+    return max(_NAME.findall(part), key=len, default="")
 
 
 def word_at(text: str, offset: int) -> Span | None:

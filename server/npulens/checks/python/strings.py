@@ -22,6 +22,7 @@ from npulens.checks.words import (
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
 from npulens.syntax.scopes import ClassScope, Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _ACCESSORS = frozenset(
@@ -112,7 +113,7 @@ def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
     """`Literal["nccl", "gloo"]`: what a public option takes, which callers rely on."""
     if annotation is None or isinstance(annotation, ast.Constant):
         return False
-    for part in ast.walk(annotation):
+    for part in nodes_below(annotation):
         if isinstance(part, ast.Name) and part.id in context.facts.backend_types:
             return True
         if isinstance(part, ast.Subscript) and last_identifier(part.value) == "Literal":
