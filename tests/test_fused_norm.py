@@ -358,6 +358,16 @@ def test_the_sum_counts_only_without_gradients(old: str, new: str, expected: str
     assert bool(found[0].fixes) == (expected == "NPU701")
 
 
+def test_the_function_is_found_without_its_module() -> None:
+    source = code("""
+        from torch.nn.functional import rms_norm
+
+        def scaled(x, weight):
+            return rms_norm(x, (8,), weight, 1e-6)
+    """)
+    assert [f.rule.code for f in findings(source)] == ["NPU701"]
+
+
 HELPER = code("""
     import torch
     from torch import nn

@@ -167,6 +167,17 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "a.py",
             "def load_cuda_extension():\n    from torch.utils.cpp_extension import ⟦NPU601:load⟧\n    return load('x', s)\n",
         ),
+        # the same question for the NPU, and a word that only looks like it
+        (
+            "a.py",
+            T
+            + "def npu_available(): ...\ndef cuda_available():\n    return torch.cuda.is_available()\n",
+        ),
+        (
+            "a.py",
+            T + "def set_input_size(n): ...\n"
+            "def cuda_available():\n    return ⟦NPU101:torch.cuda.is_available⟧()\n",
+        ),
         # names that are only asked for
         ("a.py", "from mmcv.ops import RoIPool\nk = isinstance(m, RoIPool)\n"),
         (

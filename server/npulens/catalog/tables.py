@@ -272,6 +272,8 @@ class Catalogue:
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
+    _by_name: Mapping[str, Rule] = field(init=False)
+
     def __post_init__(self) -> None:
         names = frozenset(name.rpartition(".")[2] for name in self.calls)
         object.__setattr__(self, "called_names", names)
@@ -291,12 +293,11 @@ class Catalogue:
         object.__setattr__(self, "triggers", frozenset(words | parts | self.native.triggers))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
+        object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""
-        return self.rules.get(name) or next(
-            (r for r in self.rules.values() if r.name == name), None
-        )
+        return self.rules.get(name) or self._by_name.get(name)
 
 
 _OTHER_WORDS = (

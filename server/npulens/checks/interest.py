@@ -191,10 +191,12 @@ def _names_given(function: Function) -> _Given:
             yield from ((name, node.iter) for name in target_names(node.target))
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             yield from ((name, node.context_expr) for name in target_names(node.optional_vars))
-        pending += (child for child in ast.iter_child_nodes(node) if isinstance(child, _Holders))
+        for name in _PARTS:
+            pending += getattr(node, name, ())
 
 
-_Holders = ast.stmt | ast.ExceptHandler | ast.match_case | ast.withitem
+_PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
+"""Where statements have others, exception handlers, cases and context managers."""
 
 
 def _is_computed(node: ast.AST | None) -> bool:

@@ -154,13 +154,9 @@ class Candidates:
 def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
     """A function and those defined in it, which are also read by themselves."""
     yield function
-    pending: list[ast.AST] = list(function.node.body)
-    while pending:
-        node = pending.pop()
+    for node in inner_statements(function.node.body):
         if isinstance(node, ast.FunctionDef):
             yield from _with_nested(nested_function(node, function))
-        elif isinstance(node, ast.stmt | ast.excepthandler) and not isinstance(node, ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
 
 
 def _any_of(names: Iterable[str], before: str = r"\b") -> re.Pattern[str] | None:

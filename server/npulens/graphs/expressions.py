@@ -122,9 +122,13 @@ class Expressions:
 
     def library_names(self, node: ast.expr, frame: Frame) -> list[str]:
         """The full names of what an expression is in a library, `[]` for anything else."""
-        name = dotted_name(node)
-        if name is None or name.root in frame.names:
+        root = node
+        while root.__class__ is ast.Attribute:
+            root = root.value
+        if root.__class__ is not ast.Name or root.id in frame.names:
             return []
+        name = dotted_name(node)
+        assert name is not None
         scope = frame.function.scope
         # What no function around binds means the same everywhere in the file.
         place = id(scope) if scope.names.get(name.root) else 0

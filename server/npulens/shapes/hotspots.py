@@ -186,7 +186,7 @@ class Hotspots:
         sources = self._sources(piece)
         if sources.is_empty and not self._calls_helper(text):
             return
-        lines = LineMap(text)
+        lines = piece.parsed.lines
         for function in functions_of(piece.parsed.body, self._definitions):
             span = _lines_span(function.node, lines)
             if is_host_code(function):
@@ -218,7 +218,7 @@ class Hotspots:
         for piece in self._pieces:
             holding += self._other_names(piece)
             sources = self._sources(piece)
-            lines = LineMap(piece.parsed.text)
+            lines = piece.parsed.lines
             for node in piece.parsed.body:
                 if isinstance(node, Function):
                     if sources.has_some(*_lines_span(node, lines)):
@@ -335,7 +335,7 @@ def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
 def _described(
     piece: Piece, definitions: Definitions
 ) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
-    lines = LineMap(piece.parsed.text)
+    lines = piece.parsed.lines
     for function in functions_of(piece.parsed.body, definitions):
         owner = function.owner
         trains = ".backward(" in _text_of(function.node, lines)

@@ -66,8 +66,10 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
 def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: Context) -> bool:
     """Report a call if it is one of an attention function."""
     name = _attention_function(node, scope, context)
+    if name is None:
+        return False
     rule = context.catalogue.rule_named(_RULE)
-    if name is None or rule is None:
+    if rule is None:
         return False
     span = context.span(node.func)
     if span in context.reported:

@@ -32,6 +32,8 @@ _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
+_CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTORS) | {"update"}
+"""An attribute keeps its name, whatever stands before it; other names may be aliases."""
 
 
 def variable(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -76,10 +78,13 @@ def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
     """Variables set by a call, named as keywords, or set in a command line."""
     assert isinstance(node, ast.Call)
-    names = frozenset(qualified_names(node.func, scope))
+    callee = node.func
+    if isinstance(callee, ast.Attribute) and callee.attr not in _CALLED:
+        return
+    names = frozenset(qualified_names(callee, scope))
     if not names.isdisjoint(_SETTERS) and len(node.args) == 2:
         _set(node.args[0], node.args[1], scope, context)
-    if _makes_environment(node.func):
+    if _makes_environment(callee):
         for keyword in node.keywords:
             _keyword(keyword, scope, context)
     if not names.isdisjoint(_RUNNERS):
