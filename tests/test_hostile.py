@@ -12,6 +12,8 @@ import pytest
 
 from helpers import findings, fixed
 
+pytestmark = pytest.mark.endurance
+
 HEAD = "import torch\n"
 Maker = Callable[[int], str]
 

@@ -25,6 +25,8 @@ from npulens.text.kinds import Kind
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.run import Checker
 
+pytestmark = pytest.mark.endurance
+
 ROOT = Path(__file__).resolve().parents[1]
 CALL = "torch.cuda.synchronize"
 UNITS: dict[str, Callable[[str], int]] = {
