@@ -151,7 +151,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    ranked = hotspots.ranked(document.path, target.project.unused_classes)
+    ranked = hotspots.ranked(document.path, target.project.unused_names)
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
@@ -183,7 +183,7 @@ def analyze_shapes(
     names = ModuleNames([piece.bindings for piece in pieces])
     hotspots = Hotspots(pieces, names, catalogue)
     hotspots.find()
-    return ShapeReport(hotspots.ranked(document.path, project.unused_classes), hotspots.hints())
+    return ShapeReport(hotspots.ranked(document.path, project.unused_names), hotspots.hints())
 
 
 def _launch_findings(

@@ -95,7 +95,7 @@ class ProjectFacts:
         optional_modules: Paths of modules that are imported only where the libraries that they
             need are there, and of build files of nothing but such extensions.
         compiles_for_host: There are C++ sources, and none of them is for CUDA.
-        unused_classes: Classes that the project names nowhere but in themselves.
+        unused_names: Classes and private functions that nothing of the project names.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -107,7 +107,7 @@ class ProjectFacts:
     settled_sources: frozenset[str] = frozenset()
     optional_modules: frozenset[str] = frozenset()
     compiles_for_host: bool = False
-    unused_classes: frozenset[str] = frozenset()
+    unused_names: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -174,7 +174,7 @@ class Piece:
     hints: tuple[Hint, ...] = ()
     sources: object = None
     looked_up: dict[str, str | None] = field(default_factory=dict)
-    described: tuple[tuple[str, frozenset[str], bool, bool], ...] | None = None
+    described: tuple[tuple[str, frozenset[str], bool, bool, bool], ...] | None = None
     findings: list[Finding] | None = None
 
 

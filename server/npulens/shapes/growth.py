@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.turns import runs_once
 from npulens.syntax.values import dotted_name
 
 GROWTH_COST = 50
@@ -32,6 +33,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     if root.root == function.receiver and root.path:
         return not any(map(_is_cut, _assigned(function.node, target)))
     turned = [loop for loop in loops if not _is_counted_by(target, loop)]
+    turned = [loop for loop in turned if not runs_once(loop, function)]
     if not turned or any(True for _ in _assigned(turned[-1], target)):
         return False
     return isinstance(target, ast.Name) or not any(

@@ -26,8 +26,10 @@ from npulens.shapes.scoring import (
     leaving,
     reaches,
     score,
+    sends_objects,
 )
 from npulens.shapes.statements import evaluate
+from npulens.shapes.twins import has_npu_twin, is_for_npu
 from npulens.shapes.values import UNKNOWN, Value
 from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
@@ -85,7 +87,7 @@ class Hotspots:
 
         Args:
             path: Tells what the module is for.
-            unused: Classes that nothing of the project uses.
+            unused: Classes and functions that nothing of the project uses.
         """
         is_cold = is_cold_file(path)
         is_host = is_host_file(path) or is_copied_file(path)
@@ -104,9 +106,19 @@ class Hotspots:
             )
             for hotspot in self._placed()
             if not is_host or hotspot.rule in PIPELINES
+            if not self._has_npu_twin(hotspot.function)
             for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
+
+    def _has_npu_twin(self, function: str) -> bool:
+        """Whether a function is for kernels of CUDA, and another does the same for the NPU."""
+        return bool(self._for_npu) and has_npu_twin(function.rpartition(".")[2], self._for_npu)
+
+    @cached_property
+    def _for_npu(self) -> Sequence[str]:
+        """Functions of the module that say that they are for the NPU."""
+        return [name for name in self._definitions.functions if is_for_npu(name)]
 
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
@@ -289,7 +301,7 @@ class Hotspots:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        described: list[tuple[str, frozenset[str], bool, bool]] = []
+        described: list[tuple[str, frozenset[str], bool, bool, bool]] = []
         for piece in self._pieces:
             if piece.described is None:
                 piece.described = tuple(_described(piece, self._definitions))
@@ -334,16 +346,18 @@ def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
 
 def _described(
     piece: Piece, definitions: Definitions
-) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
+) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
     lines = LineMap(piece.parsed.text)
     for function in functions_of(piece.parsed.body, definitions):
         owner = function.owner
-        trains = ".backward(" in _text_of(function.node, lines)
+        text = _text_of(function.node, lines)
+        trains = ".backward(" in text
         is_module = owner is not None and "forward" in owner.methods
-        yield name_of(function), calls_in(function.node), trains, is_module
+        sends = not trains and sends_objects(text)
+        yield name_of(function), calls_in(function.node), trains, is_module, sends
     for node in piece.parsed.body:
         if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
-            yield _MODULE, calls_in(node), True, False
+            yield _MODULE, calls_in(node), True, False, False
 
 
 def _lines_span(node: ast.stmt, lines: LineMap) -> Span:

@@ -39,6 +39,7 @@ _LEAVING = re.compile(
     r"|\bdeprecate\(\s{0,99}[\"'](\w{1,80})"
 )
 _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
+_OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _APART = 0.7, 0.3, 0.2
 _WARNING, _INFO = 60, 40
@@ -96,6 +97,7 @@ class Described(NamedTuple):
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
         is_module: It is a method of a class with a `forward`.
+        sends_objects: It sends objects as bytes, or over a group of the hosts.
         is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 
@@ -103,7 +105,13 @@ class Described(NamedTuple):
     calls: frozenset[str]
     trains: bool
     is_module: bool
+    sends_objects: bool
     is_unused: bool = False
+
+
+def sends_objects(text: str) -> bool:
+    """Whether a function sends objects as bytes, as is done with results of an evaluation."""
+    return ("pickle" in text or "gloo" in text) and _OBJECTS.search(text) is not None
 
 
 def leaving(parsed: ParsedText) -> Iterator[str]:
@@ -143,7 +151,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         for f in known
         if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
     }
-    cold = {f.name for f in known if f.is_unused or COLD.search(f.name.lower())} - hot
+    cold = {f.name for f in known if _is_cold(f)} - hot
     by_last: dict[str, list[Described]] = {}
     for function in known:
         by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
@@ -193,6 +201,11 @@ def _is_hot_name(function: Described) -> bool:
     owner = function.name.rpartition(".")[0].lower()
     is_called = last == "__call__" and (function.is_module or HOT.search(owner) is not None)
     return is_called or HOT.search(last) is not None
+
+
+def _is_cold(function: Described) -> bool:
+    is_named = COLD.search(function.name.lower()) is not None
+    return function.is_unused or function.sends_objects or is_named
 
 
 def _is_cold_name(name: str) -> bool:
@@ -249,4 +262,5 @@ def is_rare_test(node: ast.expr) -> bool:
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
+    r"|pruned_heads"
 )

@@ -18,12 +18,10 @@ from npulens.shapes.values import (
     NOTHING,
     UNKNOWN,
     Closure,
-    Number,
     Tensor,
     Value,
     either,
 )
-from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
@@ -128,9 +126,10 @@ class Statements(Binding):
     # Compound statements
 
     def _if(self, node: ast.If) -> bool:
-        if self._never_holds(node.test):
-            return self.block(node.orelse)
         sources = self.decide(node.test)
+        known = self.settled(node.test)
+        if known is not None:
+            return self.block(node.body if known else node.orelse)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
         if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
@@ -169,14 +168,6 @@ class Statements(Binding):
         else:
             is_asked = self.qualified(test.func) == "torch.is_tensor"
         return ([name] if is_asked else []), []
-
-    def _never_holds(self, test: ast.expr) -> bool:
-        """Whether a condition begins with a name that the function sets to `False`."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return self._never_holds(test.values[0])
-        if not isinstance(test, ast.Name) or self.names.get(test.id) != Number("False"):
-            return False
-        return not any(isinstance(node, ast.Nonlocal) for node in nodes_in(self.function.node))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
@@ -239,7 +230,10 @@ class Statements(Binding):
         after = self.names
         for handler in node.handlers:
             self.names = dict(before)
-            if self.block(handler.body):
+            self.rare += 1  # what is done when something fails, such as for want of memory
+            is_passed = self.block(handler.body)
+            self.rare -= 1
+            if is_passed:
                 after = _merged(after, self.names) if reached else self.names
                 reached = True
         self.names = after
