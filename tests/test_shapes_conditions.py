@@ -198,6 +198,18 @@ CASES = {
                     x = x[:, kept.bool()]
                 return x
         """,
+    "what-is-no-tensor-here": """
+        def embed(position, x: Tensor) -> Tensor:
+            if isinstance(position, (int, float)):
+                position = torch.arange(position)
+            return position.unsqueeze(0) + ⟦NPU801:x.nonzero()⟧
+        """,
+    "what-is-a-tensor-here": """
+        def embed(position, x: Tensor) -> Tensor:
+            if isinstance(position, torch.LongTensor):
+                position = ⟦NPU804:torch.arange(position)⟧
+            return position.unsqueeze(0) + ⟦NPU801:x.nonzero()⟧
+        """,
     "one-turn": """
         class Forecast(nn.Module):
             def __init__(self, config: object) -> None:

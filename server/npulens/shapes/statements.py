@@ -26,6 +26,7 @@ from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
+_HOST_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "ndarray"})
 Names = dict[str, Value]
 
 
@@ -165,6 +166,8 @@ class Statements(Binding):
             return [], []
         if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
             is_asked = self.qualified(test.args[1]) == "torch.Tensor"
+            if not is_asked and _are_of_host(test.args[1]):
+                return [], [name]
         else:
             is_asked = self.qualified(test.func) == "torch.is_tensor"
         return ([name] if is_asked else []), []
@@ -327,6 +330,14 @@ def _merged(first: Names, second: Names) -> Names:
         before = merged.get(name)
         merged[name] = value if before is None or before is value else either(before, value)
     return merged
+
+
+def _are_of_host(node: ast.expr) -> bool:
+    """Whether types are those of values that Python or NumPy has."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_are_of_host, node.elts))
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name in _HOST_TYPES
 
 
 def _is_without_gradient(node: ast.expr) -> bool:
