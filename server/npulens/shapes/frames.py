@@ -11,6 +11,7 @@ from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, stored_attributes
 from npulens.shapes.callers import given_parameters
+from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import annotated, known_tensors
 from npulens.shapes.extents import NO_SOURCES, Sources
@@ -57,6 +58,7 @@ class Session:
         operators: What has shapes that depend on data, by qualified name.
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
+        elsewhere: The functions of other modules.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a piece make themselves.
@@ -72,6 +74,7 @@ class Session:
     operators: Mapping[str, OperatorEntry]
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
+    elsewhere: Elsewhere
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
@@ -125,9 +128,11 @@ class Frame:
         waits: bool = True,
         is_shape: bool = False,
         is_whole: bool = False,
+        is_elsewhere: bool = False,
     ) -> Sources:
         """Note an event; what depends on it has this source."""
         event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        event.is_elsewhere = is_elsewhere
         event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
         return frozenset((node,))

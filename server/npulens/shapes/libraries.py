@@ -3,9 +3,11 @@
 import ast
 import re
 
+from npulens.catalog.model import ReturnedShape
 from npulens.shapes.applied import Applied
 from npulens.shapes.buckets import is_padded_on
 from npulens.shapes.builtins import of_math
+from npulens.shapes.elsewhere import depends_on_shape, value_of
 from npulens.shapes.expressions import Expressions, on_device
 from npulens.shapes.extents import opened
 from npulens.shapes.factories import (
@@ -56,7 +58,7 @@ _NO_TENSOR = frozenset(_OTHERS.split())
 _MODULES = frozenset(
     {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
 )
-_SIZE_COST, _READ_COST = 55, 40
+_SIZE_COST, _READ_COST, _CALL_COST = 55, 40, 35
 _CONSTRUCTORS = {
     "torch.Tensor": "float",
     "torch.FloatTensor": "float",
@@ -113,7 +115,23 @@ class Libraries(Expressions):
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.")):
             return Foreign("numpy")
-        return UNKNOWN
+        returned = self.session.elsewhere.find(name)
+        return UNKNOWN if returned is None else self._returned(node, call, returned)
+
+    def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
+        """What a function of another module returns, whose shape depends on data."""
+        if call.tensors and all(tensor.on_host for tensor in call.tensors):
+            return UNKNOWN
+        self.report(
+            "dynamic-shape-operator",
+            node,
+            FIXED_SIZE,
+            _CALL_COST,
+            waits=returned.waits,
+            is_shape=depends_on_shape(returned),
+            is_elsewhere=True,
+        )
+        return value_of(returned, node)
 
     def _pipeline(self, node: ast.Call, name: str, call: Applied) -> None:
         """What makes batches of other sizes."""
