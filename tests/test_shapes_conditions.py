@@ -38,6 +38,23 @@ CASES = {
             except RuntimeError:
                 return x
         """,
+    "before-an-error": """
+        def forward(x: Tensor) -> Tensor:
+            if ⟦NPU806:(x == 0).all()⟧:
+                places = (x == 0).nonzero().tolist()
+                raise ValueError(f"nothing at {places}")
+            if ⟦NPU806:(x == 1).all()⟧:
+                x = ⟦NPU802:x[x > 0]⟧
+            return x
+        """,
+    "where-values-are-not-finite": """
+        def forward(x: Tensor) -> Tensor:
+            if ⟦NPU806:torch.isnan(x).any()⟧ or not ⟦NPU806:x.isfinite().all()⟧:
+                x = x[~torch.isnan(x)]
+            if not ⟦NPU806:torch.isnan(x).any()⟧:
+                x = ⟦NPU802:x[x > 0]⟧
+            return x
+        """,
     "on-other-devices": """
         def forward(x: Tensor, device: torch.device) -> Tensor:
             if device.type in ("cpu", "mps"):

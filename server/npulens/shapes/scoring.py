@@ -254,11 +254,16 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
 
 
 def is_rare_test(node: ast.expr) -> bool:
-    """Whether a condition holds every so many steps, outside of training or for debugging."""
+    """Whether a condition holds every so many steps, outside of training or for debugging.
+
+    Also where values are not finite, which is an accident.
+    """
     text = ast.unparse(node)
-    return "%" in text or _RARE.search(text) is not None
+    is_accident = _NOT_FINITE.search(text) is not None
+    return "%" in text or _RARE.search(text) is not None or is_accident
 
 
+_NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"

@@ -137,7 +137,8 @@ class Statements(Binding):
             return self.block(node.orelse)
         if sources:
             self.control.append(sources)
-        is_rare = is_rare_test(node.test)
+        # What is done before an error is raised is done once.
+        is_rare = is_rare_test(node.test) or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._asked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.rare += is_rare
