@@ -237,10 +237,30 @@ CASES = {
                 part = self.config.horizon
                 turns = (self.horizon + part - 1) // part
                 for _ in range(turns):
-                    x = torch.cat([x, x[:, :1]], dim=1)
+                    token = x[:, :1]
+                    x = torch.cat([x, token], dim=1)
                 for _ in range(math.ceil(self.horizon / part)):
-                    x = torch.cat([x, x[:, :1]], dim=1)
+                    token = x[:, :1]
+                    x = torch.cat([x, token], dim=1)
                 return x
+        """,
+    "branches-put-together": """
+        class Block(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                out = part = x
+                for index in range(3):
+                    part = self.layers[index](part)
+                    out = torch.cat((out, part), dim=1)
+                return out
+        """,
+    "branches-of-all-before": """
+        class Block(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                out = x
+                for index in range(3):
+                    part = self.layers[index](out)
+                    ⟦NPU809:out = torch.cat((out, part), dim=1)⟧
+                return out
         """,
     "many-turns": """
         class Forecast(nn.Module):
@@ -251,10 +271,12 @@ CASES = {
             def forward(self, x: Tensor, part: int) -> Tensor:
                 turns = (self.horizon + part - 1) // part
                 for _ in range(turns):
-                    ⟦NPU809:x = torch.cat([x, x[:, :1]], dim=1)⟧
+                    token = x[:, :1]
+                    ⟦NPU809:x = torch.cat([x, token], dim=1)⟧
                 part = self.config.horizon
                 for _ in range(self.horizon // part):
-                    ⟦NPU809:x = torch.cat([x, x[:, :1]], dim=1)⟧
+                    token = x[:, :1]
+                    ⟦NPU809:x = torch.cat([x, token], dim=1)⟧
                 return x
         """,
     "mask-handed-to-each": """

@@ -60,6 +60,22 @@ def _has_part(node: ast.Assign) -> bool:
     return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
 
 
+def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
+    """Whether a counted loop puts something together and does not compute with it.
+
+    The branches of a block are: what is made of them has the same shape in each step.
+    """
+    name, value = getattr(node.targets[0], "id", None), node.value
+    if name is None or not loops or isinstance(loops[-1], ast.While):
+        return False
+    joined = set(ast.iter_child_nodes(value.args[0])) if isinstance(value, ast.Call) else set()
+    return not any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
+        for part in ast.walk(loops[-1])
+        if part not in joined
+    )
+
+
 def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
     """What else is assigned to a target in a loop or function; `None` if that is not plain."""
     text, name = ast.unparse(target), getattr(target, "id", None)

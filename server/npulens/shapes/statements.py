@@ -10,7 +10,7 @@ from npulens.shapes.binding import Binding
 from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
-from npulens.shapes.growth import GROWTH_COST, JOINS, grows, users
+from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.handing import hands_out
 from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
@@ -80,7 +80,10 @@ class Statements(Binding):
             self.bind(target, value)
             self.name_dimensions(target, node.value)
         if self._joins(node.value) and grows(node, self.around, self.function):
+            is_collected = only_collects(node, self.around)
+            self.rare += is_collected
             found = self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+            self.rare -= is_collected
             for user in users(node, self.around):
                 self.uses(found, user)
         return True
