@@ -809,3 +809,65 @@ def outlier_free_mean(x: Tensor) -> Tensor:
     inside = x[(x >= low) & (x <= high * x.std())]
     mean = inside.mean()
     return mean
+
+
+# Tensors that grow, and batches padded to a multiple
+
+
+def cache_of_known_steps(embedding: Tensor, ids: Tensor, steps: int = 3) -> Tensor:
+    for _ in range(steps):
+        logits = embedding[ids[:, -1]]
+        token = logits.argmax(dim=-1, keepdim=True)
+        ids = torch.cat([ids, token], dim=1)
+    return ids
+
+
+def cache_until_all_end(embedding: Tensor, ids: Tensor, end: int = 0) -> Tensor:
+    cache = ids
+    for _ in range(5):
+        token = embedding[cache[:, -1]].argmax(dim=-1, keepdim=True)
+        if (token == end).all():
+            break
+        cache = torch.cat([cache, token], dim=1)
+    return cache
+
+
+def sliding_cache(keys: Tensor, new: Tensor) -> Tensor:
+    for step in range(4):
+        keys = torch.cat([keys, new[:, step : step + 1]], dim=1)
+        keys = keys[:, 1:]
+    return keys
+
+
+def cache_of_kept(keys: Tensor, scores: Tensor) -> Tensor:
+    cache = keys[:0]
+    for step in range(2):
+        kept = keys[scores[step] > 0.5]
+        cache = torch.cat([cache, kept])
+    return cache
+
+
+def padded_to_multiple(x: Tensor, scores: Tensor, multiple: int = 4) -> Tensor:
+    kept = x[scores > 0.5]
+    rest = -kept.shape[0] % multiple
+    padded = F.pad(kept, (0, 0, 0, rest))
+    return padded
+
+
+def padded_to_most(x: Tensor, scores: Tensor, most: int = 16) -> Tensor:
+    kept = x[scores > 0.5]
+    padded = F.pad(kept, (0, 0, 0, most - kept.shape[0]))
+    return padded
+
+
+def batch_padded_to_multiple(x: Tensor, scores: Tensor, multiple: int = 4) -> Tensor:
+    rows = [x[chances > 0.5] for chances in scores]
+    batch = pad_sequence(rows, batch_first=True)
+    batch = F.pad(batch, (0, 0, 0, -batch.shape[1] % multiple))
+    return batch
+
+
+def batch_of_windows(x: Tensor, starts: list[int], length: int = 4) -> Tensor:
+    rows = [x[start : start + length] for start in starts]
+    batch = pad_sequence(rows, batch_first=True)
+    return batch

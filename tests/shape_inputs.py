@@ -137,6 +137,14 @@ INPUTS: dict[str, Arguments] = {
     "classwise_precision": lambda d: (d.integers(0, 3, 12), d.integers(0, 3, 12)),
     "outlier_free_mean": lambda d: (d.normal(24),),
     "inside_image": lambda d: (d.integers(-2, 6, 12, 2),),
+    "cache_of_known_steps": lambda d: (d.normal(5, 5), d.integers(0, 5, 2, 3)),
+    "cache_until_all_end": lambda d: (d.normal(4, 4), d.integers(0, 4, 1, 2)),
+    "sliding_cache": lambda d: (d.normal(2, 6, 3), d.normal(2, 4, 3)),
+    "cache_of_kept": lambda d: (d.normal(9, 3), d.uniform(2, 9)),
+    "padded_to_multiple": lambda d: (d.normal(12, 3), d.uniform(12)),
+    "padded_to_most": lambda d: (d.normal(12, 3), d.uniform(12)),
+    "batch_padded_to_multiple": lambda d: (d.normal(12, 3), d.uniform(3, 12)),
+    "batch_of_windows": lambda d: (d.normal(12, 3), [0, 3, 7]),
 }
 
 

@@ -1,11 +1,11 @@
 """The one door to the engine: a document goes in, findings come out."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, ProjectFacts, Severity, Target
+from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
@@ -34,8 +34,10 @@ from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cells import within_cells
 from npulens.fused.idioms import Idioms
+from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
+from npulens.shapes.scoring import is_host_file
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.parsing import SyntaxProblem
@@ -136,7 +138,8 @@ def analyze(
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
-    hotspots = Hotspots(pieces, names, catalogue)
+    elsewhere = Elsewhere(target.project.returned_shapes, document.path)
+    hotspots = Hotspots(pieces, names, catalogue, elsewhere)
     if cache is not None:
         state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
@@ -151,7 +154,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    ranked = hotspots.ranked(document.path, target.project.unused_classes)
+    ranked = hotspots.ranked(document.path, target.project.unused_names)
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
@@ -179,11 +182,32 @@ def analyze_shapes(
     """
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
+    hotspots = _hotspots(document, catalogue, project)
+    hotspots.find()
+    return ShapeReport(hotspots.ranked(document.path, project.unused_names), hotspots.hints())
+
+
+def analyze_returned_shapes(
+    document: Document, catalogue: Catalogue, project: ProjectFacts, functions: Container[str]
+) -> Mapping[str, ReturnedShape]:
+    """What functions of a module return whose result has a shape that depends on data.
+
+    Args:
+        document: The module.
+        catalogue: The rules.
+        project: What is known of other modules.
+        functions: The names of the functions that are asked about.
+    """
+    if document.kind is not Kind.PYTHON or is_host_file(document.path):
+        return {}
+    return _hotspots(document, catalogue, project).returned(functions)
+
+
+def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
     pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
     names = ModuleNames([piece.bindings for piece in pieces])
-    hotspots = Hotspots(pieces, names, catalogue)
-    hotspots.find()
-    return ShapeReport(hotspots.ranked(document.path, project.unused_classes), hotspots.hints())
+    elsewhere = Elsewhere(project.returned_shapes, document.path)
+    return Hotspots(pieces, names, catalogue, elsewhere)
 
 
 def _launch_findings(

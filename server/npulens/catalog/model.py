@@ -75,6 +75,29 @@ class TorchVersion(NamedTuple):
 _DEFAULT_VERSION = TorchVersion(2, 8)
 
 
+class ReturnedShape(NamedTuple):
+    """What a function returns, as far as its shape depends on data; see `shapes/elsewhere.py`.
+
+    Attributes:
+        kind: `tensor`, `number`, `items`, or empty for what does not depend on data.
+        dims: Of a tensor the first dimensions: a number, `?` if it is not known, or empty if it
+            depends on data. Of a list the length.
+        is_open: There may be more dimensions.
+        depends: It depends on data which dimensions there are, or a dimension behind those.
+        element: The type of the elements of a tensor, empty if it is not known.
+        parts: Of a tuple its elements; of a list one of them.
+        waits: The function waits for the device.
+    """
+
+    kind: str = ""
+    dims: tuple[str, ...] = ()
+    is_open: bool = False
+    depends: bool = False
+    element: str = ""
+    parts: "tuple[ReturnedShape, ...]" = ()
+    waits: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectFacts:
     """What a file cannot know of its project; gathered once, before the files are checked.
@@ -95,7 +118,9 @@ class ProjectFacts:
         optional_modules: Paths of modules that are imported only where the libraries that they
             need are there, and of build files of nothing but such extensions.
         compiles_for_host: There are C++ sources, and none of them is for CUDA.
-        unused_classes: Classes that the project names nowhere but in themselves.
+        unused_names: Classes and private functions that nothing of the project names.
+        returned_shapes: The functions whose results have shapes that depend on data, each with
+            the path of its module without its ending.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -107,7 +132,8 @@ class ProjectFacts:
     settled_sources: frozenset[str] = frozenset()
     optional_modules: frozenset[str] = frozenset()
     compiles_for_host: bool = False
-    unused_classes: frozenset[str] = frozenset()
+    unused_names: frozenset[str] = frozenset()
+    returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -16,6 +16,7 @@ from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
+from npulens.syntax.words import identifiers_in
 from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -174,7 +175,7 @@ class Piece:
     hints: tuple[Hint, ...] = ()
     sources: object = None
     looked_up: dict[str, str | None] = field(default_factory=dict)
-    described: tuple[tuple[str, frozenset[str], bool, bool], ...] | None = None
+    described: tuple[tuple[str, frozenset[str], bool, bool, bool], ...] | None = None
     findings: list[Finding] | None = None
 
 
@@ -186,7 +187,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     lines = parsed.lines if has_torch else None
     words = npu_words(text)
     bindings = bindings_of(parsed.body, walrus_lines(text))
-    identifiers = frozenset(_WORD.findall(text))
+    identifiers = identifiers_in(text)
     if "global " in text and _GLOBAL.search(text) is not None:
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]

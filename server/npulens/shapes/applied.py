@@ -15,6 +15,9 @@ from npulens.shapes.extents import (
 )
 from npulens.shapes.values import UNKNOWN, Items, Number, Size, Tensor, Value, sources_of
 
+_OF_NUMBERS = frozenset({"div", "floor_divide", "remainder"})
+"""These take two numbers of the host, too, and make a tensor there."""
+
 
 @dataclass(slots=True)
 class Applied:
@@ -56,6 +59,8 @@ class Applied:
         It is where those with dimensions are; numbers of the host may be without.
         """
         tensors = self.tensors
+        if self.name in _OF_NUMBERS and all(isinstance(v, Number) for v in self.arguments):
+            return Tensor(shape, kind, on_host=True)
         places = [tensor for tensor in tensors if tensor.shape != SCALAR] or tensors
         return Tensor(
             shape,

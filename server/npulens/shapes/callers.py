@@ -1,9 +1,10 @@
 """What the calls in a class tell of the parameters of its methods."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from npulens.graphs.definitions import FunctionHere
+from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.values import UNKNOWN, Tensor, Value, is_on_host
 from npulens.shapes.walking import nodes_in
 
@@ -19,11 +20,10 @@ def given_parameters(method: FunctionHere) -> frozenset[str]:
     if owner is None or not is_private or not defaults or method.receiver is None:
         return frozenset()
     given: set[str] | None = None
-    for caller in owner.methods.values():
+    for caller, call in _uses(owner).get(name, ()):
         optional = _none_by_default(caller.node.args)
-        for call in _uses(caller, name):
-            filled = set() if call is None else set(_filled(call, method, optional))
-            given = filled if given is None else given & filled
+        filled = set() if call is None else set(_filled(call, method, optional))
+        given = filled if given is None else given & filled
     return frozenset(given or ()) & defaults
 
 
@@ -39,8 +39,7 @@ def handed_from_host(
     owner, name = method.owner, method.node.name
     if owner is None or not handed:
         return {}
-    uses = [use for caller in owner.methods.values() for use in _uses(caller, name)]
-    if any(use not in handed for use in uses):
+    if any(call not in handed for _, call in _uses(owner).get(name, ())):
         return {}
     first, *others = handed.values()
     return {
@@ -68,16 +67,19 @@ def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
     return frozenset(argument.arg for argument, default in pairs if _is_none(default))
 
 
-def _uses(caller: FunctionHere, name: str) -> Iterator[ast.Call | None]:
-    """Calls of a method of `self`, and `None` where it is handed on."""
-    called: set[ast.AST] = set()
-    for node in nodes_in(caller.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == name:
+@lru_cache(maxsize=16)
+def _uses(owner: ClassHere) -> Mapping[str, Sequence[tuple[FunctionHere, ast.Call | None]]]:
+    """Calls of methods by their names, with who calls, and `None` where one is handed on."""
+    found: dict[str, list[tuple[FunctionHere, ast.Call | None]]] = {}
+    for caller in owner.methods.values():
+        called: set[ast.AST] = set()
+        for node in nodes_in(caller.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called.add(node.func)
-                yield node
-        elif isinstance(node, ast.Attribute) and node.attr == name and node not in called:
-            yield None
+                found.setdefault(node.func.attr, []).append((caller, node))
+            elif isinstance(node, ast.Attribute) and node not in called:
+                found.setdefault(node.attr, []).append((caller, None))
+    return found
 
 
 def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> Iterator[str]:

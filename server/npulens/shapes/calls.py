@@ -123,9 +123,9 @@ class Calls(Libraries):
             return CONSTANT
         if name in NEW:
             self.check_sizes(node, call)
-            return made(call, call.keywords.get("device") or Foreign("device"))._replace(
-                on_host=value.on_host
-            )
+            new = made(call, call.keywords.get("device") or Foreign("device"))
+            new = new._replace(on_host=value.on_host)
+            return self.configured(node, new) if name == "new_tensor" else new
         if name == "item" and not self.around and self._is_drawn(callee.value):
             return CONSTANT
         host = self._copied(node, name, value, call)

@@ -27,6 +27,7 @@ class Event:
         is_whole: The mask has as many dimensions as what it selects from.
         loops: How many loops of the function are around it.
         is_rare: It is reached every so many steps, or in evaluation only.
+        is_elsewhere: It is a call, and the place is in the function of another module.
         used: Where what comes of it is worked on.
     """
 
@@ -40,6 +41,7 @@ class Event:
     is_whole: bool = False
     loops: int = 0
     is_rare: bool = False
+    is_elsewhere: bool = False
     used: dict[ast.AST, FunctionHere] = field(default_factory=dict)
 
 

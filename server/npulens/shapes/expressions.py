@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from npulens.shapes.applied import Applied
 from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
+from npulens.shapes.conditions import asks_for_flash, decided, decided_by_place, lacks_flash
 from npulens.shapes.evidence import Comprehension, targets_of
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
@@ -31,6 +32,7 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
+from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import CONTAINED, DECIDE_ON_DEVICE, STAY
 from npulens.syntax.values import dotted_name
 
@@ -68,7 +70,7 @@ class Expressions(Indexing):
     def decide(self, node: ast.expr) -> Sources:
         """Evaluate a condition that Python decides on; what makes it depend on data."""
         if isinstance(node, ast.BoolOp):
-            return NO_SOURCES.union(*map(self.decide, node.values))
+            return self._decide_in_turn(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.decide(node.operand)
         value = self.read(node)
@@ -78,6 +80,29 @@ class Expressions(Indexing):
             found = self.report("branch-on-tensor", node, DECIDE_ON_DEVICE, _BRANCH_COST)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
+
+    def _decide_in_turn(self, node: ast.BoolOp) -> Sources:
+        """Operands of `and` and `or` up to the first that settles it."""
+        sources = NO_SOURCES
+        for value in node.values:
+            sources |= self.decide(value)
+            if self.settled(value) is isinstance(node.op, ast.Or):
+                break
+        return sources
+
+    def settled(self, node: ast.expr) -> bool | None:
+        """What a condition is in any case where the code runs on the NPU, if that is known."""
+        return decided(node, self._settled_part)
+
+    def _settled_part(self, node: ast.expr) -> bool | None:
+        if isinstance(node, ast.Name) and self.names.get(node.id) == Number("False"):
+            inside = nodes_in(self.function.node)
+            return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
+        if asks_for_flash(node):
+            definitions = self.session.definitions
+            definitions.asked.update(definitions.classes)
+            return False if lacks_flash(definitions.classes.values()) else None
+        return decided_by_place(node)
 
     # Kinds of expressions
 
@@ -202,11 +227,16 @@ class Expressions(Indexing):
     def _boolean(self, node: ast.BoolOp) -> Value:
         for value in node.values[:-1]:
             self.decide(value)
+            if self.settled(value) is isinstance(node.op, ast.Or):
+                return CONSTANT
         last = self.read(node.values[-1])
         return last if isinstance(last, Number) else UNKNOWN
 
     def _conditional(self, node: ast.IfExp) -> Value:
         self.decide(node.test)
+        known = self.settled(node.test)
+        if known is not None:
+            return self.read(node.body if known else node.orelse)
         return either(self.read(node.body), self.read(node.orelse))
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Value:

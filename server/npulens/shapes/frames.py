@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, stored_attributes
 from npulens.shapes.callers import given_parameters
+from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.evidence import annotated, known_tensors
 from npulens.shapes.extents import NO_SOURCES, Sources
@@ -57,6 +58,7 @@ class Session:
         operators: What has shapes that depend on data, by qualified name.
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
+        elsewhere: The functions of other modules.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a piece make themselves.
@@ -72,6 +74,7 @@ class Session:
     operators: Mapping[str, OperatorEntry]
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
+    elsewhere: Elsewhere
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
@@ -125,9 +128,11 @@ class Frame:
         waits: bool = True,
         is_shape: bool = False,
         is_whole: bool = False,
+        is_elsewhere: bool = False,
     ) -> Sources:
         """Note an event; what depends on it has this source."""
         event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        event.is_elsewhere = is_elsewhere
         event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
         return frozenset((node,))
@@ -195,6 +200,30 @@ class Frame:
                     if found is not None:
                         return found
         return UNKNOWN
+
+    def is_from_constructor(self, attribute: str) -> bool:
+        """Whether the constructor of the class assigns an attribute a value that it was given.
+
+        No other method of the class may assign it.
+        """
+        owner = self.function.owner
+        for each in self.session.definitions.lineage(owner) if owner is not None else ():
+            method = each.methods.get("__init__")
+            if method is None or attribute not in stored_attributes(method):
+                continue
+            given = self._value_given(method, attribute)
+            others = (m for m in each.methods.values() if m is not method)
+            return given and all(attribute not in stored_attributes(m) for m in others)
+        return False
+
+    def _value_given(self, method: FunctionHere, attribute: str) -> bool:
+        """Whether a constructor keeps an argument, or a part of one, or a number."""
+        self._assigned_in(method, attribute)
+        value = self.session.attributes[method.node].get(attribute)
+        if isinstance(value, ast.Constant | ast.List | ast.Tuple):
+            return True
+        named = None if value is None else dotted_name(value)
+        return named is not None and _argument(method.node.args, named.root) is not None
 
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""

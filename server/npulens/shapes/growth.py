@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.turns import runs_once
 from npulens.syntax.values import dotted_name
 
 GROWTH_COST = 50
@@ -32,6 +33,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     if root.root == function.receiver and root.path:
         return not any(map(_is_cut, _assigned(function.node, target)))
     turned = [loop for loop in loops if not _is_counted_by(target, loop)]
+    turned = [loop for loop in turned if not runs_once(loop, function)]
     if not turned or any(True for _ in _assigned(turned[-1], target)):
         return False
     return isinstance(target, ast.Name) or not any(
@@ -56,6 +58,22 @@ def _has_part(node: ast.Assign) -> bool:
         return False
     target = ast.unparse(node.targets[0])
     return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
+
+
+def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
+    """Whether a counted loop puts something together and does not compute with it.
+
+    The branches of a block are: what is made of them has the same shape in each step.
+    """
+    name, value = getattr(node.targets[0], "id", None), node.value
+    if name is None or not loops or isinstance(loops[-1], ast.While):
+        return False
+    joined = set(ast.iter_child_nodes(value.args[0])) if isinstance(value, ast.Call) else set()
+    return not any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
+        for part in ast.walk(loops[-1])
+        if part not in joined
+    )
 
 
 def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:

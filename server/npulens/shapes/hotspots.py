@@ -7,10 +7,12 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from npulens.catalog.model import ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.callers import handed_from_host
+from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
@@ -26,8 +28,10 @@ from npulens.shapes.scoring import (
     leaving,
     reaches,
     score,
+    sends_objects,
 )
 from npulens.shapes.statements import evaluate
+from npulens.shapes.twins import has_npu_twin, is_for_npu
 from npulens.shapes.values import UNKNOWN, Value
 from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
@@ -65,12 +69,20 @@ class Hotspots:
         pieces: The module.
         names: The names of the module.
         catalogue: Has the operators and their rules.
+        elsewhere: The functions of other modules.
     """
 
-    def __init__(self, pieces: Sequence[Piece], names: ModuleNames, catalogue: Catalogue) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        names: ModuleNames,
+        catalogue: Catalogue,
+        elsewhere: Elsewhere,
+    ) -> None:
         self._pieces = pieces
         self._names = names
         self._catalogue = catalogue
+        self._elsewhere = elsewhere
 
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
@@ -85,7 +97,7 @@ class Hotspots:
 
         Args:
             path: Tells what the module is for.
-            unused: Classes that nothing of the project uses.
+            unused: Classes and functions that nothing of the project uses.
         """
         is_cold = is_cold_file(path)
         is_host = is_host_file(path) or is_copied_file(path)
@@ -104,9 +116,36 @@ class Hotspots:
             )
             for hotspot in self._placed()
             if not is_host or hotspot.rule in PIPELINES
+            if not self._has_npu_twin(hotspot.function)
             for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
+
+    def _has_npu_twin(self, function: str) -> bool:
+        """Whether a function is for kernels of CUDA, and another does the same for the NPU."""
+        return bool(self._for_npu) and has_npu_twin(function.rpartition(".")[2], self._for_npu)
+
+    @cached_property
+    def _for_npu(self) -> Sequence[str]:
+        """Functions of the module that say that they are for the NPU."""
+        return [name for name in self._definitions.functions if is_for_npu(name)]
+
+    def returned(self, wanted: Container[str]) -> dict[str, ReturnedShape]:
+        """What functions of the module return, those whose result depends on data.
+
+        Args:
+            wanted: The names of functions that are asked about.
+        """
+        found = {}
+        for name, function in self._definitions.functions.items():
+            if name not in wanted or is_host_code(function) or not self._has_torch:
+                continue
+            recorder, value = _evaluated(function, self._session(), {})
+            waits = any(event.waits for event in recorder.events.values())
+            summary = summary_of(value, waits=waits)
+            if summary is not None:
+                found[name] = summary
+        return found
 
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
@@ -169,17 +208,20 @@ class Hotspots:
         definitions = self._definitions
         definitions.asked = set()
         reporter = Reporter(self.homes, piece, self._runtimes)
-        methods = _methods(self._catalogue)
-        known = Session(definitions, self._catalogue.operators, methods, Recorder())
-        found = [(function, _evaluated(function, known, {})) for function in functions]
+        known = self._session()
+        found = [(function, _evaluated(function, known, {})[0]) for function in functions]
         for function, recorder in found:
             from_host = handed_from_host(function, known.handed.get(function.node, {}))
             if from_host and recorder.events:
-                recorder = _evaluated(function, known, from_host)
+                recorder, _ = _evaluated(function, known, from_host)
             reporter.add(function, recorder)
         piece.hotspots, piece.hints = tuple(reporter.hotspots), tuple(reporter.hints)
         own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
         piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+
+    def _session(self) -> Session:
+        operators, methods = self._catalogue.operators, _methods(self._catalogue)
+        return Session(self._definitions, operators, methods, Recorder(), self._elsewhere)
 
     def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
         text = piece.parsed.text
@@ -231,7 +273,10 @@ class Hotspots:
         return re.compile(rf"(?<![\w.])(?:{'|'.join(parts)})") if parts else None
 
     def _other_names(self, piece: Piece) -> Iterator[str]:
-        """Names under which operators of the tables are imported, if they are others."""
+        """Names under which operators of the tables are imported, if they are others.
+
+        Also those of functions of other modules.
+        """
         for name, bindings in piece.bindings.names.items():
             for binding in bindings:
                 value = binding.value
@@ -239,6 +284,15 @@ class Hotspots:
                 is_other = not qualified.endswith(f".{name}")
                 if is_other and qualified in self._catalogue.operators:
                     yield name
+                elif qualified and not self._elsewhere.is_empty:
+                    yield from self._of_other_modules(name, qualified)
+
+    def _of_other_modules(self, name: str, qualified: str) -> Iterator[str]:
+        """How functions of other modules are called whose results depend on data."""
+        if self._elsewhere.find(qualified) is not None:
+            yield name
+        elif not qualified.startswith("torch"):
+            yield from (rf"{name}\.{each}" for each in self._elsewhere.functions_in(qualified))
 
     @property
     def helpers(self) -> str:
@@ -289,7 +343,7 @@ class Hotspots:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        described: list[tuple[str, frozenset[str], bool, bool]] = []
+        described: list[tuple[str, frozenset[str], bool, bool, bool]] = []
         for piece in self._pieces:
             if piece.described is None:
                 piece.described = tuple(_described(piece, self._definitions))
@@ -304,18 +358,19 @@ class Hotspots:
                 yield from leaving(piece.parsed)
 
 
-def _evaluated(function: FunctionHere, known: Session, given: Mapping[str, Value]) -> Recorder:
-    """What is found in a function, of whose parameters some may be known."""
+def _evaluated(
+    function: FunctionHere, known: Session, given: Mapping[str, Value]
+) -> tuple[Recorder, Value]:
+    """What is found in a function, of whose parameters some may be known, and what it returns."""
     recorder = Recorder()
     session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
     names = dict(parameters(function.node, function.node.name == "forward"))
     if function.receiver is not None:
         names[function.receiver] = UNKNOWN
     try:
-        evaluate(session, function, {**names, **given})
+        return recorder, evaluate(session, function, {**names, **given})
     except RecursionError:
-        return Recorder()
-    return recorder
+        return Recorder(), UNKNOWN
 
 
 def _is_rare(hotspot: Hotspot) -> bool:
@@ -334,16 +389,18 @@ def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
 
 def _described(
     piece: Piece, definitions: Definitions
-) -> Iterator[tuple[str, frozenset[str], bool, bool]]:
+) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
     lines = piece.parsed.lines
     for function in functions_of(piece.parsed.body, definitions):
         owner = function.owner
-        trains = ".backward(" in _text_of(function.node, lines)
+        text = _text_of(function.node, lines)
+        trains = ".backward(" in text
         is_module = owner is not None and "forward" in owner.methods
-        yield name_of(function), calls_in(function.node), trains, is_module
+        sends = not trains and sends_objects(text)
+        yield name_of(function), calls_in(function.node), trains, is_module, sends
     for node in piece.parsed.body:
         if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
-            yield _MODULE, calls_in(node), True, False
+            yield _MODULE, calls_in(node), True, False, False
 
 
 def _lines_span(node: ast.stmt, lines: LineMap) -> Span:

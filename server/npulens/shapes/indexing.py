@@ -31,7 +31,7 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.wording import FILL, FIXED_SIZE, GATHER, KEEP_SHAPE, SCATTER
+from npulens.shapes.wording import FILL, FIXED_SIZE, GATHER, HOST_NUMBERS, KEEP_SHAPE, SCATTER
 
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
@@ -159,8 +159,12 @@ class Indexing(Frame):
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
             if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
-                found = self.report("size-from-data", node, FIXED_SIZE, _SIZE_COST, is_shape=True)
-                sources |= NO_SOURCES if bound.is_fixed else found
+                if bound.is_fixed:
+                    self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+                    continue
+                sources |= self.report(
+                    "size-from-data", node, FIXED_SIZE, _SIZE_COST, is_shape=True
+                )
             elif isinstance(bound, Number) and bound.sources:
                 if self.are_values(bound.sources):
                     found = self.report(

@@ -3,9 +3,11 @@
 import ast
 import re
 
+from npulens.catalog.model import ReturnedShape
 from npulens.shapes.applied import Applied
 from npulens.shapes.buckets import is_padded_on
 from npulens.shapes.builtins import of_math
+from npulens.shapes.elsewhere import depends_on_shape, value_of
 from npulens.shapes.expressions import Expressions, on_device
 from npulens.shapes.extents import opened
 from npulens.shapes.factories import (
@@ -42,7 +44,7 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
-from npulens.shapes.wording import DROP_LAST, FEW_SIZES, FIXED_LENGTH, FIXED_SIZE
+from npulens.shapes.wording import DROP_LAST, FEW_SIZES, FIXED_LENGTH, FIXED_SIZE, HOST_NUMBERS
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -56,7 +58,7 @@ _NO_TENSOR = frozenset(_OTHERS.split())
 _MODULES = frozenset(
     {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
 )
-_SIZE_COST = 55
+_SIZE_COST, _READ_COST, _CALL_COST = 55, 40, 35
 _CONSTRUCTORS = {
     "torch.Tensor": "float",
     "torch.FloatTensor": "float",
@@ -113,7 +115,23 @@ class Libraries(Expressions):
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.")):
             return Foreign("numpy")
-        return UNKNOWN
+        returned = self.session.elsewhere.find(name)
+        return UNKNOWN if returned is None else self._returned(node, call, returned)
+
+    def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
+        """What a function of another module returns, whose shape depends on data."""
+        if call.tensors and all(tensor.on_host for tensor in call.tensors):
+            return UNKNOWN
+        self.report(
+            "dynamic-shape-operator",
+            node,
+            FIXED_SIZE,
+            _CALL_COST,
+            waits=returned.waits,
+            is_shape=depends_on_shape(returned),
+            is_elsewhere=True,
+        )
+        return value_of(returned, node)
 
     def _pipeline(self, node: ast.Call, name: str, call: Applied) -> None:
         """What makes batches of other sizes."""
@@ -135,7 +153,7 @@ class Libraries(Expressions):
             self.check_sizes(node, call)
             if call.name in ("tensor", "as_tensor") and call.arguments:
                 self._elements_read(node, call.arguments[0])
-            return made(call, call.keywords.get("device"))
+            return self.configured(node, made(call, call.keywords.get("device")))
         if call.name in LIKE:
             return made_like(call)
         return self.operator(node, call)
@@ -172,22 +190,49 @@ class Libraries(Expressions):
 
     def check_sizes(self, node: ast.Call, call: Applied) -> None:
         """Sizes that are read from tensors."""
-        if call.name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "FloatTensor"):
-            values = list(call.arguments[:1]) if call.name == "full" else []
+        name = call.name.removeprefix("new_")
+        if name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "FloatTensor"):
+            values = list(call.arguments[:1]) if name == "full" else []
         else:
             values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
         if any(_is_part(argument) for argument in node.args):
             return  # a slice is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
-        reads = any(on_device(value) for value in flat)
-        if reads or any(
+        read = [value for value in flat if isinstance(value, Tensor) and on_device(value)]
+        reads = bool(read)
+        from_values = any(
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
-        ):
+        )
+        if reads and not from_values and all(value.is_fixed for value in read):
+            self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+            call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
+        elif reads or from_values:
             found = self.report(
                 "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
             )
             made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
+
+    def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
+        """A tensor that was made of numbers, which are fixed if the configuration has them."""
+        is_fixed = bool(node.args) and self._is_configured(node.args[0])
+        return made_of._replace(is_fixed=made_of.is_fixed or is_fixed)
+
+    def _is_configured(self, node: ast.expr) -> bool:
+        """Numbers that are written, or that a constructor keeps as it was given them."""
+        if isinstance(node, ast.List | ast.Tuple):
+            return all(map(self._is_configured, node.elts))
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int | float)
+        owner = self.function.owner
+        is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if owner is None or not is_own or self.receiver is None:
+            return False
+        assert isinstance(node, ast.Attribute)
+        assert isinstance(node.value, ast.Name)
+        if node.value.id != self.receiver or not self.is_from_constructor(node.attr):
+            return False
+        return not isinstance(self.read(node), Tensor)
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
         if isinstance(value, Items) and value.elements is not None:

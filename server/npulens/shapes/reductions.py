@@ -2,8 +2,10 @@
 
 from npulens.shapes.applied import Applied, Transfer, dim_of, shape_of
 from npulens.shapes.combining import elementwise
-from npulens.shapes.extents import ANY_SHAPE, ONE, SCALAR, Shape, opened
+from npulens.shapes.extents import ANY_LENGTH, ANY_SHAPE, ONE, SCALAR, Dim, Shape, opened
 from npulens.shapes.values import Foreign, Items, Number, Tensor, Value, is_on, items_of
+
+_COUNTING = frozenset({"sum", "nansum", "norm", "prod", "count_nonzero"})
 
 
 def reduced(shape: Shape, over: Value | None, keeps: bool) -> Shape:
@@ -39,9 +41,17 @@ def reduction(kind: str | None, default: int | None = None, at: int = 1) -> Tran
         keeps = is_on(call.get(at + 1, "keepdim"))
         own = first.kind if isinstance(first, Tensor) else ""
         own = "int" if kind is None and own == "bool" else own
-        return call.result(reduced(shape_of(first), over, keeps), own if kind is None else kind)
+        result = call.result(reduced(shape_of(first), over, keeps), own if kind is None else kind)
+        # How much a sum of ones is depends on how many there are.
+        counts = call.name in _COUNTING and any(d.text == "?" for d in _known(shape_of(first)))
+        return result._replace(is_fixed=False) if counts else result
 
     return transfer
+
+
+def _known(shape: Shape) -> tuple[Dim, ...]:
+    """The dimensions of a shape, with one that is not known for those that may be more."""
+    return (*shape.lead, ANY_LENGTH) if shape.is_open else shape.lead
 
 
 def with_indices(call: Applied) -> Value:

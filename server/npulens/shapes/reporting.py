@@ -48,8 +48,11 @@ class Reporter:
                 continue
             if event.rule == "host-read" and is_copy(event.node) and self._feeds_runtime(event):
                 continue
+            if event.is_elsewhere and not event.is_shape:
+                continue  # a number is told where it decides about a size
             kept.append(event)
-            self.hotspots.append(self._hotspot(event))
+            if event.used or not event.is_elsewhere:
+                self.hotspots.append(self._hotspot(event))
         if not kept:
             return
         own = [event for event in kept if event.function.node is function.node]

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
@@ -39,6 +40,7 @@ _LEAVING = re.compile(
     r"|\bdeprecate\(\s{0,99}[\"'](\w{1,80})"
 )
 _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
+_OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _APART = 0.7, 0.3, 0.2
 _WARNING, _INFO = 60, 40
@@ -96,6 +98,7 @@ class Described(NamedTuple):
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
         is_module: It is a method of a class with a `forward`.
+        sends_objects: It sends objects as bytes, or over a group of the hosts.
         is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 
@@ -103,7 +106,13 @@ class Described(NamedTuple):
     calls: frozenset[str]
     trains: bool
     is_module: bool
+    sends_objects: bool
     is_unused: bool = False
+
+
+def sends_objects(text: str) -> bool:
+    """Whether a function sends objects as bytes, as is done with results of an evaluation."""
+    return ("pickle" in text or "gloo" in text) and _OBJECTS.search(text) is not None
 
 
 def leaving(parsed: ParsedText) -> Iterator[str]:
@@ -143,7 +152,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         for f in known
         if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
     }
-    cold = {f.name for f in known if f.is_unused or COLD.search(f.name.lower())} - hot
+    cold = {f.name for f in known if _is_cold(f)} - hot
     by_last: dict[str, list[Described]] = {}
     for function in known:
         by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
@@ -195,6 +204,11 @@ def _is_hot_name(function: Described) -> bool:
     return is_called or HOT.search(last) is not None
 
 
+def _is_cold(function: Described) -> bool:
+    is_named = COLD.search(function.name.lower()) is not None
+    return function.is_unused or function.sends_objects or is_named
+
+
 def _is_cold_name(name: str) -> bool:
     return COLD.search(name.lower()) is not None or _START.search(name.lower()) is not None
 
@@ -240,13 +254,20 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
     return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
+@lru_cache(maxsize=1024)
 def is_rare_test(node: ast.expr) -> bool:
-    """Whether a condition holds every so many steps, outside of training or for debugging."""
+    """Whether a condition holds every so many steps, outside of training or for debugging.
+
+    Also where values are not finite, which is an accident.
+    """
     text = ast.unparse(node)
-    return "%" in text or _RARE.search(text) is not None
+    is_accident = _NOT_FINITE.search(text) is not None
+    return "%" in text or _RARE.search(text) is not None or is_accident
 
 
+_NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
+    r"|pruned_heads"
 )

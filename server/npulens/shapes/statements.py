@@ -10,7 +10,7 @@ from npulens.shapes.binding import Binding
 from npulens.shapes.callers import none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
-from npulens.shapes.growth import GROWTH_COST, JOINS, grows, users
+from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.handing import hands_out
 from npulens.shapes.scoring import is_rare_test
 from npulens.shapes.values import (
@@ -18,16 +18,15 @@ from npulens.shapes.values import (
     NOTHING,
     UNKNOWN,
     Closure,
-    Number,
     Tensor,
     Value,
     either,
 )
-from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
+_HOST_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "ndarray"})
 Names = dict[str, Value]
 
 
@@ -81,7 +80,10 @@ class Statements(Binding):
             self.bind(target, value)
             self.name_dimensions(target, node.value)
         if self._joins(node.value) and grows(node, self.around, self.function):
+            is_collected = only_collects(node, self.around)
+            self.rare += is_collected
             found = self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+            self.rare -= is_collected
             for user in users(node, self.around):
                 self.uses(found, user)
         return True
@@ -128,16 +130,18 @@ class Statements(Binding):
     # Compound statements
 
     def _if(self, node: ast.If) -> bool:
-        if self._never_holds(node.test):
-            return self.block(node.orelse)
         sources = self.decide(node.test)
+        known = self.settled(node.test)
+        if known is not None:
+            return self.block(node.body if known else node.orelse)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
         if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
             return self.block(node.orelse)
         if sources:
             self.control.append(sources)
-        is_rare = is_rare_test(node.test)
+        # What is done before an error is raised is done once.
+        is_rare = is_rare_test(node.test) or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._asked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.rare += is_rare
@@ -166,17 +170,11 @@ class Statements(Binding):
             return [], []
         if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
             is_asked = self.qualified(test.args[1]) == "torch.Tensor"
+            if not is_asked and _are_of_host(test.args[1]):
+                return [], [name]
         else:
             is_asked = self.qualified(test.func) == "torch.is_tensor"
         return ([name] if is_asked else []), []
-
-    def _never_holds(self, test: ast.expr) -> bool:
-        """Whether a condition begins with a name that the function sets to `False`."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return self._never_holds(test.values[0])
-        if not isinstance(test, ast.Name) or self.names.get(test.id) != Number("False"):
-            return False
-        return not any(isinstance(node, ast.Nonlocal) for node in nodes_in(self.function.node))
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
@@ -239,7 +237,10 @@ class Statements(Binding):
         after = self.names
         for handler in node.handlers:
             self.names = dict(before)
-            if self.block(handler.body):
+            self.rare += 1  # what is done when something fails, such as for want of memory
+            is_passed = self.block(handler.body)
+            self.rare -= 1
+            if is_passed:
                 after = _merged(after, self.names) if reached else self.names
                 reached = True
         self.names = after
@@ -333,6 +334,14 @@ def _merged(first: Names, second: Names) -> Names:
         before = merged.get(name)
         merged[name] = value if before is None or before is value else either(before, value)
     return merged
+
+
+def _are_of_host(node: ast.expr) -> bool:
+    """Whether types are those of values that Python or NumPy has."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_are_of_host, node.elts))
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name in _HOST_TYPES
 
 
 def _is_without_gradient(node: ast.expr) -> bool:

@@ -2,10 +2,17 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop)
 _EMPTY = frozenset({"ctx", "op", "ops", "id", "attr", "name", "lineno", "type_comment"})
-_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+_TYPES = [kind for kind in vars(ast).values() if isinstance(kind, type)]
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: tuple(name for name in reversed(kind._fields) if name not in _EMPTY)
+    for kind in _TYPES
+    if issubclass(kind, ast.AST)
+}
+_HOLDING = frozenset(kind for kind in _FIELDS if not issubclass(kind, _LEAVES))
 
 
 def nodes_in(root: ast.AST) -> Iterator[ast.AST]:
@@ -14,18 +21,10 @@ def nodes_in(root: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        kind = type(node)
-        fields = _fields.get(kind)
-        if fields is None:
-            names = reversed(kind._fields)
-            fields = _fields[kind] = tuple(name for name in names if name not in _EMPTY)
-        for name in fields:
-            value = getattr(node, name, None)
-            if value.__class__ is list:
-                pending += [
-                    part
-                    for part in reversed(value)
-                    if isinstance(part, ast.AST) and not isinstance(part, _LEAVES)
-                ]
-            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+        for name in _FIELDS[node.__class__]:
+            value: Any = getattr(node, name, None)
+            kind = value.__class__
+            if kind is list:
+                pending += [part for part in reversed(value) if part.__class__ in _HOLDING]
+            elif kind in _HOLDING:
                 pending.append(value)

@@ -22,6 +22,9 @@ GATHER = LocalizedText(
     "`index_select` or `gather` with a tensor of one element",
     "用单元素张量调用 `index_select` 或 `gather`",
 )
+HOST_NUMBERS = LocalizedText(
+    "numbers that stay on the host, where they come from", "直接使用主机侧原有的数值"
+)
 CONTAINED = LocalizedText("`(x == value).any()`", "`(x == value).any()`")
 DROP_LAST = LocalizedText("`drop_last=True`", "`drop_last=True`")
 FIXED_LENGTH = LocalizedText(

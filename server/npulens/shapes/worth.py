@@ -36,23 +36,30 @@ _GROWTH = re.compile(
 )
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(")
 """What a growth has in it; searching for it first is ten times as fast."""
-_APPLIED = re.compile(r"multi_apply\((?s:.){0,4000}?\[\w{0,60}(?:mask|flag|valid)\w{0,60}\]")
+_HANDED = re.compile(r"multi_apply\(\s*(?:self\.)?(\w{1,80})")
+_BY_MASK = re.compile(r"\[\w{0,60}(?:mask|flag|valid)|(?<![\w.])max\(1,")
+_LONGEST_FUNCTION = 20_000
+_FLOOR = re.compile(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
+"""`max(1, mask.sum())`, which Python decides on."""
 _RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
     *(".argmax(", ".argmin(", "torch.tensor("),
 )
-_READ = re.compile(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not)[( ]")
+_READ = re.compile(
+    r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not|if|and|or)[( ]"
+)
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
 _OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
 _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
 _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
+_DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
 _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
-_PATTERNS = (*(("where(", _WHERE), ("interpolate(", _RANDOM), ("multi_apply(", _APPLIED)),)
+_PATTERNS = (("where(", _WHERE), ("interpolate(", _RANDOM))
 """Words that count only where a pattern matches, too."""
 
 
@@ -72,6 +79,8 @@ class Sources:
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         found += self._growths()
+        found += self._handed()
+        found += (place for place in self._places_of("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
             for place in self._places_of(word):
@@ -85,7 +94,8 @@ class Sources:
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
             found += (place for word in _INLINE for place in self._places_of(word))
-            self._masks = sorted(self._assigned_masks(found))
+            masks = list(self._assigned_masks(found))
+            self._masks = sorted([*masks, *self._derived({name for _, name in masks})])
         self._places = sorted(found)
 
     def _growths(self) -> Iterator[int]:
@@ -95,6 +105,20 @@ class Sources:
             found = _GROWTH.search(self._text, start, joins.end() + _LONGEST_LINE)
             if found is not None and found.start() < joins.start():
                 yield found.start()
+
+    def _handed(self) -> Iterator[int]:
+        """Where `multi_apply` is used and it, or the function it is handed, indexes by a mask."""
+        if "multi_apply(" not in self._text:
+            return
+        for handed in _HANDED.finditer(self._text):
+            start = self._text.find(f"def {handed[1]}(")
+            starts = [handed.start()] if start < 0 else [handed.start(), start]
+            if any(_BY_MASK.search(self._text, s, self._function_end(s)) for s in starts):
+                yield handed.start()
+
+    def _function_end(self, start: int) -> int:
+        end = self._text.find("\n    def ", start + 1, start + _LONGEST_FUNCTION)
+        return end if end >= 0 else start + _LONGEST_FUNCTION
 
     @property
     def is_empty(self) -> bool:
@@ -135,6 +159,13 @@ class Sources:
                     yield place, found[1]
                 if "[" in line and self._is_inside(word, place):
                     inline.append(place)
+
+    def _derived(self, masks: set[str]) -> Iterator[tuple[int, str]]:
+        """Where a mask in another form gets a name: `flat = mask.view(-1)`."""
+        for place in self._places_of("mask."):
+            found = _DERIVED.match(self._line(place + len("mask")))
+            if found is not None and found[2] in masks:
+                yield place, found[1]
 
     def _assigned_before(self, place: int) -> re.Match[str] | None:
         """The assignment that begins in one of the lines before and has an open bracket."""

@@ -5,7 +5,12 @@ from functools import lru_cache
 
 from npulens.text.spans import Span
 
-_NAME = re.compile(r"[^\W\d]\w*")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def identifiers_in(text: str) -> frozenset[str]:
+    """What looks like an identifier of Python in a text, comments and strings included."""
+    return frozenset(_NAME.findall(text))
 
 
 @lru_cache(maxsize=1024)

@@ -52,7 +52,9 @@ class Checker:
         self._project_target = replace(configuration.target, project=project)
         self._shims = shims
         self._cache = cache
-        self._words = (*_words_of_interest(catalogue), *(w.encode() for w in project.words))
+        returning = {name.encode() for _, name, _ in project.returned_shapes}
+        own = (*(word.encode() for word in project.words), *sorted(returning))
+        self._words = (*_words_of_interest(catalogue), *own)
 
     @property
     def catalogue(self) -> Catalogue:

@@ -21,7 +21,8 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
 from npulens.workspace.project.optional_modules import optional_parts, python_files
-from npulens.workspace.project.unused import unused_classes
+from npulens.workspace.project.returned_shapes import returned_shapes
+from npulens.workspace.project.unused import unused_classes, unused_functions
 
 _MAX_SIZE = 2_000_000
 """In bytes; a larger source is generated and binds nothing by hand."""
@@ -55,18 +56,20 @@ def project_facts(
     """
     folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
-    unused = unused_classes(files, folders)
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     builders = npu_builders(files)
     modules = python_files(files)
+    returned = returned_shapes(modules, catalogue)
+    unused = unused_classes(files, folders) | unused_functions(modules, folders)
     if not native:
         return ProjectFacts(
             own,
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
             optional_modules=optional_parts(modules, catalogue, ()).modules,
-            unused_classes=unused,
+            unused_names=unused,
+            returned_shapes=returned,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file)) for file in builds}
@@ -114,6 +117,7 @@ def project_facts(
         optional.modules | only_optional | set(map(str, kernels.modules)),
         not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
         unused,
+        returned,
     )
 
 

@@ -1,8 +1,8 @@
-"""Classes that nothing of a project uses, such as losses that were tried once."""
+"""Classes and functions that nothing of a project uses, such as losses that were tried once."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _MAX_SIZE = 2_000_000
@@ -10,6 +10,11 @@ _MAX_SIZE = 2_000_000
 _LONGEST_DECORATOR = 500
 _PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")
 _CLASS = re.compile(rb"(?:^|(?<=\n))class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
+_PRIVATE = re.compile(rb"\ndef (_[a-z]\w*)\(")
+_READS = re.compile(
+    rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]"
+)
+"""What makes it worth asking whether a function is used: such are told of."""
 _BODY = re.compile(rb"\n(?=[^\s#)])")
 _WORD = re.compile(rb"\w+")
 _PLAIN_BASES = frozenset(
@@ -41,6 +46,41 @@ def unused_classes(files: Sequence[Path], folders: Iterable[Path]) -> frozenset[
         return frozenset()
     used = Counter(word for data in texts for word in _WORD.findall(data) if word in own)
     return frozenset(n.decode() for n in own if used[n] == own[n] and defined[n] == 1)
+
+
+def unused_functions(modules: Mapping[Path, bytes], folders: Iterable[Path]) -> frozenset[str]:
+    """The names of private functions of modules that stand nowhere but in their definition.
+
+    Only whole packages and projects are looked at: elsewhere another part may import them.
+
+    Args:
+        modules: The content of the Python files of the project.
+        folders: The folders that the user named.
+    """
+    named = [folder.resolve() for folder in folders]
+    if not named or any((folder.parent / "__init__.py").exists() for folder in named):
+        return frozenset()
+    found = set()
+    for file, data in modules.items():
+        for definition in _PRIVATE.finditer(data) if b"torch" in data else ():
+            name = definition[1]
+            end = _BODY.search(data, definition.end())
+            if (
+                _READS.search(data, definition.end(), len(data) if end is None else end.start())
+                is None
+            ):
+                continue
+            is_decorated = (
+                data[max(definition.start() - _LONGEST_DECORATOR, 0) : definition.start()]
+                .rstrip()
+                .rpartition(b"\n")[2][:1]
+                == b"@"
+            )
+            if data.count(name) != 1 or is_decorated:
+                continue
+            if not any(name in other for each, other in modules.items() if each is not file):
+                found.add(name.decode())
+    return frozenset(found)
 
 
 def _is_part_or_package(folder: Path) -> bool:
