@@ -10,17 +10,17 @@ from typing import Any
 FILE = "instrumentation.json"
 
 NEVER_WRITTEN = "corrections of what guides for the NPU say; no working GPU code has it"
-PRECISION_TOOL = "later: setting up the precision tools; nothing in GPU code asks for it"
-PROFILING_TOOL = "later: setting up the profiler; nothing in GPU code asks for it"
+PRECISION_TOOL = "setting up the precision tools; nothing in GPU code asks for it"
+PROFILING_TOOL = "setting up the profiler; nothing in GPU code asks for it"
 RESULTS = "about reading results, not about code"
-OF_NPU_CODE = "later: mistakes in code that is written for the NPU"
-SUITE = "later: MindSpeed and Megatron options; a script for the suites is ported with them"
+OF_NPU_CODE = "mistakes in code that is written for the NPU"
+SUITE = "MindSpeed and Megatron options; a script for the suites is ported with them"
 OPERATION = "about running a cluster or a machine, not about code"
 NPU_ONLY = "set on the NPU only; no CUDA code names it"
 UNREAD = "only the name is known"
 AS_ON_GPU = "the same on the GPU and the NPU"
-DEPLOYMENT = "later: export and deployment"
-DETERMINISM = "later: setting up repeatable runs; nothing in GPU code asks for it"
+DEPLOYMENT = "export and deployment, after training"
+DETERMINISM = "setting up repeatable runs; nothing in GPU code asks for it"
 APEX_BUILD = "options of the apex build for the NPU; its use is as on the GPU"
 NPU_TUNING = "a way to tune the NPU that has no counterpart in GPU code"
 KNOWLEDGE = "background for the other facts"
@@ -84,17 +84,17 @@ EXCEPTIONS = {
     "lint inst.onnx.npu_nodes": DEPLOYMENT,
     "lint inst.dist.master": OPERATION,
     "profiler record_shapes, profile_memory, with_stack, with_modules": AS_ON_GPU,
-    "profiler with_flops": "later: arguments of the profiler that do nothing on the NPU",
-    "profiler acc_events=": "later: arguments of the profiler that do nothing on the NPU",
+    "profiler with_flops": "an argument of the profiler that does nothing on the NPU, and no harm",
+    "profiler acc_events=": "an argument of the profiler that does nothing on the NPU, and no harm",
     "profiler post_processing_timeout_s=": (
-        "later: arguments of the profiler that do nothing on the NPU"
+        "an argument of the profiler that does nothing on the NPU, and no harm"
     ),
-    "profiler use_cuda=": "later: arguments of the profiler that do nothing on the NPU",
+    "profiler use_cuda=": "an argument of the profiler that does nothing on the NPU, and no harm",
     "profiler prof.key_averages()/events()": (
-        "later: methods of the profiler that the NPU's one lacks"
+        "not built yet: methods of the profiler that the NPU's one lacks"
     ),
     "profiler self_cuda_time_total (export_stacks)": (
-        "later: methods of the profiler that the NPU's one lacks"
+        "not built yet: methods of the profiler that the NPU's one lacks"
     ),
     "profiler output": RESULTS,
     "mixed precision amp.wrong_names": NEVER_WRITTEN,

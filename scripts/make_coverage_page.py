@@ -17,6 +17,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import fused_coverage
 import instrumentation_coverage
 import shape_coverage
 
@@ -37,7 +38,6 @@ NPU_ONLY = "set on the NPU only; no CUDA code names it"
 WORKS_AS_IT_IS = "the library works with torch_npu, or has a plugin"
 UNKNOWN = "nobody says whether it works"
 OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
-FUSED = "later: fused operators, NPU7xx"
 
 _BY_KERNEL = "the kernel behind it is deprecated"
 _OFF_UNTIL_ENABLED = "it drops nothing until it is enabled for the model, then in evaluation too"
@@ -106,7 +106,7 @@ SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
     "16 CUDA code of third parties": ("cuda-extension", "cuda-library", "cuda-library-name"),
     "17 Triton": ("library-needs-npu-build",),
     "18 names bound before the shim": ("bound-before-shim",),
-    "19 fused kernels, dynamic shapes": FUSED,
+    "19 fused kernels, dynamic shapes": ("rms-norm", "attention", "dynamic-shape-operator"),
     "20 apex FusedAdam": ("cuda-library-name",),
 }
 """In the order of the file, in words of our own: the rules for it, or why there are none."""
@@ -257,9 +257,10 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
         ("transfer_to_npu.md", point, why if isinstance(why, str) else NOT_YET)
         for point, why in SHIM_POINTS.items()
     )
-    for file, key, field, reason in (("affinity_api.json", "apis", "api", FUSED),):
-        names = [each[field] for each in _read(folder, file)[key]]
-        yield from ((file, name, FUSED_LEFT_OUT.get(name, reason)) for name in names)
+    for operator in _read(folder, "affinity_api.json")["apis"]:
+        name = operator["api"]
+        why = FUSED_LEFT_OUT.get(name) or fused_coverage.reason(operator)
+        yield "affinity_api.json", name, why
     shapes = _read(folder, shape_coverage.FILE)
     yield from ((shape_coverage.FILE, *pair) for pair in shape_coverage.entries(shapes))
     facts = _read(folder, instrumentation_coverage.FILE)
