@@ -1,4 +1,4 @@
-"""Conditions that are decided before any data: on the host, while exporting, for another framework."""
+"""Conditions that are decided before any data: for another device, for export and the like."""
 
 import ast
 import re
