@@ -103,6 +103,29 @@ CASES = {
                 return ⟦NPU802:x[x > 0]⟧
             return x
         """,
+    "other-frameworks": """
+        class Pipeline:
+            def forward(self, scores: Tensor) -> list:
+                if self.framework == "pt":
+                    return ⟦NPU805:scores.tolist()⟧
+                return scores.numpy().tolist()
+
+            def run_forward(self, scores: Tensor, return_tensors: str, kind: str) -> list:
+                if return_tensors == "tf":
+                    return scores.tolist()
+                if kind == "tf":
+                    return ⟦NPU805:scores.tolist()⟧
+                return [⟦NPU805:scores.max().item()⟧]
+        """,
+    "what-turns-tensors-into-arrays": """
+        def mask2ndarray(mask: Tensor):
+            array = mask.detach().cpu()
+            return array.numpy()
+
+        def masked(mask: Tensor):
+            array = ⟦NPU805:mask.detach().cpu()⟧
+            return array.numpy()
+        """,
     "attention-that-is-not-there": """
         class NetPreTrainedModel(PreTrainedModel):
             _supports_flash_attn = False

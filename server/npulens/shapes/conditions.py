@@ -1,4 +1,4 @@
-"""Conditions that are decided before any data: on the host, while exporting, without a kernel."""
+"""Conditions that are decided before any data: for another device, for export and the like."""
 
 import ast
 import re
@@ -16,6 +16,8 @@ _OF_DEVICES = re.compile(
 )
 _HELD_ELSEWHERE = re.compile(r"offload|out|dest|target|map|stor|cach|buffer|load|save|param|optim")
 _OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "xla", "tpu", "meta"})
+_FRAMEWORK_NAMES = frozenset({"framework", "return_tensors"})
+_FRAMEWORKS: dict[object, bool] = {"pt": True, "tf": False, "jax": False, "flax": False}
 _ATTENTION = re.compile(r"_?attn_implementation")
 _SUPPORTS = re.compile(r"_supports_flash_attn(?:_2)?")
 _PRETRAINED = "PreTrainedModel"
@@ -45,12 +47,24 @@ def decided(node: ast.expr, leaf: Leaf) -> bool | None:
 def decided_by_place(node: ast.expr) -> bool | None:
     """What asks for export, for compilation or for another device is where the NPU runs a step."""
     if isinstance(node, ast.Compare):
-        return _of_device(node)
+        framework = _of_framework(node)
+        return _of_device(node) if framework is None else framework
     named = dotted_name(node.func if isinstance(node, ast.Call) else node)
     if named is None:
         return None
     last = named.path[-1] if named.path else named.root
     return False if _EXPORTS.fullmatch(last) is not None else None
+
+
+def _of_framework(node: ast.Compare) -> bool | None:
+    """`self.framework == "pt"`, where the other frameworks have arms of their own."""
+    named, other = dotted_name(node.left), node.comparators[0]
+    if named is None or (named.root, *named.path)[-1] not in _FRAMEWORK_NAMES:
+        return None
+    value = other.value if isinstance(other, ast.Constant) else None
+    if not isinstance(node.ops[0], ast.Eq | ast.NotEq) or value not in _FRAMEWORKS:
+        return None
+    return _FRAMEWORKS[value] == isinstance(node.ops[0], ast.Eq)
 
 
 def _of_device(node: ast.Compare) -> bool | None:

@@ -13,6 +13,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
+from npulens.shapes.walking import parents_in
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
@@ -46,8 +47,7 @@ class Repairs:
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        nodes = ast.walk(self._function.node)
-        return {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+        return parents_in(self._function.node)
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""

@@ -17,9 +17,12 @@ COLD = re.compile(
     r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
     r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
     r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
-    r"|offload|class_weight|(?<![a-z])smp_"
+    r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
 )
-"""What is done at start-up, for evaluation or for logging, whoever calls it."""
+"""What is done at start-up, for evaluation or for logging, whoever calls it.
+
+Also functions that say that they turn tensors into arrays.
+"""
 _START = re.compile(
     r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
 )

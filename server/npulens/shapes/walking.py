@@ -28,3 +28,18 @@ def nodes_in(root: ast.AST) -> Iterator[ast.AST]:
                 pending += [part for part in reversed(value) if part.__class__ in _HOLDING]
             elif kind in _HOLDING:
                 pending.append(value)
+
+
+def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
+    """What each node below a node stands in, names and constants among them."""
+    found: dict[ast.AST, ast.AST] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        for name in _FIELDS[node.__class__]:
+            value = getattr(node, name, None)
+            for part in value if value.__class__ is list else (value,):
+                if isinstance(part, ast.AST):
+                    found[part] = node
+                    pending.append(part)
+    return found
