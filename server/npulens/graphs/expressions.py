@@ -29,7 +29,7 @@ from npulens.graphs.products import hoisted
 from npulens.graphs.scalars import without_zeros
 from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, root_name
 from npulens.syntax.walking import nodes_below
 
 _MAX_STEPS = 20_000
@@ -122,13 +122,9 @@ class Expressions:
 
     def library_names(self, node: ast.expr, frame: Frame) -> list[str]:
         """The full names of what an expression is in a library, `[]` for anything else."""
-        root = node
-        while root.__class__ is ast.Attribute:
-            root = root.value
-        if root.__class__ is not ast.Name or root.id in frame.names:
+        name = None if root_name(node) in frame.names else dotted_name(node)
+        if name is None:
             return []
-        name = dotted_name(node)
-        assert name is not None
         scope = frame.function.scope
         # What no function around binds means the same everywhere in the file.
         place = id(scope) if scope.names.get(name.root) else 0

@@ -26,7 +26,7 @@ from npulens.shapes.values import (
 from npulens.shapes.walking import nodes_in
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
-from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.values import Name, dotted_name, root_name
 
 MAX_STEPS = 6000
 """How many expressions are evaluated for one function."""
@@ -171,8 +171,9 @@ class Frame:
 
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
-        name = dotted_name(node)
-        if name is None or name.root in self.names or name.root == self.receiver:
+        root = root_name(node)
+        name = None if root in self.names or root == self.receiver else dotted_name(node)
+        if name is None:
             return ""
         # A name that the functions around do not bind means the same in the whole piece.
         key = (self.function.node if name.root in self.bound else self.module, name)

@@ -74,13 +74,22 @@ UNKNOWN = Unknown()
 
 def dotted_name(node: ast.expr) -> Name | None:
     """`a.b.c` as a name, `None` for anything that is not plain attributes of a name."""
+    if node.__class__ is ast.Name:
+        return Name(node.id, ())
     path: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while node.__class__ is ast.Attribute:
         path.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
+    if node.__class__ is not ast.Name:
         return None
-    return Name(node.id, tuple(reversed(path)))
+    return Name(node.id, tuple(path[::-1]))
+
+
+def root_name(node: ast.expr) -> str:
+    """`a` of `a.b.c`, nothing for what is not plain attributes of a name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def expression(node: ast.expr | None, depth: int = 0) -> Expression:
