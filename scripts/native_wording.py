@@ -266,10 +266,15 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "torch.scatter_reduce": ("other-form", ("torch.Tensor.scatter_reduce",)),
     "torch.heaviside": ("other-form", ("torch.Tensor.heaviside",)),
     "torch.nn.MaxPool1d": ("same-code", (f"{_F}.max_pool1d",)),
+    f"{_F}.conv3d": ("same-code", ("torch.nn.Conv3d",)),
     "torch.nn.MaxPool3d": ("other-form", (f"{_F}.max_pool3d",)),
     "torch.nn.RReLU": ("other-form", (f"{_F}.rrelu",)),
     "torch.nn.MultiLabelMarginLoss": ("other-form", (f"{_F}.multilabel_margin_loss",)),
     f"{_F}.embedding_bag": ("other-form", ("torch.nn.EmbeddingBag",)),
+    f"{_F}.triplet_margin_with_distance_loss": (
+        "other-form",
+        ("torch.nn.TripletMarginWithDistanceLoss",),
+    ),
     f"{_F}.triplet_margin_loss": ("other-form", ("torch.nn.TripletMarginLoss",)),
     f"{_F}.multilabel_soft_margin_loss": ("other-form", ("torch.nn.MultiLabelSoftMarginLoss",)),
     "torch.from_dlpack": ("dlpack", ()),
@@ -283,7 +288,8 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 SAME_CODE = "unsupported-same-code"
-"""A module that only calls a function: where the tables have that, nothing is to be changed."""
+"""A module that only calls a function, or that function: where the tables have the other, nothing
+is to be changed."""
 
 
 def advice(api: str) -> tuple[str, tuple[str, ...]]:

@@ -356,6 +356,12 @@ def test_message_names_the_release_and_what_to_use() -> None:
     assert found.effective_severity is Severity.WARNING
 
 
+@pytest.mark.parametrize("name", ["conv3d", "max_pool1d"])
+def test_a_function_whose_module_the_tables_have_is_no_finding(name: str) -> None:
+    source = f"import torch.nn.functional as F\nF.{name}(x, w)\n"
+    assert [findings(source, torch=(2, minor)) for minor in range(6, 14)] == [()] * 8
+
+
 def test_a_suppression_counts() -> None:
     assert findings("import torch\ntorch.std_mean(1)  # npulens: ignore[NPU503]\n") == ()
 
