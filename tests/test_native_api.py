@@ -356,10 +356,10 @@ def test_message_names_the_release_and_what_to_use() -> None:
     assert found.effective_severity is Severity.WARNING
 
 
-@pytest.mark.parametrize("name", ["conv3d", "max_pool1d"])
-def test_a_function_whose_module_the_tables_have_is_no_finding(name: str) -> None:
-    source = f"import torch.nn.functional as F\nF.{name}(x, w)\n"
-    assert [findings(source, torch=(2, minor)) for minor in range(6, 14)] == [()] * 8
+@pytest.mark.parametrize("minor", range(6, 14))
+def test_a_function_whose_module_the_tables_have_is_no_finding(minor: int) -> None:
+    source = "import torch.nn.functional as F\nF.conv3d(x, w)\n"
+    assert findings(source, torch=(2, minor)) == ()
 
 
 def test_a_suppression_counts() -> None:
