@@ -255,7 +255,9 @@ def _findings(
     lines = piece.parsed.lines
     words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
     interest = Interest(lines, *words, bool(module.stars()))
-    context = Context(piece.npu_words, catalogue, target, facts, module, lines, interest)
+    context = Context(
+        piece.npu_words, piece.words, catalogue, target, facts, module, lines, interest
+    )
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))
     try:

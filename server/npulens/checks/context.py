@@ -76,6 +76,7 @@ class Context:
     """One piece of a module under analysis; spans are in the text of the piece."""
 
     npu_words: Sequence[tuple[int, int]]
+    identifiers: frozenset[str]
     catalogue: Catalogue
     target: Target
     facts: ModuleFacts

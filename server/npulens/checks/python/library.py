@@ -138,9 +138,10 @@ def uses_libraries(context: Context) -> bool:
     if context.optional.is_wanted is None:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
         # Everybody writes this word, of the library only an import tells.
-        words = (roots - {"cuda"}) | {"import cuda", "from cuda"}
-        module = context.module.module
-        context.optional.is_wanted = any(word in context.text for word in words) or any(
+        words = (roots - {"cuda"}) & context.identifiers
+        text, module = context.text, context.module.module
+        context.optional.is_wanted = bool(words) or "import cuda" in text or "from cuda" in text
+        context.optional.is_wanted |= any(
             isinstance(binding.value, Imported)
             and binding.value.qualified.partition(".")[0] in roots
             for found in module.names.values()
