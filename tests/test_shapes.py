@@ -538,6 +538,8 @@ FILES = {
     "project/tests/model.py": False,
     "tools/convert-weights.py": False,
     "project/model_debugging_utils.py": False,
+    "engine/results.py": False,
+    "engine/resulting.py": True,
 }
 
 

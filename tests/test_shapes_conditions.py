@@ -31,6 +31,30 @@ CASES = {
                 print(⟦NPU805:chosen.max()⟧)
             return chosen
         """,
+    "another-way-for-want-of-memory": """
+        def forward(x: Tensor) -> Tensor:
+            try:
+                return ⟦NPU802:x[x > 0]⟧.exp()
+            except torch.OutOfMemoryError:
+                print("once more in parts")
+            return torch.cat([part[part > 0].exp() for part in x])
+        """,
+    "a-way-without-a-library": """
+        def forward(x: Tensor) -> Tensor:
+            try:
+                from kernels import select
+
+                return select(x)
+            except ImportError:
+                print(⟦NPU805:x.max()⟧)
+            return ⟦NPU802:x[x > 0]⟧.exp()
+        """,
+    "logging": """
+        def forward(x: Tensor, logger) -> Tensor:
+            if logger.isEnabledFor(10):
+                print(x.cpu())
+            return ⟦NPU802:x[x > 0]⟧
+        """,
     "what-is-tried": """
         def forward(x: Tensor) -> Tensor:
             try:
@@ -70,6 +94,13 @@ CASES = {
             if device.type != "cpu":
                 return ⟦NPU802:x[x > 1]⟧
             return x[x > 2]
+        """,
+    "what-may-be-no-tensor": """
+        class Net(nn.Module):
+            def forward(self, x, settings):
+                if settings.is_wanted(1) and ⟦NPU806:x.sum() > 0⟧:
+                    return ⟦NPU802:x[x.softmax(-1) > 0]⟧
+                return x
         """,
     "where-results-are-kept": """
         def forward(x: Tensor, offload_device: str) -> Tensor:

@@ -17,6 +17,7 @@ from npulens.shapes.factories import (
 from npulens.shapes.frames import MAX_CALLS, MAX_DEPTH
 from npulens.shapes.layers import layer_result
 from npulens.shapes.libraries import Libraries
+from npulens.shapes.operators import TRANSFERS
 from npulens.shapes.sources import meets, result_of
 from npulens.shapes.values import (
     CONSTANT,
@@ -143,7 +144,16 @@ class Calls(Libraries):
             return self.source(node, entry.operator, call)
         if name == "type" and len(call.arguments) == 2:
             return value._replace(kind=kind_of_type(call.arguments[1]))
+        return self._operated(node, callee, value, call)
+
+    def _operated(
+        self, node: ast.Call, callee: ast.Attribute, value: Tensor, call: Applied
+    ) -> Value:
+        """What a method returns that is in no table of sources."""
+        name = callee.attr
         result = self.operator(node, call)
+        if not value.is_sure and isinstance(result, Tensor) and not is_of_tensors(name):
+            return result._replace(is_sure=False)
         if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
             result = result._replace(is_fixed=False)
             if isinstance(callee.value, ast.Name):
@@ -293,6 +303,11 @@ class Calls(Libraries):
             return False
         self.session.calls += 1
         return True
+
+
+def is_of_tensors(method: str) -> bool:
+    """Whether a method is one that tensors have."""
+    return method in TENSOR_METHODS or method.removesuffix("_") in TRANSFERS
 
 
 def _any_of(entries: dict[str, Value]) -> Value:

@@ -55,7 +55,7 @@ _SAME = (
     "scatter scatter_add scatter_reduce index_copy index_fill masked_scatter logcumsumexp "
     "bernoulli zero fill copy uniform normal expand_dims cuda npu pin_memory logit "
     "index_put masked_fill zero_ fill_ copy_ uniform_ normal_ exponential_ half bfloat16 softmin "
-    "gumbel_softmax threshold hardtanh dropout1d dropout2d alpha_dropout requires_grad"
+    "gumbel_softmax threshold hardtanh dropout1d dropout2d alpha_dropout requires_grad byte char"
 )
 _BROADCAST = (
     "add sub mul div true_divide floor_divide pow remainder fmod maximum minimum atan2 lerp "

@@ -29,7 +29,7 @@ _START = re.compile(
 """What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
-    r"|loaders?|debug)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
+    r"|loaders?|debug|results)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
 )
 _HOST_FILE = re.compile(
     r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
@@ -45,7 +45,7 @@ _LEAVING = re.compile(
 _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
-_NEUTRAL, _COLD, _APART = 0.7, 0.3, 0.2
+_NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.3, 0.24, 0.2
 _WARNING, _INFO = 60, 40
 TOLD = 20
 """Places of a lower score are in the ranked list alone."""
@@ -81,7 +81,7 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = F
     if is_apart or reach.is_unused:
         return round(base * _APART)
     if is_rare or reach.is_cold:
-        return round(base * _COLD)
+        return round(base * (_RARELY if is_rare else _COLD))
     is_hot = reach.is_hot and (loops > 0 or not reach.in_loops)
     return min(100, base + _IF_HOT) if is_hot else round(base * _NEUTRAL)
 
@@ -268,9 +268,23 @@ def is_rare_test(node: ast.expr) -> bool:
     return "%" in text or _RARE.search(text) is not None or is_accident
 
 
+def is_failure(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is for what fails now and then, not for what is missing for good."""
+    caught = "" if handler.type is None else ast.unparse(handler.type)
+    return _MISSING.search(caught) is None
+
+
+def is_want_of_memory(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is for running out of memory."""
+    return _MEMORY.search(ast.unparse(handler)) is not None
+
+
+_MISSING = re.compile(r"Import|ModuleNotFound|Attribute|Name|NotImplemented")
+_MEMORY = re.compile(r"OutOfMemory|out of memory|MemoryError", re.IGNORECASE)
 _NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
+    r"|isEnabledFor"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
     r"|pruned_heads"
 )

@@ -12,7 +12,7 @@ from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.handing import hands_out
-from npulens.shapes.scoring import is_rare_test
+from npulens.shapes.scoring import is_failure, is_rare_test, is_want_of_memory
 from npulens.shapes.values import (
     FOREIGN,
     NOTHING,
@@ -50,11 +50,12 @@ class Statements(Binding):
 
     def block(self, body: Sequence[ast.stmt]) -> bool:
         """Evaluate statements; whether the end is reached."""
-        before = len(self.control)
+        before, rare = len(self.control), self.rare
         try:
             return all(self._statement(node) for node in body)
         finally:
             del self.control[before:]
+            self.rare = rare
 
     def _statement(self, node: ast.stmt) -> bool:
         handler = _HANDLERS.get(type(node))
@@ -237,10 +238,13 @@ class Statements(Binding):
         after = self.names
         for handler in node.handlers:
             self.names = dict(before)
-            self.rare += 1  # what is done when something fails, such as for want of memory
+            is_rare = is_failure(handler)
+            self.rare += is_rare
             is_passed = self.block(handler.body)
-            self.rare -= 1
+            self.rare -= is_rare
             if is_passed:
+                # The rest of the block is a way for want of memory, if what is tried returns.
+                self.rare += not reached and is_want_of_memory(handler)
                 after = _merged(after, self.names) if reached else self.names
                 reached = True
         self.names = after
