@@ -95,6 +95,38 @@ CASES = {
                 return ⟦NPU802:x[x > 1]⟧
             return x[x > 2]
         """,
+    "lists-without-elements": """
+        def forward(x: Tensor, count: int) -> Tensor:
+            parts = []
+            for index in range(count):
+                parts.append(x[index].exp().sum())
+            first = torch.stack(parts) if len(parts) > 0 else torch.tensor(parts, device=x.device)
+            print(⟦NPU805:first.max()⟧)
+            return torch.stack(parts) if count > 0 else ⟦NPU805:torch.tensor(parts)⟧
+        """,
+    "compared-on-the-host": """
+        def forward(tokenizer, x: Tensor, empty: bool) -> Tensor:
+            ids = tokenizer("a", return_tensors="pt").input_ids
+            if empty:
+                ids = torch.zeros_like(ids, device=x.device)
+            if torch.equal(ids, tokenizer("b", return_tensors="pt").input_ids):
+                return x
+            return x * 2 if ⟦NPU805:torch.equal(x, x * 2)⟧ else x
+        """,
+    "kept-on-the-host": """
+        class Scheduler:
+            def set_timesteps(self, steps: int) -> None:
+                self.sigmas = torch.linspace(0, 1, steps, device="npu").unsqueeze(0)
+                self.times = self.sigmas * 2
+                self.sigmas = self.sigmas.to("cpu")
+
+            def forward(self, x: Tensor, step: int) -> Tensor:
+                if self.sigmas[:, step].max() > 0:
+                    return x / self.sigmas.unsqueeze(1)
+                if ⟦NPU806:self.times[:, step].max() > 0⟧:
+                    return x / self.times.unsqueeze(1)
+                return x
+        """,
     "what-may-be-no-tensor": """
         class Net(nn.Module):
             def forward(self, x, settings):

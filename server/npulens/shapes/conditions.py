@@ -104,6 +104,17 @@ def asks_for_flash(node: ast.expr) -> bool:
     )
 
 
+def asked_for_elements(node: ast.expr) -> str:
+    """`parts` of the condition `parts` or `len(parts) > 0`; empty for another one."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt | ast.NotEq):
+        length, other = node.left, node.comparators[0]
+        is_zero = isinstance(other, ast.Constant) and other.value == 0
+        if is_zero and isinstance(length, ast.Call) and len(length.args) == 1:
+            is_length = isinstance(length.func, ast.Name) and length.func.id == "len"
+            node = length.args[0] if is_length else node
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def lacks_flash(classes: Iterable[ClassHere]) -> bool:
     """Whether the models of a module are its own, and none says that it has flash attention.
 

@@ -5,7 +5,13 @@ from collections.abc import Callable
 
 from npulens.shapes.applied import Applied
 from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
-from npulens.shapes.conditions import asks_for_flash, decided, decided_by_place, lacks_flash
+from npulens.shapes.conditions import (
+    asked_for_elements,
+    asks_for_flash,
+    decided,
+    decided_by_place,
+    lacks_flash,
+)
 from npulens.shapes.evidence import Comprehension, targets_of
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
@@ -237,7 +243,12 @@ class Expressions(Indexing):
         known = self.settled(node.test)
         if known is not None:
             return self.read(node.body if known else node.orelse)
-        return either(self.read(node.body), self.read(node.orelse))
+        first, before = self.read(node.body), self.names
+        name = asked_for_elements(node.test)
+        if isinstance(before.get(name), Items):
+            self.names = {**before, name: items_of(())}
+        second, self.names = self.read(node.orelse), before
+        return either(first, second)
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
         if any(isinstance(element, ast.Starred) for element in node.elts):

@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.tables import OperatorEntry
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, stored_attributes
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    inner_statements,
+    stored_attributes,
+    stored_by,
+)
 from npulens.shapes.callers import given_parameters
 from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.events import Event, Recorder
@@ -68,6 +75,7 @@ class Session:
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
         handed: What calls within a class hand to its methods, by method and call.
+        on_host: Attributes of classes that their methods move to the host.
     """
 
     definitions: Definitions
@@ -84,6 +92,7 @@ class Session:
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     handed: dict[ast.AST, dict[ast.Call, dict[str, Value]]] = field(default_factory=dict)
+    on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -193,6 +202,9 @@ class Frame:
         return self.session.members[key]
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
+        lineage = self.session.definitions.lineage(owner)
+        if any(attribute in self._kept_on_host(each) for each in lineage):
+            return Tensor(on_host=True)
         for each in self.session.definitions.lineage(owner):
             for name in ("__init__", "_init_layers", "__post_init__"):
                 method = each.methods.get(name)
@@ -201,6 +213,14 @@ class Frame:
                     if found is not None:
                         return found
         return UNKNOWN
+
+    def _kept_on_host(self, owner: ClassHere) -> frozenset[str]:
+        """Attributes of `self` that some method moves to the host: `self.x = self.x.to("cpu")`."""
+        known = self.session.on_host
+        if owner.node not in known:
+            methods = owner.methods.values()
+            known[owner.node] = frozenset(name for m in methods for name in _moved_to_host(m))
+        return known[owner.node]
 
     def is_from_constructor(self, attribute: str) -> bool:
         """Whether the constructor of the class assigns an attribute a value that it was given.
@@ -302,6 +322,22 @@ def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
             if registered:
                 found.setdefault(registered, None)
     return found
+
+
+def _moved_to_host(method: FunctionHere) -> Iterator[str]:
+    for node in inner_statements(method.node.body):
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
+            continue
+        target, value = node.targets[0], node.value
+        moves = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+        if not moves or not isinstance(target, ast.Attribute):
+            continue
+        assert isinstance(value, ast.Call)
+        assert isinstance(value.func, ast.Attribute)
+        first = value.args[0] if value.args else None
+        to_host = isinstance(first, ast.Constant) and first.value == "cpu"
+        if value.func.attr == "to" and to_host:
+            yield from stored_by(node, method.receiver)
 
 
 def _registered(node: ast.Call) -> str:

@@ -66,6 +66,7 @@ _CONSTRUCTORS = {
     "torch.IntTensor": "int",
     "torch.BoolTensor": "bool",
 }
+_OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
 _PAD = "torch.nn.utils.rnn.pad_sequence"
 
 
@@ -171,6 +172,8 @@ class Libraries(Expressions):
         if entry.gives != "nothing" and not call.tensors:
             return result_of(entry, call, frozenset())  # of what it works on nothing is known
         tensors = call.tensors
+        if call.name in _OF_ONE_PLACE and any(tensor.on_host for tensor in tensors):
+            return result_of(entry, call, frozenset())  # then the other one is, too
         if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
             hosts = all(tensor.on_host for tensor in tensors)
             if hosts or entry.rule.name == "host-read":
