@@ -313,6 +313,16 @@ CASES = {
                 position = ⟦NPU804:torch.arange(position)⟧
             return position.unsqueeze(0) + ⟦NPU801:x.nonzero()⟧
         """,
+    "mask-that-selects-nothing": """
+        class Head(nn.Module):
+            def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+                positive = labels >= 0
+                if ⟦NPU806:positive.any()⟧:
+                    loss = ⟦NPU802:x[positive]⟧.sum()
+                else:
+                    loss = x[positive].sum()
+                return loss + ⟦NPU802:x[positive]⟧.mean()
+        """,
     "one-turn": """
         class Forecast(nn.Module):
             def __init__(self, config: object) -> None:

@@ -106,6 +106,20 @@ def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def any_tested(node: ast.expr) -> str:
+    """`mask` of the condition `mask.any()`; empty for another one."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "any"
+        and isinstance(node.func.value, ast.Name)
+        and not node.args
+        and not node.keywords
+    ):
+        return node.func.value.id
+    return ""
+
+
 def none_tested(node: ast.expr) -> str:
     """`x` of the condition `x is None`; empty for another one."""
     if (

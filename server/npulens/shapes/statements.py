@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.binding import Binding
-from npulens.shapes.callers import none_tested
+from npulens.shapes.callers import any_tested, none_tested
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
@@ -150,7 +150,13 @@ class Statements(Binding):
         self.rare -= is_rare
         after, self.names = self.names, before
         self.names.update(dict.fromkeys(is_tensor, FOREIGN))
+        mask = any_tested(node.test)
+        masked = self.names.get(mask)
+        if masked is not None:
+            self.names[mask] = FOREIGN  # it selects nothing there, each time
         second = self.block(node.orelse)
+        if masked is not None and self.names.get(mask) is FOREIGN:
+            self.names[mask] = masked
         if first and second:
             self.names = _merged(after, self.names)
         elif first:
