@@ -82,6 +82,68 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
 
 
+def write_notebook(name: str, *cells: str) -> str:
+    """A notebook: text that starts with `# ` is prose, all other is code."""
+    content = [
+        {
+            "cell_type": "markdown" if cell.startswith("# ") else "code",
+            "metadata": {},
+            "source": cell.splitlines(keepends=True),
+        }
+        for cell in cells
+    ]
+    notebook = {"cells": content, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    return write(name, json.dumps(notebook, indent=1))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_notebook_is_run_cell_by_cell() -> None:
+    """Places are told by cell; it runs where it lies, and future imports reach later cells."""
+    write("scale.py", "FACTOR = 2\n")
+    name = write_notebook(
+        "notebooks/train.ipynb",
+        "%matplotlib inline\n!pip install torch\nimport sys\nsys.path.append('..')",
+        "# prose",
+        "  # indented\n  import torch\n  net = torch.nn.Linear(4, 2).cuda()",
+        "from __future__ import annotations\nimport scale\nfiles = !ls",
+        "%%time\n\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor step in range(2):\n"
+        "    x = torch.randn(8, 4).cuda()\n    loss = net(x[x[:, 0] > 0]).square().mean()\n"
+        "    loss.backward()\n    opt.step()",
+        "%%bash\nexit 1",
+        "def later(x: Unknown) -> Unknown: ...\n"
+        "import inspect, os\nassert 'Unknown' in inspect.getsource(later)\n"
+        "assert '__file__' not in globals() and os.getcwd().endswith('notebooks')\n"
+        "display(scale.FACTOR)\ntorch.cuda.cudart()",
+    )
+    before = Path(name).read_bytes()
+    code, found = verify("--steps", "0", "--compare", "--agreement", name)
+    assert (code, found["outcome"], found["steps"]) == (1, "cuda-needed", 2), found
+    assert (found["path"], found["cell"], found["line"]) == (name, 7, 6)
+    assert "notebooks/train.ipynb:cell 7:6" in found["message"]
+    [index] = [each for each in found["events"] if each["name"] == "index"]
+    assert (index["cell"], index["line"], index["count"]) == (5, 6, 2)
+    [agreed] = [each for each in found["agreement"] if each["agreement"] == "confirmed"]
+    assert (agreed["cell"], agreed["line"], agreed["codes"]) == (5, 6, ["NPU802"])
+    assert 'File "notebooks/train.ipynb", cell 7, line 6' in "".join(found["output"])
+    assert Path(name).read_bytes() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_a_cell_that_is_no_python() -> None:
+    name = write_notebook("train.ipynb", "print('first')", "x = 1\ndef f(:\n  pass\n")
+    code, found = verify(name)
+    assert (code, found["outcome"], found["cell"], found["line"]) == (1, "error", 2, 2), found
+    assert "first" in found["output"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_file_that_is_no_notebook() -> None:
+    done = command("verify", write("train.ipynb", "import torch\n"))
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("npulens: train.ipynb: line 1 is not valid JSON")
+
+
 class Stop(NamedTuple):
     """A script, and what is said of it."""
 

@@ -177,6 +177,9 @@ def analyze_shapes(
 
     Like `analyze` it touches no file and never raises.
     """
+    if document.kind is Kind.NOTEBOOK:
+        text = python_of_notebook(document.text)
+        document = replace(document, text=text, language=Kind.PYTHON)
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
     pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]

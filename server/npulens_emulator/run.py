@@ -5,6 +5,7 @@
 The `settings.json` in FOLDER also says
 
 - `script` or `module`: what to run, and `arguments`;
+- `cells`: if the script is a notebook, the Python of its cells, each with its first line;
 - `root` and `original`: the folder of the user's code and the one it was copied from;
 - `memory`: how many bytes of data the process may have, or null.
 
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from npulens_emulator.notebook import run_cells
 from npulens_emulator.watch.record import Record, record
 
 
@@ -37,7 +39,10 @@ def main() -> None:
             script = settings["script"]
             sys.path.insert(0, str(Path(script).parent))
             sys.argv = [script, *arguments]
-            runpy.run_path(script, run_name="__main__")
+            if settings["cells"] is not None:
+                run_cells(script, settings["cells"])
+            else:
+                runpy.run_path(script, run_name="__main__")
     except SystemExit as error:
         if error.code not in (None, 0):
             _note_exit(ours, error)

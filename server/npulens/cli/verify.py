@@ -118,6 +118,7 @@ def _task(
     script: str | None, module: str | None, arguments: tuple[str, ...], processes: int | None
 ) -> tuple[Path, "Task"]:
     """The folder of the project, and what to run there."""
+    from npulens.text.kinds import Kind, kind_by_name
     from npulens.workspace.verifying.verified_run import Task
 
     here = Path(os.path.realpath("."))
@@ -129,8 +130,22 @@ def _task(
     path = Path(os.path.realpath(script))
     if not path.is_file():
         raise Refusal(f"{script}: no such file")
+    if kind_by_name(script) is Kind.NOTEBOOK:
+        _require_notebook(script, path)
     folder = here if path.is_relative_to(here) else path.parent
     return folder, Task(path.relative_to(folder).as_posix(), None, arguments, processes)
+
+
+def _require_notebook(script: str, path: Path) -> None:
+    """Refuse what only has the name of a notebook."""
+    from npulens.text.notebooks import UnreadableNotebook, notebook_text
+
+    try:
+        notebook_text(path.read_bytes())
+    except OSError as error:
+        raise Refusal(f"{script}: cannot be read: {error.strerror}") from error
+    except UnreadableNotebook as error:
+        raise Refusal(f"{script}: {error}") from error
 
 
 def _migration(asked: "Settings", unsafe_fixes: bool) -> "Migrate":

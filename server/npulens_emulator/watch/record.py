@@ -93,11 +93,16 @@ class Record:
         frames = [(self.relative(frame.filename), frame) for frame in traceback.extract_tb(trace)]
         own = [(path, frame) for path, frame in frames if path is not None]
         place = (own[-1][0], own[-1][1].lineno) if own else (None, None)
+        message = str(error)
+        if isinstance(error, SyntaxError) and error.filename is not None:
+            path = self.relative(error.filename)
+            if path is not None:
+                place, message = (path, error.lineno), error.msg
         self.ended(
             "exit" if isinstance(error, SystemExit) else "error",
             type=type(error).__name__,
             bases=[each.__name__ for each in type(error).__mro__],
-            message=str(error)[:_MAX_MESSAGE],
+            message=message[:_MAX_MESSAGE],
             name=getattr(error, "name", None) or getattr(error, "filename", None),
             path=place[0],
             line=place[1],

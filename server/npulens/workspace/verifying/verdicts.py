@@ -70,6 +70,7 @@ class Site:
         name: What was called or happened.
         count: How often, in all processes.
         kind: More of it, such as `wait`.
+        cell: In a notebook the cell, from 1, from whose start the line counts.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Site:
     name: str
     count: int
     kind: str = ""
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,14 @@ class Verdict:
         path: Where, relative to the folder of the project, or None.
         line: Where, or None.
         detail: A module, a file, a name or the text of an error.
+        cell: In a notebook the cell, from 1, from whose start the line counts.
     """
 
     outcome: Outcome
     path: str | None = None
     line: int | None = None
     detail: str = ""
+    cell: int | None = None
 
 
 PROBES = frozenset(

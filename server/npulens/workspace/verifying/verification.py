@@ -1,6 +1,7 @@
 """Verifies a script: copies its project, migrates the copy, runs it and says what came of it."""
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -153,6 +154,7 @@ def _told(
         files = sorted({file for report in result.reports for file in report["files"]})
         agreement = agree(folder, files, catalogue, events)
     lines = OriginalLines(request.folder, folder)
+    trace = _TraceLines(folder, lines)
     main = result.main
     return Verification(
         verdict=_verdict_of_user(verdict, lines, folder),
@@ -164,7 +166,7 @@ def _told(
         events=_sites_of_user(events, lines),
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
-        output=tuple(line.replace(f"{folder}{os.sep}", "") for line in result.output),
+        output=tuple(trace.of_user(line) for line in result.output),
     )
 
 
@@ -172,19 +174,36 @@ def _verdict_of_user(verdict: Verdict, lines: OriginalLines, folder: Path) -> Ve
     detail = verdict.detail.replace(f"{folder}{os.sep}", "")
     if verdict.path is None or verdict.line is None:
         return replace(verdict, detail=detail)
-    return replace(verdict, line=lines.line(verdict.path, verdict.line), detail=detail)
+    place = lines.place(verdict.path, verdict.line)
+    return replace(verdict, line=place.line, cell=place.cell, detail=detail)
 
 
 def _sites_of_user(sites: Sequence[Site], lines: OriginalLines) -> tuple[Site, ...]:
-    return tuple(replace(site, line=lines.line(site.path, site.line)) for site in sites)
+    places = [(site, lines.place(site.path, site.line)) for site in sites]
+    return tuple(replace(site, line=place.line, cell=place.cell) for site, place in places)
 
 
 def _places_of_user(places: Sequence[AgreedPlace], lines: OriginalLines) -> tuple[AgreedPlace, ...]:
-    return tuple(
-        replace(
-            place,
-            line=lines.line(place.path, place.line),
-            sites=_sites_of_user(place.sites, lines),
-        )
-        for place in places
-    )
+    found = []
+    for agreed in places:
+        line, cell = lines.place(agreed.path, agreed.line)
+        sites = _sites_of_user(agreed.sites, lines)
+        found.append(replace(agreed, line=line, cell=cell, sites=sites))
+    return tuple(found)
+
+
+class _TraceLines:
+    """Lines of tracebacks, which name files and lines of the copy."""
+
+    def __init__(self, folder: Path, lines: OriginalLines) -> None:
+        self._folder = f"{folder}{os.sep}"
+        self._lines = lines
+        self._place = re.compile(rf'File "{re.escape(self._folder)}([^"]+)", line (\d+)')
+
+    def of_user(self, line: str) -> str:
+        """The line with the place in the user's file."""
+        return self._place.sub(self._told, line).replace(self._folder, "")
+
+    def _told(self, match: re.Match[str]) -> str:
+        line, cell = self._lines.place(match[1], int(match[2]))
+        return f'File "{match[1]}", {"" if cell is None else f"cell {cell}, "}line {line}'

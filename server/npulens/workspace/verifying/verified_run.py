@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import npulens_emulator
+from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.notebooks import notebook_text
+from npulens.workspace.verifying.notebook_cells import RunCell, cells_to_run
 
 Device = Literal["npu", "cpu"]
 """Where a script runs: on the emulated NPU, or with CUDA redirected to the CPU."""
@@ -42,7 +45,7 @@ class Task:
     """What to run.
 
     Attributes:
-        script: The path of the script below the folder of the project, or None.
+        script: The path of the script or notebook below the folder of the project, or None.
         module: The name of the module, or None.
         arguments: What the script is given.
         processes: How many processes to start as a launcher would, or None for one without.
@@ -52,6 +55,12 @@ class Task:
     module: str | None
     arguments: tuple[str, ...]
     processes: int | None = None
+
+    @property
+    def notebook(self) -> str | None:
+        """The path of the script if it is a notebook."""
+        is_notebook = self.script is not None and kind_by_name(self.script) is Kind.NOTEBOOK
+        return self.script if is_notebook else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ def run(
     Args:
         task: What to run.
         device: Where.
-        folder: The working directory, which holds the code.
+        folder: The folder that holds the code.
         original: The folder of the user that it was copied from.
         work: An empty folder for the run itself.
         limits: When it ends.
@@ -154,7 +163,9 @@ def run(
     _write_settings(work, task, folder, original, limits, watching)
     _write_entry_point(work, device)
     environment = _environment(work, task, device)
-    processes = [_start(folder, work, {**environment, **ranks}) for ranks in _ranks(task.processes)]
+    # A kernel works where its notebook is, a shell where the project is.
+    place = folder if task.notebook is None else (folder / task.notebook).parent
+    processes = [_start(place, {**environment, **ranks}) for ranks in _ranks(task.processes)]
     tails = [_Tail(process.stdout) for process in processes]
     try:
         timed_out = _wait(processes, limits.seconds)
@@ -174,6 +185,7 @@ def _write_settings(
         "root": str(folder),
         "original": str(original),
         "script": None if task.script is None else str(folder / task.script),
+        "cells": None if task.notebook is None else _cells(folder / task.notebook),
         "module": task.module,
         "arguments": task.arguments,
         "steps": limits.steps,
@@ -183,6 +195,10 @@ def _write_settings(
         "apis": dict(watching.apis),
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def _cells(notebook: Path) -> list[RunCell]:
+    return [*cells_to_run(notebook_text(notebook.read_bytes()))]
 
 
 def _write_entry_point(work: Path, device: Device) -> None:
@@ -233,7 +249,7 @@ def _ranks(processes: int | None) -> list[dict[str, str]]:
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(processes)]
 
 
-def _start(folder: Path, work: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "npulens_emulator.run"],
         cwd=folder,

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from npulens.catalog.model import LocalizedText
+from npulens.catalog.model import Language, LocalizedText
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
-from npulens.workspace.verifying.verdicts import Outcome
+from npulens.workspace.verifying.verdicts import Outcome, Verdict
 
 VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.PASSED: LocalizedText(
@@ -82,7 +82,7 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
 }
 """`{where}` is empty or ` at train.py:41`."""
 
-WHERE = LocalizedText(" at {path}:{line}", "（{path}:{line}）")
+WHERE = LocalizedText(" at {place}", "（{place}）")
 FIXED = LocalizedText("{count} findings were fixed in the copy", "已在副本中修复 {count} 个问题")
 CUDA_CALLS = LocalizedText("CUDA calls reached:", "执行到的 CUDA 调用：")
 APIS = LocalizedText(
@@ -132,3 +132,26 @@ AGREEMENTS: Mapping[Agreement, LocalizedText] = {
     Agreement.MISSED: LocalizedText("missed", "漏报"),
 }
 OUTPUT = LocalizedText("Its last lines:", "脚本最后的输出：")
+
+
+def shown_place(path: str, line: int | None, cell: int | None) -> str:
+    """A line as `npulens check` names it: `train.py:12`, or `train.ipynb:cell 3:12`."""
+    return f"{path}:{line}" if cell is None else f"{path}:cell {cell}:{line}"
+
+
+def verdict_sentence(verdict: Verdict, steps: int, language: Language, *, placed: bool) -> str:
+    """The verdict in one sentence.
+
+    Args:
+        verdict: The verdict.
+        steps: How many optimizer steps were made.
+        language: The language.
+        placed: Whether the sentence names the place, if there is one.
+    """
+    where = ""
+    if placed and verdict.path is not None:
+        place = shown_place(verdict.path, verdict.line, verdict.cell)
+        where = WHERE.in_language(language).format(place=place)
+    detail = verdict.detail.partition("\n")[0]
+    template = VERDICTS[verdict.outcome].in_language(language)
+    return template.format(steps=steps, detail=detail, where=where)
