@@ -1,8 +1,11 @@
 """`npulens verify`: what it says of scripts, and what it leaves alone."""
 
 import json
+import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,7 +227,32 @@ def test_what_is_said_of_a_script_that_does_not_pass(name: str) -> None:
         assert f"train.py:{line}" in found["message"]
     if name == "never-ends":
         assert time.monotonic() - started < 30
-        assert not [each for each in Path("/proc").glob("[0-9]*/environ") if _is_ours(each)]
+        assert not _still_running()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for it")
+@pytest.mark.usefixtures("here")
+def test_a_run_ends_with_the_command_that_was_killed() -> None:
+    write("train.py", "import time\nopen('started', 'w').close()\ntime.sleep(600)\n")
+    started = subprocess.Popen(
+        [sys.executable, "-m", "npulens", "verify", "--here", "train.py"],
+        env={**os.environ, "NPULENS_TEST_MARK": str(Path.cwd())},
+    )
+    _wait_for(lambda: Path("started").exists())
+    started.kill()
+    started.wait()
+    _wait_for(lambda: not _still_running())
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _still_running() -> list[Path]:
+    return [each for each in Path("/proc").glob("[0-9]*/environ") if _is_ours(each)]
 
 
 def _is_ours(path: Path) -> bool:

@@ -12,8 +12,10 @@ The `settings.json` in FOLDER also says
 PyTorch loads the emulated NPU by itself when it is imported.
 """
 
+import ctypes
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,13 @@ from typing import Any
 from npulens_emulator.notebook import run_cells
 from npulens_emulator.watch.record import Record, record
 
+_PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl: the signal that a process gets when the thread that started it ends."""
+
 
 def main() -> None:
     """Run it, and note how it ends."""
+    _end_with_parent()
     ours = record()
     ours.is_main = True
     settings = ours.settings
@@ -47,6 +53,12 @@ def main() -> None:
         if error.code not in (None, 0):
             _note_exit(ours, error)
         raise
+
+
+def _end_with_parent() -> None:
+    """Who started the run enforces its limits; if that is killed, the run must not go on."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _note_exit(ours: Record, error: SystemExit) -> None:

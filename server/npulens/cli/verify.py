@@ -11,7 +11,7 @@ from npulens.cli.refusals import FAILURE, Refusal
 
 if TYPE_CHECKING:
     from npulens.cli.options import Settings
-    from npulens.workspace.verifying.verification import Migrate
+    from npulens.workspace.verifying.copy_migration import CopyMigration
     from npulens.workspace.verifying.verified_run import Task
 
 _MEBIBYTE = 1 << 20
@@ -99,7 +99,7 @@ def verify(
         task=task,
         limits=Limits(steps or None, seconds, None if memory is None else memory * _MEBIBYTE),
         seed=seed,
-        migrate=None if as_is or here else _migration(asked, unsafe_fixes),
+        migration=None if as_is or here else _migration(asked, unsafe_fixes),
         in_place=here,
         tolerance=tolerance if compare else None,
         with_agreement=agreement,
@@ -148,16 +148,9 @@ def _require_notebook(script: str, path: Path) -> None:
         raise Refusal(f"{script}: {error}") from error
 
 
-def _migration(asked: "Settings", unsafe_fixes: bool) -> "Migrate":
-    def migrate(folder: Path) -> int:
-        from npulens.cli.project import find_project
-        from npulens.cli.repair import Repair
-        from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
+def _migration(asked: "Settings", unsafe_fixes: bool) -> "CopyMigration":
+    from npulens.catalog.model import Applicability
+    from npulens.workspace.verifying.copy_migration import CopyMigration
 
-        project = find_project((str(folder),), asked, use_cache=False)
-        repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, None)
-        for _ in repair.write(allow_dirty=True):
-            pass
-        return repair.findings
-
-    return migrate
+    applicability = Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE
+    return CopyMigration(asked.configuration, asked.catalogue, applicability)

@@ -3,13 +3,14 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
+from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines
 from npulens.workspace.verifying.project_copy import copy_project
@@ -25,6 +26,7 @@ from npulens.workspace.verifying.verdicts import (
     judge,
 )
 from npulens.workspace.verifying.verified_run import (
+    IsCancelled,
     Limits,
     RunResult,
     Task,
@@ -32,9 +34,6 @@ from npulens.workspace.verifying.verified_run import (
     run,
     torch_release,
 )
-
-Migrate = Callable[[Path], int]
-"""Fixes the files of a folder in place, and says how many findings that settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Request:
         task: What to run.
         limits: When it ends.
         seed: What random numbers start from.
-        migrate: What makes the copy ready for the NPU, or None to run it as it is.
+        migration: What makes the copy ready for the NPU, or None to run it as it is.
         in_place: Whether it runs in the folder itself; it is not migrated then.
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
@@ -56,7 +55,7 @@ class Request:
     task: Task
     limits: Limits
     seed: int = 0
-    migrate: Migrate | None = None
+    migration: CopyMigration | None = None
     in_place: bool = False
     tolerance: float | None = None
     with_agreement: bool = False
@@ -91,10 +90,18 @@ class Verification:
     output: tuple[str, ...]
 
 
-def verify(request: Request, catalogue: Catalogue) -> Verification:
+def verify(
+    request: Request, catalogue: Catalogue, is_cancelled: IsCancelled = lambda: False
+) -> Verification:
     """Run what is asked for on the emulated NPU.
 
+    Args:
+        request: What is asked for.
+        catalogue: The rules.
+        is_cancelled: Asked meanwhile whether nobody waits for it any more.
+
     Raises:
+        CancelledRunError: Nobody does.
         CannotVerifyError: There is no PyTorch that the emulator can work with.
         CopyError: The project cannot be copied.
     """
@@ -108,18 +115,25 @@ def verify(request: Request, catalogue: Catalogue) -> Verification:
         if not request.in_place:
             folder = work / "project" / request.folder.name
             copy_project(request.folder, folder)
-            fixed = request.migrate(folder) if request.migrate is not None else 0
-        migrated = _run(request, "npu", folder, work, apis)
+            if request.migration is not None:
+                fixed = request.migration.apply(request.folder, folder, is_cancelled)
+        migrated = _run(request, "npu", folder, work, apis, is_cancelled)
         comparison = None
         if request.tolerance is not None:
             again = work / "original" / request.folder.name
             copy_project(request.folder, again)
-            comparison = compare(_run(request, "cpu", again, work, {}), migrated, request.tolerance)
+            original = _run(request, "cpu", again, work, {}, is_cancelled)
+            comparison = compare(original, migrated, request.tolerance)
         return _told(request, catalogue, migrated, folder, fixed, comparison, apis)
 
 
 def _run(
-    request: Request, device: str, folder: Path, work: Path, apis: dict[str, str]
+    request: Request,
+    device: str,
+    folder: Path,
+    work: Path,
+    apis: dict[str, str],
+    is_cancelled: IsCancelled,
 ) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
@@ -133,6 +147,7 @@ def _run(
         own,
         request.limits,
         watching,
+        is_cancelled,
     )
 
 

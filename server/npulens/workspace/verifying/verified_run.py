@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -36,8 +36,16 @@ _INTERVAL = 0.02
 _KEPT_LINES = 40
 
 
+IsCancelled = Callable[[], bool]
+"""Tells whether nobody waits for a run any more."""
+
+
 class CannotVerifyError(Exception):
     """No run is possible here; the text says why."""
+
+
+class CancelledRunError(Exception):
+    """Nobody waits for the run any more; its processes were ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +156,7 @@ def run(
     work: Path,
     limits: Limits,
     watching: Watching,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> RunResult:
     """Run a task and end all its processes.
 
@@ -159,7 +168,13 @@ def run(
         work: An empty folder for the run itself.
         limits: When it ends.
         watching: What is told to the processes.
+        is_cancelled: Asked all the time.
+
+    Raises:
+        CancelledRunError: Nobody waits for it any more.
     """
+    if is_cancelled():
+        raise CancelledRunError
     _write_settings(work, task, folder, original, limits, watching)
     _write_entry_point(work, device)
     environment = _environment(work, task, device)
@@ -168,7 +183,7 @@ def run(
     processes = [_start(place, {**environment, **ranks}) for ranks in _ranks(task.processes)]
     tails = [_Tail(process.stdout) for process in processes]
     try:
-        timed_out = _wait(processes, limits.seconds)
+        timed_out = _wait(processes, limits.seconds, is_cancelled)
     finally:
         _end_all(processes, work)
     output = [line for tail in tails for line in tail.lines()]
@@ -284,7 +299,9 @@ class _Tail:
         return [line.decode("utf-8", "replace").rstrip("\r\n") for line in list(self._lines)]
 
 
-def _wait(processes: Sequence["subprocess.Popen[bytes]"], seconds: float) -> bool:
+def _wait(
+    processes: Sequence["subprocess.Popen[bytes]"], seconds: float, is_cancelled: IsCancelled
+) -> bool:
     """Wait until all ended, or one failed; True if the time was over before."""
     end = time.monotonic() + seconds
     while any(process.poll() is None for process in processes):
@@ -292,6 +309,8 @@ def _wait(processes: Sequence["subprocess.Popen[bytes]"], seconds: float) -> boo
             return False
         if time.monotonic() > end:
             return True
+        if is_cancelled():
+            raise CancelledRunError
         time.sleep(_INTERVAL)
     return False
 
