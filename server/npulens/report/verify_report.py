@@ -8,18 +8,11 @@ from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.workspace.verifying import wording
 from npulens.workspace.verifying.run_comparison import Comparison
-from npulens.workspace.verifying.verdicts import GOOD, LEFT_TO_DO, Outcome, Site
+from npulens.workspace.verifying.verdicts import GOOD, Site, status
 from npulens.workspace.verifying.verification import Verification
 
 _TOLD_LINES = 12
 """How many lines of output are shown of a run that stopped."""
-
-
-def status(outcome: Outcome) -> str:
-    """`passed`, `not-ready`, or `stopped` where the run says nothing of the script."""
-    if outcome in GOOD:
-        return "passed"
-    return "not-ready" if outcome in LEFT_TO_DO else "stopped"
 
 
 def verdict_line(found: Verification, language: Language) -> str:

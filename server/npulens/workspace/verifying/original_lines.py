@@ -1,6 +1,6 @@
 """Which line of the user's file a line of its migrated copy comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +47,11 @@ class OriginalLines:
         found = lines[line - 1] if 0 < line <= len(lines) else min(line, document.line_count)
         offset = document.line_starts[found - 1]
         return UserPlace(place_at(document, offset).line, cell_at(document, offset))
+
+    @property
+    def documents(self) -> Mapping[str, Document]:
+        """The originals of all files in which a line was looked up."""
+        return {path: document for path, document in self._documents.items() if document}
 
     def document(self, path: str) -> Document | None:
         """The original of a file; of a notebook, that of its cells. `None` if it is no text."""

@@ -60,6 +60,13 @@ LEFT_TO_DO = {
 """The run says that the script is not ready; of the others it says nothing."""
 
 
+def status(outcome: Outcome) -> str:
+    """`passed`, `not-ready`, or `stopped` where the run says nothing of the script."""
+    if outcome in GOOD:
+        return "passed"
+    return "not-ready" if outcome in LEFT_TO_DO else "stopped"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A line of the user's code, and something that was reached there.

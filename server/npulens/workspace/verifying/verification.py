@@ -3,12 +3,13 @@
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.tables import Catalogue
+from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
@@ -76,6 +77,7 @@ class Verification:
         comparison: Beside the original on the CPU, if asked for.
         agreement: Beside the static findings, if asked for.
         output: The last lines that were printed.
+        documents: The user's files that are named here, by their paths; of a notebook its cells.
     """
 
     verdict: Verdict
@@ -88,6 +90,7 @@ class Verification:
     comparison: Comparison | None
     agreement: tuple[AgreedPlace, ...] | None
     output: tuple[str, ...]
+    documents: Mapping[str, Document]
 
 
 def verify(
@@ -182,6 +185,7 @@ def _told(
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
         output=tuple(trace.of_user(line) for line in result.output),
+        documents=lines.documents,
     )
 
 
