@@ -296,6 +296,110 @@ def test_modules_and_processes_that_it_starts_are_watched() -> None:
     assert (code, found["outcome"]) == (1, "cuda-left"), found
     [call] = found["cuda_calls"]
     assert (call["path"], call["line"], call["count"]) == ("package/worker.py", 3, 1)
+    code, found = verify("-m", "package.gone")
+    assert (code, found["outcome"], found["detail"]) == (2, "needs-module", "package.gone")
+
+
+TESTED = """\
+import torch
+
+def train(model, steps):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        model(torch.randn(8, 4).cuda()).square().mean().backward()
+        optimizer.step()
+    return model.weight
+"""
+CONFTEST = """\
+import pytest
+import torch
+
+@pytest.fixture
+def model():
+    torch.cuda.manual_seed(0)
+    return torch.nn.Linear(4, 2).cuda()
+"""
+TESTS = """\
+import pytest
+import torch
+from tested import train
+
+def test_train_long(model):
+    assert train(model, 5).is_cuda
+
+def test_train_short(model):
+    assert train(model, 1).is_cuda
+
+def test_other():
+    assert train.__module__ == "tested"
+
+@pytest.mark.skip
+def test_skipped(): ...
+
+def test_wrong(model):
+    assert train(model, 1).shape == (1, 1), "shape"
+
+def test_cuda(model):
+    torch.ones(2, device="cu" + "da")
+
+def test_module():
+    import flash_attn_cuda
+"""
+FAILING = [
+    ("tests/test_model.py::test_wrong", "tests/test_model.py", 18, "error"),
+    ("tests/test_model.py::test_cuda", "tests/test_model.py", 21, "cuda-needed"),
+    ("tests/test_model.py::test_module", "tests/test_model.py", 24, "needs-module"),
+]
+
+
+@pytest.fixture
+def tested(here: Path) -> None:
+    Path("tests").mkdir()
+    write("tested.py", TESTED)
+    write("conftest.py", CONFTEST)
+    write("tests/test_model.py", TESTS)
+
+
+@pytest.mark.usefixtures("tested")
+@pytest.mark.parametrize(
+    ("selected", "outcome", "code", "line", "passed", "failed"),
+    [
+        (("tests/test_model.py", "-k", "train"), "tests-passed", 0, None, 2, []),
+        ((), "tests-failed", 1, 18, 3, FAILING),
+        (("-k", "short or module"), "needs-module", 2, 24, 1, FAILING[2:]),
+        (("-k", "nothing"), "no-tests", 2, None, 0, []),
+        (("-k", "other"), "without-npu", 1, None, 1, []),
+        (("--no-such-option",), "needs-arguments", 2, None, 0, []),
+    ],
+)
+def test_tests_are_run(
+    selected: tuple[str, ...],
+    outcome: str,
+    code: int,
+    line: int | None,
+    passed: int,
+    failed: list[tuple[str, str, int, str]],
+) -> None:
+    found_code, found = verify("-m", "pytest", "--", *selected)
+    assert (found["outcome"], found_code, found["line"]) == (outcome, code, line), found
+    names = ("name", "path", "line", "outcome")
+    assert [tuple(each[name] for name in names) for each in found["tests"]["failed"]] == failed
+    assert found["tests"]["passed"] == passed
+    if outcome == "tests-passed":
+        assert found["steps"] == 6  # and not 3, as of a script
+    if outcome == "needs-arguments":
+        assert "--no-such-option" in found["message"]
+    assert {path.name for path in Path.cwd().iterdir()} == {"conftest.py", "tested.py", "tests"}
+
+
+@pytest.mark.usefixtures("tested")
+def test_failed_tests_are_told() -> None:
+    done = command("verify", "-m", "pytest", "--", "-k", "wrong or short", timeout=120)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 1
+    assert lines[0] == "not ready: 1/2 tests failed, the first at tests/test_model.py:18"
+    told = "  tests/test_model.py::test_wrong  not ready: stopped at tests/test_model.py:18: "
+    assert any(line.startswith(f"{told}AssertionError: shape") for line in lines), lines
 
 
 @pytest.mark.usefixtures("here")
@@ -356,7 +460,14 @@ def test_lines_of_the_original() -> None:
 
 def result(losses: list[float], parameters: list[list[float]], **end: Any) -> RunResult:
     report = {"losses": losses, "parameters": parameters, "steps": len(parameters)}
-    rest = {"operators": 1, "cuda_calls": [], "apis": [], "events": [], "unknown_names": []}
+    rest = {
+        "tests": None,
+        "operators": 1,
+        "cuda_calls": [],
+        "apis": [],
+        "events": [],
+        "unknown_names": [],
+    }
     ended = {"kind": "finished", **end}
     return RunResult(({**report, **rest, "trained": {}, "end": ended},), False, 0, ())
 

@@ -39,6 +39,9 @@ def main() -> None:
     try:
         if settings["module"] is not None:
             sys.path.insert(0, str(Path.cwd()))
+            if settings["module"] == "pytest":
+                ours.tests = {}
+                arguments = ["-p", "npulens_emulator.watch.pytest_watch", *arguments]
             sys.argv = [settings["module"], *arguments]
             runpy.run_module(settings["module"], run_name="__main__", alter_sys=True)
         else:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from npulens.workspace.verifying.verified_run import Task
 
 _MEBIBYTE = 1 << 20
+_STEPS = 3
 
 
 @click.command(
@@ -27,9 +28,7 @@ _MEBIBYTE = 1 << 20
 @click.option(
     "--steps",
     type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="End after so many optimizer steps; 0 for no such limit.",
+    help="End after so many optimizer steps; 0 for no such limit.  [default: 3; of tests all]",
 )
 @click.option(
     "--seconds",
@@ -66,7 +65,7 @@ def verify(
     script: str | None,
     arguments: tuple[str, ...],
     module: str | None,
-    steps: int,
+    steps: int | None,
     seconds: float,
     memory: int | None,
     processes: int | None,
@@ -98,7 +97,9 @@ def verify(
     request = Request(
         folder=folder,
         task=task,
-        limits=Limits(steps or None, seconds, None if memory is None else memory * _MEBIBYTE),
+        limits=Limits(
+            _steps(steps, module), seconds, None if memory is None else memory * _MEBIBYTE
+        ),
         seed=seed,
         migration=None if as_is or here else _migration(asked, unsafe_fixes),
         in_place=here,
@@ -113,6 +114,13 @@ def verify(
     click.echo(form(found, asked.language), nl=False)
     codes = {"passed": 0, "not-ready": 1, "stopped": FAILURE}
     context.exit(codes[status(found.verdict.outcome)])
+
+
+def _steps(given: int | None, module: str | None) -> int | None:
+    """How many steps end a run; tests are to run to their end unless more is said."""
+    if given is None:
+        return None if module == "pytest" else _STEPS
+    return given or None
 
 
 def _task(

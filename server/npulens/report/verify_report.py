@@ -8,6 +8,7 @@ from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.workspace.verifying import wording
 from npulens.workspace.verifying.run_comparison import Comparison
+from npulens.workspace.verifying.test_results import TestResults
 from npulens.workspace.verifying.verdicts import GOOD, Site, status
 from npulens.workspace.verifying.verification import Verification
 
@@ -28,6 +29,11 @@ def as_text(found: Verification, language: Language) -> str:
 def _details(found: Verification, language: Language) -> Iterator[str]:
     if found.fixed:
         yield wording.FIXED.in_language(language).format(count=found.fixed)
+    if found.tests is not None and found.tests.failed:
+        yield wording.FAILED_TESTS.in_language(language)
+        for test in found.tests.failed:
+            sentence = wording.verdict_sentence(test.verdict, 0, language, placed=True)
+            yield f"  {printable(test.name)}  {printable(sentence)}"
     for heading, sites in (
         (wording.CUDA_CALLS, found.cuda_calls),
         (wording.APIS, found.apis),
@@ -91,6 +97,7 @@ def as_json(found: Verification, language: Language) -> str:
         "fixed": found.fixed,
         "steps": found.steps,
         "losses": list(found.losses),
+        "tests": None if found.tests is None else _tests(found.tests, language),
         "cuda_calls": [_site(site) for site in found.cuda_calls],
         "apis": [_site(site) for site in found.apis],
         "events": [_site(site) for site in found.events],
@@ -119,6 +126,19 @@ def _place(path: str | None, line: int | None, cell: int | None) -> dict[str, An
 def _site(site: Site) -> Mapping[str, Any]:
     record = {**_place(site.path, site.line, site.cell), "name": site.name}
     return record | ({"kind": site.kind} if site.kind else {}) | {"count": site.count}
+
+
+def _tests(tests: TestResults, language: Language) -> Mapping[str, Any]:
+    failed = [
+        {
+            "name": test.name,
+            **_place(test.verdict.path, test.verdict.line, test.verdict.cell),
+            "outcome": test.verdict.outcome.value,
+            "message": wording.verdict_sentence(test.verdict, 0, language, placed=True),
+        }
+        for test in tests.failed
+    ]
+    return {"passed": tests.passed, "skipped": tests.skipped, "failed": failed}
 
 
 def _compared(comparison: Comparison) -> Mapping[str, Any]:

@@ -44,6 +44,7 @@ class Record:
         self.trained: dict[str, int] = {}
         self.operators = 0
         self.unknown_names: list[str] = []
+        self.tests: dict[str, dict[str, Any]] | None = None
         self.end: dict[str, Any] = {"kind": "finished"}
         self._written = False
 
@@ -89,7 +90,12 @@ class Record:
         self.end = {"kind": kind, **details}
 
     def ended_by(self, error: BaseException, trace: TracebackType | None) -> None:
-        """Note the error that ends the process, at the innermost line of the user's code."""
+        """Note the error that ends the process."""
+        kind = "exit" if isinstance(error, SystemExit) else "error"
+        self.ended(kind, **self.described(error, trace))
+
+    def described(self, error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+        """What an error is, at the innermost line of the user's code."""
         frames = [(self.relative(frame.filename), frame) for frame in traceback.extract_tb(trace)]
         own = [(path, frame) for path, frame in frames if path is not None]
         place = (own[-1][0], own[-1][1].lineno) if own else (None, None)
@@ -98,15 +104,14 @@ class Record:
             path = self.relative(error.filename)
             if path is not None:
                 place, message = (path, error.lineno), error.msg
-        self.ended(
-            "exit" if isinstance(error, SystemExit) else "error",
-            type=type(error).__name__,
-            bases=[each.__name__ for each in type(error).__mro__],
-            message=message[:_MAX_MESSAGE],
-            name=getattr(error, "name", None) or getattr(error, "filename", None),
-            path=place[0],
-            line=place[1],
-        )
+        return {
+            "type": type(error).__name__,
+            "bases": [each.__name__ for each in type(error).__mro__],
+            "message": message[:_MAX_MESSAGE],
+            "name": getattr(error, "name", None) or getattr(error, "filename", None),
+            "path": place[0],
+            "line": place[1],
+        }
 
     def _on_error(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -138,6 +143,7 @@ class Record:
             "parameters": self.parameters,
             "trained": self.trained,
             "operators": sum(emulator.operators.values()) if emulator else 0,
+            "tests": self.tests,
             "unknown_names": list(names.unknown) if names else [],
             "cuda_calls": [[*key, count] for key, count in self.cuda_calls.items()],
             "events": [[*key, count] for key, count in self.events.items()],

@@ -1,5 +1,6 @@
 """What a run on the emulated NPU means."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ class Outcome(Enum):
 
     PASSED = "passed"
     """It trained on the NPU, and nothing of CUDA was reached."""
+    TESTS_PASSED = "tests-passed"
+    """The same of tests."""
     RAN = "ran"
-    """The same, but no optimizer made a step."""
+    """It came to its end there, but no optimizer made a step."""
     CUDA_LEFT = "cuda-left"
     """It ran, but calls of CUDA were reached."""
     ON_CPU = "on-cpu"
@@ -30,6 +33,8 @@ class Outcome(Enum):
     """It stopped in something that only CUDA has."""
     UNKNOWN_NAME = "unknown-name"
     """It stopped at a name that torch_npu does not have."""
+    TESTS_FAILED = "tests-failed"
+    """Tests did not pass."""
     ERROR = "error"
     """It stopped in another error."""
     NOT_EMULATED = "not-emulated"
@@ -44,6 +49,8 @@ class Outcome(Enum):
     """It asks for what torchrun sets."""
     NEEDS_INPUT = "needs-input"
     """It reads standard input."""
+    NO_TESTS = "no-tests"
+    """No test was selected."""
     EXITED = "exited"
     """It ended itself with an exit code."""
     TIME_LIMIT = "time-limit"
@@ -52,10 +59,11 @@ class Outcome(Enum):
     """A process ended without a report."""
 
 
-GOOD = {Outcome.PASSED, Outcome.RAN}
+GOOD = {Outcome.PASSED, Outcome.TESTS_PASSED, Outcome.RAN}
 LEFT_TO_DO = {
     *(Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED),
-    *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.ERROR),
+    *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.TESTS_FAILED),
+    Outcome.ERROR,
 }
 """The run says that the script is not ready; of the others it says nothing."""
 
@@ -153,16 +161,25 @@ def judge(result: RunResult, apis: Mapping[str, str]) -> Verdict:
         return _judge_stop(stopped, result)
     if result.code and not any(end["kind"] == "steps" for end in ends):
         return _judge_crash(result)
-    return _judge_run(result, apis)
+    return judge_run(result, apis)
 
 
-def _judge_run(result: RunResult, apis: Mapping[str, str]) -> Verdict:
+def judge_run(
+    result: RunResult, apis: Mapping[str, str], *, trains_on_cpu: bool = False
+) -> Verdict:
+    """What a run says that came to its end.
+
+    Args:
+        result: The run.
+        apis: The APIs that do not work on the NPU, and why.
+        trains_on_cpu: Whether models may be trained on the CPU.
+    """
     left = [site for site in cuda_calls(result) if site.name not in PROBES]
     if left:
         return Verdict(Outcome.CUDA_LEFT, left[0].path, left[0].line, left[0].name)
     on_cpu = sum(report["trained"].get("cpu", 0) for report in result.reports)
     on_npu = sum(report["trained"].get("npu", 0) for report in result.reports)
-    if on_cpu:
+    if on_cpu and not trains_on_cpu:
         return Verdict(Outcome.ON_CPU, detail=f"{on_cpu}/{on_cpu + on_npu}")
     if not any(report["operators"] for report in result.reports):
         return Verdict(Outcome.WITHOUT_NPU)
@@ -179,16 +196,22 @@ def _judge_crash(result: RunResult) -> Verdict:
     return Verdict(Outcome.CRASHED, detail=last or f"exit code {result.code}")
 
 
-def _judge_stop(end: dict[str, Any], result: RunResult) -> Verdict:
+def _judge_stop(end: Mapping[str, Any], result: RunResult) -> Verdict:
+    if end["kind"] == "error":
+        return judge_error(end, result)
+    has_complained = end.get("code") == 2 and not result.steps
+    outcome = Outcome.NEEDS_ARGUMENTS if has_complained else Outcome.EXITED
+    detail = next(last_words(result), "") if has_complained else str(end.get("code"))
+    return Verdict(outcome, end["path"], end["line"], detail)
+
+
+def judge_error(end: Mapping[str, Any], result: RunResult) -> Verdict:
+    """What an error says that ended a run or a test, as `Record.described` tells it."""
     text = f"{end['type']}: {end['message']}" if end["message"] else end["type"]
 
     def verdict(outcome: Outcome, detail: str = text) -> Verdict:
         return Verdict(outcome, end["path"], end["line"], detail)
 
-    if end["kind"] == "exit":
-        if end.get("code") == 2 and not result.steps:
-            return verdict(Outcome.NEEDS_ARGUMENTS, next(_last_words(result), ""))
-        return verdict(Outcome.EXITED, str(end.get("code")))
     bases = end["bases"]
     low = text.lower()
     if "MemoryError" in bases or any(word in text for word in _MEMORY_WORDS):
@@ -198,8 +221,8 @@ def _judge_stop(end: dict[str, Any], result: RunResult) -> Verdict:
     unknown = [name for report in result.reports for name in report["unknown_names"]]
     if "AttributeError" in bases and unknown and "torch_npu" in low:
         return verdict(Outcome.UNKNOWN_NAME, unknown[-1])
-    if "ImportError" in bases and end["name"]:
-        return verdict(Outcome.NEEDS_MODULE, end["name"])
+    if "ImportError" in bases and (module := end["name"] or _named_module(end["message"])):
+        return verdict(Outcome.NEEDS_MODULE, module)
     if "FileNotFoundError" in bases and end["name"]:
         return verdict(Outcome.NEEDS_FILE, str(end["name"]))
     if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
@@ -211,6 +234,14 @@ def _judge_stop(end: dict[str, Any], result: RunResult) -> Verdict:
     return verdict(Outcome.ERROR)
 
 
-def _last_words(result: RunResult) -> Iterator[str]:
-    """The last line that was printed, which is where parsers of arguments complain."""
-    yield from (line for line in reversed(result.output) if line.strip())
+def _named_module(message: str) -> str:
+    """What `python -m` misses, which raises without telling the name apart."""
+    match = re.match(r"No module named '?([\w.]+)", message)
+    return "" if match is None else match[1]
+
+
+def last_words(result: RunResult) -> Iterator[str]:
+    """The last lines that were printed, those in which parsers of arguments complain first."""
+    lines = [line for line in reversed(result.output) if line.strip()]
+    yield from (line for line in lines if "error: " in line)
+    yield from lines

@@ -16,6 +16,7 @@ from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
+from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
 from npulens.workspace.verifying.verdicts import (
     GOOD,
     Outcome,
@@ -70,6 +71,7 @@ class Verification:
         verdict: What it means.
         fixed: How many findings were fixed before.
         steps: How many optimizer steps were made.
+        tests: How tests ended, if they were run.
         losses: The losses of the first process that trained.
         cuda_calls: Calls of CUDA that were reached.
         apis: Uses of APIs that the NPU lacks or leaves to the host.
@@ -83,6 +85,7 @@ class Verification:
     verdict: Verdict
     fixed: int
     steps: int
+    tests: TestResults | None
     losses: tuple[float, ...]
     cuda_calls: tuple[Site, ...]
     apis: tuple[Site, ...]
@@ -163,7 +166,8 @@ def _told(
     comparison: Comparison | None,
     apis: dict[str, str],
 ) -> Verification:
-    verdict = judge(result, apis)
+    tests = test_results(result)
+    verdict = judge(result, apis) if tests is None else judge_tests(tests, result, apis)
     if verdict.outcome in GOOD and comparison is not None and comparison.divergence is not None:
         verdict = Verdict(Outcome.DIVERGED)
     events = device_events(result)
@@ -178,6 +182,7 @@ def _told(
         verdict=_verdict_of_user(verdict, lines, folder),
         fixed=fixed,
         steps=result.steps,
+        tests=None if tests is None else _tests_of_user(tests, lines, folder),
         losses=tuple(main["losses"]) if main is not None else (),
         cuda_calls=_sites_of_user(cuda_calls(result), lines),
         apis=_sites_of_user(api_uses(result, apis), lines),
@@ -195,6 +200,14 @@ def _verdict_of_user(verdict: Verdict, lines: OriginalLines, folder: Path) -> Ve
         return replace(verdict, detail=detail)
     place = lines.place(verdict.path, verdict.line)
     return replace(verdict, line=place.line, cell=place.cell, detail=detail)
+
+
+def _tests_of_user(tests: TestResults, lines: OriginalLines, folder: Path) -> TestResults:
+    failed = (
+        replace(test, verdict=_verdict_of_user(test.verdict, lines, folder))
+        for test in tests.failed
+    )
+    return replace(tests, failed=tuple(failed))
 
 
 def _sites_of_user(sites: Sequence[Site], lines: OriginalLines) -> tuple[Site, ...]:

@@ -16,6 +16,10 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "passed: ran to its end on the emulated NPU without an optimizer step",
         "通过：在模拟 NPU 上运行结束，没有执行优化步",
     ),
+    Outcome.TESTS_PASSED: LocalizedText(
+        "passed: {detail} tests on the emulated NPU, no CUDA call was reached",
+        "通过：{detail} 个测试在模拟 NPU 上通过，未执行到任何 CUDA 调用",
+    ),
     Outcome.CUDA_LEFT: LocalizedText(
         "not ready: calls {detail}{where}", "未完成迁移：仍调用 {detail}{where}"
     ),
@@ -39,6 +43,10 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     ),
     Outcome.UNKNOWN_NAME: LocalizedText(
         "not ready: there is no {detail}{where}", "未完成迁移：不存在 {detail}{where}"
+    ),
+    Outcome.TESTS_FAILED: LocalizedText(
+        "not ready: {detail} tests failed, the first{where}",
+        "未完成迁移：{detail} 个测试失败，第一个失败位置{where}",
     ),
     Outcome.ERROR: LocalizedText(
         "not ready: stopped{where}: {detail}", "未完成迁移：运行中止{where}：{detail}"
@@ -64,6 +72,7 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "stopped: reads standard input, which is empty here{where}",
         "已停止：需要读取标准输入，而此处没有输入{where}",
     ),
+    Outcome.NO_TESTS: LocalizedText("stopped: no test was selected", "已停止：没有选中任何测试"),
     Outcome.EXITED: LocalizedText(
         "stopped: ended itself with exit code {detail}{where}",
         "已停止：脚本以退出码 {detail} 自行结束{where}",
@@ -131,6 +140,7 @@ AGREEMENTS: Mapping[Agreement, LocalizedText] = {
     Agreement.NOT_SEEN: LocalizedText("not seen", "未观察到"),
     Agreement.MISSED: LocalizedText("missed", "漏报"),
 }
+FAILED_TESTS = LocalizedText("Failed tests:", "失败的测试：")
 OUTPUT = LocalizedText("Its last lines:", "脚本最后的输出：")
 
 
