@@ -274,6 +274,16 @@ def test_the_sentences_are_there_in_both_languages() -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_both_runs_draw_the_same_after_the_device_was_seeded() -> None:
+    seeded = "    x = torch.randn(8, 4).to(args.device)\n"
+    assert seeded in TRAIN
+    write("train.py", TRAIN.replace(seeded, f"    torch.cuda.manual_seed(step)\n{seeded}"))
+    code, found = verify("--compare", "train.py")
+    assert (code, found["outcome"], found["comparison"]["divergence"]) == (0, "passed", None)
+    assert len(set(found["losses"])) == 3
+
+
+@pytest.mark.usefixtures("here")
 def test_in_place_runs_what_is_there() -> None:
     write("train.py", MIGRATED + "open('left.txt', 'w').close()\n")
     code, found = verify("--here", "--steps", "0", "train.py")
