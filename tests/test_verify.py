@@ -18,9 +18,10 @@ from npulens.catalog.model import TorchVersion
 from npulens.workspace.verifying import project_copy, verified_run
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
+from npulens.workspace.verifying.outcomes import Outcome
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
 from npulens.workspace.verifying.run_comparison import compare
-from npulens.workspace.verifying.verdicts import Outcome, judge
+from npulens.workspace.verifying.verdicts import judge
 from npulens.workspace.verifying.verified_run import CannotVerifyError, RunResult, torch_release
 
 pytestmark = pytest.mark.emulated
@@ -198,7 +199,46 @@ STOPS = {
         *("needs-arguments", 2, 4, "required: data"),
     ),
     "standard-input": Stop("input('name: ')\n", "needs-input", 2, 1),
+    "file-of-a-loader": Stop(
+        "import torch\nclass D(torch.utils.data.Dataset):\n    def __len__(self): return 2\n"
+        "    def __getitem__(self, i): return open('0.bin')\n"
+        "next(iter(torch.utils.data.DataLoader(D(), num_workers=1)))\n",
+        *("needs-file", 2, 4, "0.bin"),
+    ),
+    "file-of-a-process": Stop(
+        "import torch.multiprocessing as mp\ndef work(rank):\n    open('gone.bin')\n"
+        "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
+        *("needs-file", 2, 3, "gone.bin"),
+    ),
+    "network": Stop(
+        "import urllib.request\nurllib.request.urlopen('http://gone.invalid')\n",
+        *("needs-network", 2, 2),
+    ),
+    "variable": Stop("import os\nos.environ['DATA']\n", "needs-variable", 2, 2, "DATA"),
+    "argument": Stop("import sys\nprint(sys.argv[1])\n", "needs-arguments", 2, 2),
+    "compiled-operator": Stop(
+        "import torch\ntorch.ops.mine.fused(1)\n",
+        *("needs-operator", 2, 2, "torch.ops.mine.fused"),
+    ),
+    "compiled-module": Stop("from json import _C\n", "needs-module", 2, 1, "json._C"),
+    "library-to-load": Stop(
+        "import torch\ntorch.ops.load_library('build/mine.so')\n",
+        *("needs-file", 2, 2, "build/mine.so"),
+    ),
+    "invented-module": Stop(
+        "from torch_npu.contrib import magic\n",
+        *("unknown-name", 1, 1, "torch_npu.contrib.magic"),
+    ),
+    "standard-input-by-line": Stop(
+        "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 2, 3
+    ),
+    "empty-checkpoint": Stop(
+        "import pickle\npickle.load(open('/dev/null', 'rb'))\n", "error", 1, 2, "EOFError"
+    ),
     "exit": Stop("import sys\nsys.exit(3)\n", "exited", 2, 2, "3"),
+    "exit-with-words": Stop("import sys\nsys.exit('no data')\n", "exited", 2, 2, "1 (no data)"),
+    "exit-at-once": Stop("import os\nos._exit(7)\n", "exited", 2, 2, "7"),
+    "signal": Stop("import os\nos.kill(os.getpid(), 11)\n", "crashed", 2, None, "SIGSEGV"),
     "launcher": Stop("import os\nint(os.environ['LOCAL_RANK'])\n", "needs-launcher", 2, 2),
     "never-ends": Stop(
         "import os\nos.fork()\nwhile True:\n    pass\n",
@@ -281,6 +321,13 @@ def test_both_runs_draw_the_same_after_the_device_was_seeded() -> None:
     code, found = verify("--compare", "train.py")
     assert (code, found["outcome"], found["comparison"]["divergence"]) == (0, "passed", None)
     assert len(set(found["losses"])) == 3
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_that_leaves_without_cleaning_up_has_trained() -> None:
+    write("train.py", TRAIN + "import os\nos._exit(0)\n")
+    code, found = verify("--steps", "0", "train.py")
+    assert (code, found["outcome"], found["steps"]) == (0, "passed", 3), found
 
 
 @pytest.mark.usefixtures("here")

@@ -22,6 +22,7 @@ from typing import Any
 
 from npulens_emulator.notebook import run_cells
 from npulens_emulator.watch.record import Record, record
+from npulens_emulator.watch.standard_input import watch_input
 
 _PR_SET_PDEATHSIG = 1
 """Of Linux's prctl: the signal that a process gets when the thread that started it ends."""
@@ -33,6 +34,7 @@ def main() -> None:
     ours = record()
     ours.is_main = True
     settings = ours.settings
+    watch_input(ours)
     _limit_memory(settings["memory"])
     _find_the_copy(settings)
     arguments: list[str] = settings["arguments"]

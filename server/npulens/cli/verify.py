@@ -87,8 +87,8 @@ def verify(
     The script is executed, with all rights that you have.
     """
     from npulens.report.verify_report import as_json, as_text
+    from npulens.workspace.verifying.outcomes import status
     from npulens.workspace.verifying.project_copy import CopyError
-    from npulens.workspace.verifying.verdicts import status
     from npulens.workspace.verifying.verification import Request, verify
     from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits
 

@@ -14,7 +14,8 @@ from npulens.lsp.views import Part, View
 from npulens.text.document import Document
 from npulens.text.notebooks import cell_sources
 from npulens.workspace.verifying.npu_apis import FAILS
-from npulens.workspace.verifying.verdicts import LEFT_TO_DO, PROBES, Site
+from npulens.workspace.verifying.outcomes import LEFT_TO_DO, Site
+from npulens.workspace.verifying.verdicts import PROBES
 from npulens.workspace.verifying.verification import Verification
 from npulens.workspace.verifying.wording import KINDS, verdict_sentence
 

@@ -29,8 +29,8 @@ from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.workspace.project.surroundings import Lookout
 from npulens.workspace.verifying.copy_migration import CopyMigration
+from npulens.workspace.verifying.outcomes import GOOD, status
 from npulens.workspace.verifying.project_copy import CopyError
-from npulens.workspace.verifying.verdicts import GOOD, status
 from npulens.workspace.verifying.verification import Request, Verification, verify
 from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
 from npulens.workspace.verifying.wording import verdict_sentence

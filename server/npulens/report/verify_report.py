@@ -7,9 +7,9 @@ from typing import Any
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.workspace.verifying import wording
+from npulens.workspace.verifying.outcomes import GOOD, Site, status
 from npulens.workspace.verifying.run_comparison import Comparison
 from npulens.workspace.verifying.test_results import TestResults
-from npulens.workspace.verifying.verdicts import GOOD, Site, status
 from npulens.workspace.verifying.verification import Verification
 
 _TOLD_LINES = 12

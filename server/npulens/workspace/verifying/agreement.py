@@ -11,7 +11,7 @@ from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
-from npulens.workspace.verifying.verdicts import Site
+from npulens.workspace.verifying.outcomes import Site
 
 
 class Agreement(Enum):

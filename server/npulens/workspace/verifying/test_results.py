@@ -5,15 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from npulens.workspace.verifying.verdicts import (
-    LEFT_TO_DO,
-    Outcome,
-    Verdict,
-    judge,
-    judge_error,
-    judge_run,
-    last_words,
-)
+from npulens.workspace.verifying.error_verdicts import judge_error, last_words
+from npulens.workspace.verifying.outcomes import LEFT_TO_DO, Outcome, Verdict
+from npulens.workspace.verifying.verdicts import judge, judge_run
 from npulens.workspace.verifying.verified_run import RunResult
 
 _WRONG_USAGE, _NO_TESTS = 4, 5

@@ -14,19 +14,11 @@ from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines
+from npulens.workspace.verifying.outcomes import GOOD, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
-from npulens.workspace.verifying.verdicts import (
-    GOOD,
-    Outcome,
-    Site,
-    Verdict,
-    api_uses,
-    cuda_calls,
-    device_events,
-    judge,
-)
+from npulens.workspace.verifying.verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.verified_run import (
     IsCancelled,
     Limits,

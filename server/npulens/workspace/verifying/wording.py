@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from npulens.catalog.model import Language, LocalizedText
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
-from npulens.workspace.verifying.verdicts import Outcome, Verdict
+from npulens.workspace.verifying.outcomes import Outcome, Verdict
 
 VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.PASSED: LocalizedText(
@@ -61,6 +61,17 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.NEEDS_FILE: LocalizedText(
         "stopped: needs the file {detail}{where}", "已停止：需要文件 {detail}{where}"
     ),
+    Outcome.NEEDS_OPERATOR: LocalizedText(
+        "stopped: needs the operator {detail} of a compiled extension{where}",
+        "已停止：需要编译扩展提供的算子 {detail}{where}",
+    ),
+    Outcome.NEEDS_NETWORK: LocalizedText(
+        "stopped: needs the network{where}: {detail}", "已停止：需要访问网络{where}：{detail}"
+    ),
+    Outcome.NEEDS_VARIABLE: LocalizedText(
+        "stopped: needs the environment variable {detail}{where}",
+        "已停止：需要环境变量 {detail}{where}",
+    ),
     Outcome.NEEDS_ARGUMENTS: LocalizedText(
         "stopped: needs other arguments{where}: {detail}", "已停止：命令行参数不对{where}：{detail}"
     ),
@@ -86,7 +97,7 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "已停止：达到内存上限{where}：{detail}",
     ),
     Outcome.CRASHED: LocalizedText(
-        "stopped: a process ended without a word: {detail}", "已停止：进程异常结束：{detail}"
+        "stopped: a process was ended by {detail}", "已停止：进程被信号 {detail} 终止"
     ),
 }
 """`{where}` is empty or ` at train.py:41`."""
