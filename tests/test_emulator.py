@@ -44,6 +44,19 @@ def test_check(name: str, results: dict[str, str]) -> None:
     assert not results[name], results[name]
 
 
+COMPARISON = Path(__file__).with_name("operator_comparison.py")
+
+
+def test_operators_of_pytorch_agree_with_the_cpu() -> None:
+    """Two samples of each entry in PyTorch's own list; the comparison tells which and why not."""
+    done = python(str(COMPARISON), "--samples", "2", path=STAND_IN)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert not found["differ"]
+    assert len(found["agree"]) > 650 and len(found["left_out"]) < 30
+    assert found["gradients"] > 1000
+
+
 def test_it_is_found_only_when_wanted() -> None:
     done = python("-c", "import npulens_emulator, sys; print('torch' in sys.modules)")
     assert done.stdout == "False\n", done.stderr
