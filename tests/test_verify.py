@@ -229,6 +229,14 @@ STOPS = {
         "from torch_npu.contrib import magic\n",
         *("unknown-name", 1, 1, "torch_npu.contrib.magic"),
     ),
+    "name-that-may-exist": Stop(
+        "import torch_npu\n\ntorch_npu.utils.some_tool()\n",
+        *("not-emulated", 2, 3, "torch_npu.utils.some_tool"),
+    ),
+    "real-function": Stop(
+        "from torch_npu.contrib.function import npu_ciou\nnpu_ciou(1)\n",
+        *("not-emulated", 2, 2, "npu_ciou"),
+    ),
     "standard-input-by-line": Stop(
         "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 2, 3
     ),
@@ -355,6 +363,37 @@ def test_modules_and_processes_that_it_starts_are_watched() -> None:
     assert (call["path"], call["line"], call["count"]) == ("package/worker.py", 3, 1)
     code, found = verify("-m", "package.gone")
     assert (code, found["outcome"], found["detail"]) == (2, "needs-module", "package.gone")
+
+
+COLLECTIVES = """\
+import torch, torch_npu
+import torch.distributed as dist
+
+dist.init_process_group("hccl")
+rank = dist.get_rank()
+torch.npu.set_device(rank)
+mine = torch.tensor([1.0, 5.0]) if rank == 0 else torch.tensor([3.0, 2.0])
+OPERATIONS = {"SUM": [4.0, 7.0], "MAX": [3.0, 5.0], "MIN": [1.0, 2.0], "AVG": [2.0, 3.5]}
+for name, expected in OPERATIONS.items():
+    operation = getattr(dist.ReduceOp, name)
+    x = mine.npu()
+    dist.all_reduce(x, operation)
+    assert x.tolist() == expected, (name, x)
+    part = torch.empty(1).npu()
+    dist.reduce_scatter_tensor(part, mine.npu(), operation)
+    assert part.tolist() == expected[rank : rank + 1], (name, part)
+    dist.reduce_scatter(part, list(mine.npu().chunk(2)), operation)
+    assert part.tolist() == expected[rank : rank + 1], (name, part)
+    x = mine.npu()
+    dist.reduce(x, 0, operation)
+    assert rank or x.tolist() == expected, (name, x)
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_collectives_reduce_as_they_are_told() -> None:
+    code, found = verify("--as-is", "--processes", "2", write("train.py", COLLECTIVES))
+    assert (code, found["outcome"]) == (0, "ran"), found
 
 
 TESTED = """\

@@ -15,7 +15,11 @@ _NETWORK_ERRORS = {"URLError", "gaierror", "RequestException", "ConnectError"}
 _NETWORK_WORDS = ("Name or service not known", "couldn't connect to", "Temporary failure in name")
 
 _MODULE = re.compile(r"No module named '?([\w.]+)")
-_NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
+_NAME = re.compile(
+    r"cannot import name '(?P<name>\w+)' from "
+    r"(?:partially initialized module )?'(?P<module>[\w.]+)'"
+)
+_ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _FILE = re.compile(r"No such file or directory: '([^']+)'|Could not load this library: (\S+)")
 _OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
 _NAMESPACES_OF_PYTORCH = {"aten", "prim", "prims", "c10d", "npu"}
@@ -53,23 +57,25 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
 def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str] | None:
     """A name, a module or an operator that is not there."""
     message = error["message"]
-    unknown = [name for report in result.reports for name in report["unknown_names"]]
-    if unknown and "torch_npu" in message:
-        return Outcome.UNKNOWN_NAME, unknown[-1]
+    name = _ATTRIBUTE.search(message) or _NAME.search(message)
+    full = "" if name is None else f"{name['module']}.{name['name']}"
+    if full.startswith("torch_npu."):
+        is_unknown = any(full in report["unknown_names"] for report in result.reports)
+        return (Outcome.UNKNOWN_NAME, full) if is_unknown else _not_emulated(full)
     operator = _OPERATOR.search(message)
     if operator is not None and operator[1] not in _NAMESPACES_OF_PYTORCH:
         return Outcome.NEEDS_OPERATOR, f"torch.ops.{operator[1]}.{operator[2]}"
-    if "ImportError" not in error["bases"]:
+    if "ImportError" not in error["bases"] or full.startswith("torch."):
         return None
-    name = _NAME.search(message)
-    if name is not None:
-        is_pytorch = name[2].partition(".")[0] == "torch"
-        return None if is_pytorch else (Outcome.NEEDS_MODULE, f"{name[2]}.{name[1]}")
     module = _MODULE.search(message)
-    missing = error["name"] or ("" if module is None else module[1])
+    missing = full or error["name"] or ("" if module is None else module[1])
     if missing.startswith("torch_npu."):
-        return Outcome.NOT_EMULATED, f"{missing} is not emulated"
+        return _not_emulated(missing)
     return (Outcome.NEEDS_MODULE, missing) if missing else None
+
+
+def _not_emulated(name: str) -> tuple[Outcome, str]:
+    return Outcome.NOT_EMULATED, f"{name} is not emulated"
 
 
 def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
