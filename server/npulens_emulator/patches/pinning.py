@@ -13,7 +13,8 @@ _FACTORIES = """empty zeros ones full rand randn tensor empty_like zeros_like on
 empty_strided""".split()
 _METHODS = "new_empty new_zeros new_ones new_full new_tensor".split()
 
-_pinned: dict[int, StorageWeakRef] = {}
+_weak: Any = StorageWeakRef
+_pinned: dict[int, Any] = {}
 """By address; another storage may have it once the pinned one is gone."""
 
 
@@ -22,7 +23,7 @@ def _pin_memory(tensor: Tensor, device: Any = None) -> Tensor:
         raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
     made = tensor.clone(memory_format=torch.preserve_format)
     storage = made.untyped_storage()
-    _pinned[storage.data_ptr()] = StorageWeakRef(storage)
+    _pinned[storage.data_ptr()] = _weak(storage)
     return made
 
 
