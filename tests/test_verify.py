@@ -233,6 +233,11 @@ STOPS = {
         "import torch_npu\n\ntorch_npu.utils.some_tool()\n",
         *("not-emulated", 2, 3, "torch_npu.utils.some_tool"),
     ),
+    "layout": Stop(
+        "import torch, torch_npu\ni = torch.zeros(1, 1, dtype=torch.long).npu()\n"
+        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,))\n",
+        *("not-emulated", 2, 3, "Sparse"),
+    ),
     "real-function": Stop(
         "from torch_npu.contrib.function import npu_ciou\nnpu_ciou(1)\n",
         *("not-emulated", 2, 2, "npu_ciou"),

@@ -21,6 +21,8 @@ _NAME = re.compile(
 )
 _ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _FILE = re.compile(r"No such file or directory: '([^']+)'|Could not load this library: (\S+)")
+_BACKEND = re.compile(r"Could not run '([\w:.]+)' with arguments from the '(\w+)npu' backend")
+"""Of a layout: sparse, nested or quantised tensors."""
 _OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
 _NAMESPACES_OF_PYTORCH = {"aten", "prim", "prims", "c10d", "npu"}
 
@@ -43,6 +45,8 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
         return Outcome.MEMORY_LIMIT, text
     if "NotEmulatedError" in bases:
         return Outcome.NOT_EMULATED, message
+    if backend := _BACKEND.search(message):
+        return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel for {backend[2]} tensors"
     if "AttributeError" in bases or "ImportError" in bases:
         found = _missing_name(error, result)
         if found is not None:
