@@ -82,7 +82,10 @@ def verify(
 ) -> None:
     """Migrate a copy of a project and run SCRIPT in it on an NPU emulated on the CPU.
 
-    What stands behind `--` is handed to the script: npulens verify train.py -- --epochs 1
+    SCRIPT is a Python file or a notebook. What stands behind `--` is handed to it:
+    npulens verify train.py -- --epochs 1
+
+    Tests are run by pytest: npulens verify -m pytest -- tests/test_model.py -k train
 
     The script is executed, with all rights that you have.
     """

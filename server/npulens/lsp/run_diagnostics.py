@@ -1,31 +1,20 @@
 """What the last verified run saw, as diagnostics of the texts that were run."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.catalog.model import Language, LocalizedText
-from npulens.lsp import wording as say
+from npulens.catalog.model import LocalizedText
 from npulens.lsp.convert import ClientTerms
 from npulens.lsp.views import Part, View
 from npulens.text.document import Document
 from npulens.text.notebooks import cell_sources
-from npulens.workspace.verifying.npu_apis import FAILS
-from npulens.workspace.verifying.outcomes import LEFT_TO_DO, Site
-from npulens.workspace.verifying.verdicts import PROBES
-from npulens.workspace.verifying.verification import Verification
-from npulens.workspace.verifying.wording import KINDS, verdict_sentence
 
 SOURCE = "npulens (run)"
 """Tells these diagnostics from those of the analysis."""
-
-_ERROR = types.DiagnosticSeverity.Error
-_WARNING = types.DiagnosticSeverity.Warning
-_INFORMATION = types.DiagnosticSeverity.Information
-_HINT = types.DiagnosticSeverity.Hint
 
 
 def is_text_of(document: Document, view: View) -> bool:
@@ -38,9 +27,19 @@ def is_text_of(document: Document, view: View) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
-    """One diagnostic in the making: a line, and what to say of it."""
+class RunNote:
+    """One diagnostic in the making: a line of a file, and what to say of it.
 
+    Attributes:
+        path: The file, without links.
+        line: From 1; in a notebook, from the start of the cell.
+        cell: The number of the cell in a notebook, from 1.
+        severity: How much it matters.
+        code: What kind of thing it is.
+        message: What to say.
+    """
+
+    path: str
     line: int
     cell: int | None
     severity: types.DiagnosticSeverity
@@ -57,20 +56,19 @@ class RunDiagnostics:
     def __init__(self) -> None:
         """There was no run yet."""
         self._documents: Mapping[str, Document] = {}
-        self._notes: dict[str, list[_Note]] = {}
+        self._notes: dict[str, list[RunNote]] = {}
 
-    def take(self, folder: Path, found: Verification) -> int:
-        """Forget the run before; how many diagnostics there are now.
+    def take(self, documents: Mapping[str, Document], notes: Iterable[RunNote]) -> None:
+        """Forget the run before.
 
         Args:
-            folder: The folder of the project that was run, without links.
-            found: What came of it.
+            documents: The files that were run, by their paths.
+            notes: What there is to say of them.
         """
-        self._documents = {str(folder / path): each for path, each in found.documents.items()}
+        self._documents = documents
         self._notes = {}
-        for path, note in _notes(found):
-            self._notes.setdefault(str(folder / path), []).append(note)
-        return sum(map(len, self._notes.values()))
+        for note in notes:
+            self._notes.setdefault(note.path, []).append(note)
 
     def clear(self) -> None:
         """Forget the run."""
@@ -94,7 +92,7 @@ class RunDiagnostics:
         return [_diagnostic(note, part, terms) for note in notes]
 
 
-def _diagnostic(note: _Note, part: Part, terms: ClientTerms) -> types.Diagnostic:
+def _diagnostic(note: RunNote, part: Part, terms: ClientTerms) -> types.Diagnostic:
     document = part.document
     start = end = document.line_starts[-1]
     if note.line <= document.line_count:
@@ -109,46 +107,3 @@ def _diagnostic(note: _Note, part: Part, terms: ClientTerms) -> types.Diagnostic
         source=SOURCE,
         message=note.message.in_language(terms.language),
     )
-
-
-def _notes(found: Verification) -> Iterator[tuple[str, _Note]]:
-    """What there is to say of each line, with the path of its file."""
-    verdict = found.verdict
-    told = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
-    is_told = (verdict.path, verdict.line, verdict.detail) in told
-    if verdict.path is not None and verdict.line is not None and not is_told:
-        severity = _ERROR if verdict.outcome in LEFT_TO_DO else _WARNING
-        sentences = [
-            verdict_sentence(verdict, found.steps, language, placed=False)
-            for language in _LANGUAGES
-        ]
-        message = LocalizedText(*sentences)
-        yield (
-            verdict.path,
-            _Note(verdict.line, verdict.cell, severity, verdict.outcome.value, message),
-        )
-    for site in found.cuda_calls:
-        is_probe = site.name in PROBES
-        template = say.RUN_PROBE if is_probe else say.RUN_CUDA_CALL
-        yield site.path, _note(site, _HINT if is_probe else _ERROR, "cuda-call", template)
-    for site in found.apis:
-        severity = _ERROR if site.kind == FAILS else _INFORMATION
-        yield site.path, _note(site, severity, "api", say.RUN_API)
-    for site in found.events:
-        template = say.RUN_WAIT if site.kind == "wait" else say.RUN_SHAPE
-        yield site.path, _note(site, _INFORMATION, site.kind, template)
-
-
-_LANGUAGES: tuple[Language, Language] = ("en", "zh")
-
-
-def _note(
-    site: Site, severity: types.DiagnosticSeverity, code: str, template: LocalizedText
-) -> _Note:
-    sentences = (
-        template.in_language(language).format(
-            name=site.name, count=site.count, kind=KINDS[site.kind].in_language(language)
-        )
-        for language in _LANGUAGES
-    )
-    return _Note(site.line, site.cell, severity, code, LocalizedText(*sentences))

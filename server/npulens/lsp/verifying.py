@@ -1,195 +1,31 @@
-"""Running a script on the emulated NPU, from the editor.
+"""The commands that run a script on the emulated NPU, and clear what it has left.
 
-This executes code of the workspace. It is done for the command alone, which a client sends when
-its user asks for that; nothing else in the server starts a run.
+A run executes code of the workspace. It is done for the command alone, which a client sends when
+its user asks for that; nothing else in the server starts one.
 """
 
-import asyncio
-import os
-from collections.abc import Mapping
-from pathlib import Path
-from threading import Event
-from time import monotonic
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability
-from npulens.catalog.tables import Catalogue
-from npulens.lsp import wording as say
-from npulens.lsp.progress import Progress
-from npulens.lsp.run_diagnostics import is_text_of
 from npulens.lsp.server import NpulensServer
-from npulens.lsp.session import file_path
-from npulens.text.decoding import UndecodableSource
-from npulens.text.document import Document
-from npulens.text.kinds import Kind, kind_by_name
-from npulens.text.notebooks import UnreadableNotebook
-from npulens.text.sources import read_source
-from npulens.workspace.project.surroundings import Lookout
-from npulens.workspace.verifying.copy_migration import CopyMigration
-from npulens.workspace.verifying.outcomes import GOOD, status
-from npulens.workspace.verifying.project_copy import CopyError
-from npulens.workspace.verifying.verification import Request, Verification, verify
-from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
-from npulens.workspace.verifying.wording import verdict_sentence
 
 VERIFY = "npulens.verify"
 CLEAR_RUN = "npulens.clearRun"
 
-_LOOK_AFTER = 0.25
-"""Seconds between two looks at whether the run is over or the user has stopped it."""
-_STEPS, _SECONDS = 3, 300.0
-
-
-class _Runs:
-    """The runs of one server."""
-
-    def __init__(self, server: NpulensServer) -> None:
-        self._server = server
-        self._session = server.session
-
-    async def verify(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Run a script, say what came of it, and show what was seen at its lines."""
-        script = _script(params)
-        options = _Options(params)
-        folder = self._session.folder_of(script) or script.parent
-        real, root = (Path(os.path.realpath(path)) for path in (script, folder))
-        if not real.is_relative_to(root):  # a link leads out of the folder
-            folder = root = real.parent
-        await asyncio.to_thread(self._require_saved, folder)
-        settings = self._session.settings_of(folder)
-        language = self._session.terms.speaking(settings.language).language
-        title = say.VERIFY.in_language(language).format(name=script.name)
-        async with Progress(self._server, title, params.work_done_token) as progress:
-            around = await asyncio.to_thread(Lookout().look, script, folder, settings.project)
-            language = (
-                self._session.terms.speaking(settings.language)
-                .in_project(around.configuration.language)
-                .language
-            )
-            request = Request(
-                folder=root,
-                task=options.task(real.relative_to(root).as_posix()),
-                limits=Limits(options.steps or None, options.seconds, None),
-                migration=None
-                if options.as_is
-                else CopyMigration(
-                    around.configuration, around.catalogue, options.applicability, jobs=1
-                ),
-            )
-            found = await self._found(request, around.catalogue, progress)
-        shown = self._session.runs.take(root, found)
-        self._session.show_again()
-        self._server.refresh()
-        message = verdict_sentence(found.verdict, found.steps, language, placed=True)
-        kind = (
-            types.MessageType.Info if found.verdict.outcome in GOOD else types.MessageType.Warning
-        )
-        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {message}"))
-        return {
-            "status": status(found.verdict.outcome),
-            "outcome": found.verdict.outcome.value,
-            "message": message,
-            "steps": found.steps,
-            "diagnostics": shown,
-        }
-
-    async def _found(
-        self, request: Request, catalogue: Catalogue, progress: Progress
-    ) -> Verification:
-        """What came of a run, which ends when the user stops it."""
-        cancelled = Event()
-        started = monotonic()
-        work = asyncio.ensure_future(
-            asyncio.to_thread(verify, request, catalogue, cancelled.is_set)
-        )
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())
-        try:
-            while not work.done():
-                progress.go_on(f"{monotonic() - started:.0f} s")
-                await asyncio.wait({work}, timeout=_LOOK_AFTER)
-            return work.result()
-        except (CannotVerifyError, CopyError) as error:
-            raise JsonRpcInvalidParams(str(error)) from error
-        finally:
-            cancelled.set()
-
-    async def clear(self, params: types.ExecuteCommandParams) -> None:
-        """Take the diagnostics of the last run away."""
-        self._session.runs.clear()
-        self._session.show_again()
-        self._server.refresh()
-
-    def _require_saved(self, folder: Path) -> None:
-        """Refuse to run other texts than those that the user sees."""
-        for opened in list(self._session.opened.values()):
-            path = opened.path
-            if path is None or not path.is_relative_to(folder):
-                continue
-            try:
-                document = Document(str(path), read_source(str(path), path.read_bytes()).text)
-            except FileNotFoundError:
-                document = None
-            except (OSError, UndecodableSource, UnreadableNotebook):
-                continue
-            if document is None or not is_text_of(document, opened.view):
-                raise JsonRpcInvalidParams(f"{path} has changes that are not saved; save it first.")
-
-
-class _Options:
-    """The second argument of the command."""
-
-    def __init__(self, params: types.ExecuteCommandParams) -> None:
-        given = (params.arguments or [])[1:2] or [{}]
-        if not isinstance(given[0], Mapping):
-            raise JsonRpcInvalidParams("Argument 2 must be an object.")
-        self._given = dict(given[0])
-        self.arguments = self._taken("arguments", list, [])
-        self.steps = self._taken("steps", int, _STEPS)
-        self.seconds = float(self._taken("seconds", (int, float), _SECONDS))
-        self.processes = self._taken("processes", int, None)
-        self.as_is = self._taken("asIs", bool, False)
-        is_unsafe = self._taken("unsafe", bool, False)
-        self.applicability = Applicability.UNSAFE if is_unsafe else Applicability.SAFE
-        if self._given:
-            raise JsonRpcInvalidParams(f"There is no option {next(iter(self._given))!r}.")
-        if not all(isinstance(each, str) for each in self.arguments):
-            raise JsonRpcInvalidParams('"arguments" must be a list of texts.')
-        if self.steps < 0 or self.seconds <= 0 or (self.processes or 1) < 1:
-            raise JsonRpcInvalidParams("Limits and processes must be positive numbers.")
-
-    def _taken(self, key: str, kind: Any, default: Any) -> Any:
-        value = self._given.pop(key, None)
-        if value is None:
-            return default
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise JsonRpcInvalidParams(f"{key!r} is of the wrong type.")
-        return value
-
-    def task(self, script: str) -> Task:
-        return Task(script, None, tuple(self.arguments), self.processes)
-
-
-def _script(params: types.ExecuteCommandParams) -> Path:
-    given = params.arguments or []
-    path = file_path(given[0]) if given and isinstance(given[0], str) else None
-    if path is None:
-        raise JsonRpcInvalidParams("Argument 1 must be the file: URI of a script.")
-    if kind_by_name(path.name) not in (Kind.PYTHON, Kind.NOTEBOOK) or not path.is_file():
-        raise JsonRpcInvalidParams(f"{path} is no Python script or notebook.")
-    return path
-
 
 def register(server: NpulensServer) -> None:
     """Take the commands."""
-    runs = _Runs(server)
 
     @server.command(VERIFY)
-    async def verify_script(params: types.ExecuteCommandParams) -> dict[str, Any]:
-        return await runs.verify(params)
+    async def verify(params: types.ExecuteCommandParams) -> dict[str, Any]:
+        # What runs are made with is not loaded when the server starts.
+        from npulens.lsp.script_runs import ScriptRuns
+
+        return await ScriptRuns(server).verify(params)
 
     @server.command(CLEAR_RUN)
     async def clear_run(params: types.ExecuteCommandParams) -> None:
-        await runs.clear(params)
+        server.session.runs.clear()
+        server.session.show_again()
+        server.refresh()
