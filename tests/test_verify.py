@@ -148,6 +148,19 @@ def test_a_file_that_is_no_notebook() -> None:
     assert done.stderr.decode().startswith("npulens: train.ipynb: line 1 is not valid JSON")
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("style", ["npu", "runtime-shim"])
+def test_the_copy_is_migrated_in_the_style_that_is_set(style: str) -> None:
+    """And by the settings of the project, whose paths count in the copy."""
+    Path("old").mkdir()
+    write("old/part.py", "import torch\ntorch.cuda.nothing_there()\n")
+    write("npulens.toml", f'migration-style = "{style}"\nexclude = ["old"]\n')
+    code, found = verify("--compare", write("train.py", TRAIN))
+    assert (code, found["outcome"], found["cuda_calls"]) == (0, "passed", []), found
+    assert found["comparison"]["divergence"] is None
+    assert bool(found["fixed"]) == (style == "npu")
+
+
 class Stop(NamedTuple):
     """A script, and what is said of it."""
 

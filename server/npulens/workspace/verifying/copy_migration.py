@@ -7,18 +7,13 @@ from pathlib import Path
 from npulens.catalog.model import Applicability
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.files.discovery import discover
-from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
-from npulens.workspace.fixing.in_place import write_fixed
-from npulens.workspace.processes import in_processes
-from npulens.workspace.project.operators import project_facts
-from npulens.workspace.project.shim import ShimFinder
-from npulens.workspace.run import Checker
+from npulens.workspace.migrating.migration import Request, migrate_in_place
+from npulens.workspace.verifying.verified_run import CancelledRunError
 
 
 @dataclass(frozen=True, slots=True)
 class CopyMigration:
-    """How a copy is made ready for the NPU.
+    """How a copy is made ready for the NPU: as `npulens migrate` does it.
 
     Attributes:
         configuration: The settings of the project.
@@ -32,35 +27,33 @@ class CopyMigration:
     applicability: Applicability
     jobs: int | None = None
 
-    def apply(self, original: Path, copy: Path, is_cancelled: Callable[[], bool]) -> int:
-        """Fix the files of a copy in place, until it is cancelled.
+    def apply(
+        self, original: Path, copy: Path, log_folder: Path, is_cancelled: Callable[[], bool]
+    ) -> int:
+        """Migrate the files of a copy in place.
 
         Args:
             original: The folder of the user.
             copy: What was copied from it.
-            is_cancelled: Asked before each file.
+            log_folder: An empty folder beside the copy.
+            is_cancelled: Asked with each file.
 
         Returns:
             How many findings that settled.
+
+        Raises:
+            CancelledRunError: Nobody waits for it any more.
         """
-        configuration = self._in_copy(original, copy)
-        found = discover(
-            [str(copy)],
-            configuration.exclude,
-            configuration.root,
-            configuration.respect_gitignore,
+        request = Request(
+            source=copy,
+            configuration=self._in_copy(original, copy),
+            catalogue=self.catalogue,
+            applicability=self.applicability,
+            jobs=self.jobs,
+            log_folder=log_folder,
         )
-        facts = project_facts(found.files, found.folders, self.catalogue)
-        shims = ShimFinder().states_of_project(configuration, found.files, copy)
-        checker = Checker(self.catalogue, configuration, facts, shims)
-        work = fix_unsafely if self.applicability is Applicability.UNSAFE else fix_safely
-        settled = 0
-        for fixed in in_processes(work, checker, found.files, self.jobs):
-            if is_cancelled():
-                break
-            if write_fixed(fixed, None).problem is None and fixed.after != fixed.before:
-                settled += len(fixed.applied)
-        return settled
+        log = migrate_in_place(request, None, _Observer(is_cancelled), lambda log, folder: None)
+        return len({(change.path, id(change.finding)) for change in log.changes if change.finding})
 
     def _in_copy(self, original: Path, copy: Path) -> Configuration:
         """The settings with the paths in them counted from the copy."""
@@ -68,3 +61,17 @@ class CopyMigration:
         if source is None or not source.is_relative_to(original):
             return self.configuration
         return replace(self.configuration, source=copy / source.relative_to(original))
+
+
+class _Observer:
+    """Ends a migration that nobody waits for."""
+
+    def __init__(self, is_cancelled: Callable[[], bool]) -> None:
+        self._is_cancelled = is_cancelled
+
+    def begin(self, total: int) -> None:
+        pass
+
+    def advance(self) -> None:
+        if self._is_cancelled():
+            raise CancelledRunError

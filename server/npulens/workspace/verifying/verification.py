@@ -114,7 +114,8 @@ def verify(
             folder = work / "project" / request.folder.name
             copy_project(request.folder, folder)
             if request.migration is not None:
-                fixed = request.migration.apply(request.folder, folder, is_cancelled)
+                log_folder = work / "log"
+                fixed = request.migration.apply(request.folder, folder, log_folder, is_cancelled)
         migrated = _run(request, "npu", folder, work, apis, is_cancelled)
         comparison = None
         if request.tolerance is not None:
