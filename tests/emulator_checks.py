@@ -316,6 +316,10 @@ def check_pinned_memory_and_loaders() -> None:
         for x, _ in loader:
             assert x.is_pinned() and x.to("npu", non_blocking=True).is_npu
     assert not torch.ones(2).is_pinned() and torch.empty(2, pin_memory=True).is_pinned()
+    del x
+    for _ in range(20):  # memory that was pinned is used again
+        torch.ones(8).pin_memory()
+        assert not any(each.is_pinned() for each in [torch.ones(8) for _ in range(4)])
 
 
 def check_activation_checkpoints() -> None:

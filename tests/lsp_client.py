@@ -95,9 +95,9 @@ class LspClient:
         self.send({"jsonrpc": "2.0", "id": self._requests, "method": method, "params": params})
         return self._requests
 
-    def response(self, request: int) -> Message:
+    def response(self, request: int, timeout: float = _TIMEOUT) -> Message:
         """The whole answer to a request, with `result` or `error`."""
-        self.wait(lambda: request in self._responses)
+        self.wait(lambda: request in self._responses, timeout)
         return self._responses.pop(request)
 
     def request(self, method: str, params: Any) -> Any:

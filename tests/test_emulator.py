@@ -44,6 +44,56 @@ def test_check(name: str, results: dict[str, str]) -> None:
     assert not results[name], results[name]
 
 
+COMPARISON = Path(__file__).with_name("operator_comparison.py")
+
+
+def test_operators_of_pytorch_agree_with_the_cpu() -> None:
+    """Two samples of each entry in PyTorch's own list; the comparison tells which and why not."""
+    done = python(str(COMPARISON), "--samples", "2", path=STAND_IN)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert not found["differ"]
+    assert len(found["agree"]) > 650 and len(found["left_out"]) < 30
+    assert found["gradients"] > 1000
+
+
+UNMODELLED = """\
+import importlib, json, torch, torch_npu
+from npulens_emulator.names import Unmodelled, names_of
+packages = {"npu": "npu", "npu.amp": "npu.amp", "optim": "optim", "profiler": "profiler"}
+packages |= {"contrib": "contrib", "operators": ""}
+found = {}
+for package, module in packages.items():
+    owner = importlib.import_module(f"torch_npu.{module}".rstrip("."))
+    held = {name: getattr(owner, name) for name in names_of(package) if name[0] != "_"}
+    for name, value in held.items():
+        found.setdefault(package, {})[name] = not isinstance(value, Unmodelled)
+print(json.dumps(found))
+"""
+"""Which public names of each package are imitated."""
+
+
+@pytest.mark.parametrize("page", ["verify.md", "verify.zh-CN.md"])
+def test_the_list_of_what_is_not_emulated_is_complete(page: str) -> None:
+    found = json.loads(python("-c", UNMODELLED, path=STAND_IN).stdout)
+    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
+    section = text.partition("## 未模拟" if "zh" in page else "## What is not")[2]
+    lines = section.splitlines()
+    [operators] = [line for line in lines if "`npu_swiglu`" in line]
+    assert {name for name, there in found["operators"].items() if there} == {
+        name for name in re.findall(r"`(\w+)`", operators) if name in found["operators"]
+    }
+    [contrib] = [line for line in lines if "`torch_npu.contrib`" in line]
+    there = {name for name, there in found["contrib"].items() if there}
+    assert there - {"function", "module"} <= set(re.findall(r"`(\w+)`", contrib))
+    told = {name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", section)}
+    for package in ("npu", "npu.amp", "optim", "profiler"):
+        absent = {name for name, there in found[package].items() if not there}
+        files = {name for name in absent if name.startswith("npu_fused_")}  # of the classes
+        storages = {name for name in absent if name.endswith("Storage")}
+        assert sorted(absent - told - files - storages) == [], package
+
+
 def test_it_is_found_only_when_wanted() -> None:
     done = python("-c", "import npulens_emulator, sys; print('torch' in sys.modules)")
     assert done.stdout == "False\n", done.stderr

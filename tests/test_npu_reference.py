@@ -1,6 +1,8 @@
 """The reference operators against other ways to compute the same."""
 
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fused_execution import difference, draw, gradients_of, require_gradients
+from npulens_emulator.operators import OPERATORS
 
 
 def same(
@@ -27,6 +30,14 @@ def same(
         results.append({"output": output.detach(), **found})
     for name, expected in results[1].items():
         assert not difference(expected, results[0][name]), name
+
+
+def test_every_operator_is_compared() -> None:
+    """Here or, attention, in a file of its own."""
+    here = Path(__file__)
+    texts = (here, here.with_name("test_npu_attention.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in texts)
+    assert [name for name in OPERATORS if not re.search(rf"\b{name}\b", text)] == []
 
 
 @pytest.mark.parametrize("shape", [(8,), (3, 8)])

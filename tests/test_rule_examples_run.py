@@ -25,13 +25,19 @@ EXAMPLES = {
 
 NOT_RUN = {
     **dict.fromkeys(("NPU902/0", "NPU905/0", "NPU906/0"), "no Python"),
-    **dict.fromkeys(("NPU609/0",), "starts a program of the NPU"),
-    **dict.fromkeys(("NPU202/1", "NPU610/0", "NPU703/1"), "imports what is not installed"),
-    **dict.fromkeys(("NPU102/1", "NPU113/0", "NPU502/1"), "graphs and mstx are not emulated"),
-    **dict.fromkeys(("NPU716/10", "NPU716/11", "NPU808/0"), "imports what is not installed"),
-    "NPU101/1": "pluggable allocators are not emulated",
+    "NPU610/0": "onnxruntime runs models by itself, and with the NPU only there",
+    "NPU808/0": "the collator of transformers works on the host, with its tokenizers",
 }
 """Examples that cannot run here, and why."""
+
+NOT_EMULATED = {
+    "NPU102/1": "torch_npu.npu.NPUGraph",
+    "NPU113/0": "torch_npu.npu.NPUGraph",
+    "NPU502/1": "torch_npu.npu.mstx",
+    "NPU716/10": "torch_npu.optim.NpuFusedRMSpropTF",
+    "NPU716/11": "torch_npu.optim.NpuFusedAdamP",
+}
+"""Examples that stop at a name which torch_npu has and the emulator does not imitate."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +62,12 @@ def results() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in NOT_RUN])
 def test_a_fixed_example_runs(name: str, results: dict[str, str]) -> None:
-    assert not results[name], results[name]
+    if name in NOT_EMULATED:
+        last = results[name].splitlines()[-1]
+        assert last.endswith(f"{NOT_EMULATED[name]} exists in torch_npu but is not emulated"), last
+    else:
+        assert not results[name], results[name]
 
 
 def test_what_is_left_out_is_there() -> None:
-    assert NOT_RUN.keys() <= EXAMPLES.keys()
+    assert NOT_RUN.keys() | NOT_EMULATED.keys() <= EXAMPLES.keys()

@@ -1,8 +1,11 @@
 """`npulens verify`: what it says of scripts, and what it leaves alone."""
 
 import json
+import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +18,10 @@ from npulens.catalog.model import TorchVersion
 from npulens.workspace.verifying import project_copy, verified_run
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
+from npulens.workspace.verifying.outcomes import Outcome
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
 from npulens.workspace.verifying.run_comparison import compare
-from npulens.workspace.verifying.verdicts import Outcome, judge
+from npulens.workspace.verifying.verdicts import judge
 from npulens.workspace.verifying.verified_run import CannotVerifyError, RunResult, torch_release
 
 pytestmark = pytest.mark.emulated
@@ -82,6 +86,81 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
 
 
+def write_notebook(name: str, *cells: str) -> str:
+    """A notebook: text that starts with `# ` is prose, all other is code."""
+    content = [
+        {
+            "cell_type": "markdown" if cell.startswith("# ") else "code",
+            "metadata": {},
+            "source": cell.splitlines(keepends=True),
+        }
+        for cell in cells
+    ]
+    notebook = {"cells": content, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    return write(name, json.dumps(notebook, indent=1))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_notebook_is_run_cell_by_cell() -> None:
+    """Places are told by cell; it runs where it lies, and future imports reach later cells."""
+    write("scale.py", "FACTOR = 2\n")
+    name = write_notebook(
+        "notebooks/train.ipynb",
+        "%matplotlib inline\n!pip install torch\nimport sys\nsys.path.append('..')",
+        "# prose",
+        "  # indented\n  import torch\n  net = torch.nn.Linear(4, 2).cuda()",
+        "from __future__ import annotations\nimport scale\nfiles = !ls",
+        "%%time\n\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor step in range(2):\n"
+        "    x = torch.randn(8, 4).cuda()\n    loss = net(x[x[:, 0] > 0]).square().mean()\n"
+        "    loss.backward()\n    opt.step()",
+        "%%bash\nexit 1",
+        "def later(x: Unknown) -> Unknown: ...\n"
+        "import inspect, os\nassert 'Unknown' in inspect.getsource(later)\n"
+        "assert '__file__' not in globals() and os.getcwd().endswith('notebooks')\n"
+        "display(scale.FACTOR)\ntorch.cuda.cudart()",
+    )
+    before = Path(name).read_bytes()
+    code, found = verify("--steps", "0", "--compare", "--agreement", name)
+    assert (code, found["outcome"], found["steps"]) == (1, "cuda-needed", 2), found
+    assert (found["path"], found["cell"], found["line"]) == (name, 7, 6)
+    assert "notebooks/train.ipynb:cell 7:6" in found["message"]
+    [index] = [each for each in found["events"] if each["name"] == "index"]
+    assert (index["cell"], index["line"], index["count"]) == (5, 6, 2)
+    [agreed] = [each for each in found["agreement"] if each["agreement"] == "confirmed"]
+    assert (agreed["cell"], agreed["line"], agreed["codes"]) == (5, 6, ["NPU802"])
+    assert 'File "notebooks/train.ipynb", cell 7, line 6' in "".join(found["output"])
+    assert Path(name).read_bytes() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_a_cell_that_is_no_python() -> None:
+    name = write_notebook("train.ipynb", "print('first')", "x = 1\ndef f(:\n  pass\n")
+    code, found = verify(name)
+    assert (code, found["outcome"], found["cell"], found["line"]) == (1, "error", 2, 2), found
+    assert "first" in found["output"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_file_that_is_no_notebook() -> None:
+    done = command("verify", write("train.ipynb", "import torch\n"))
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("npulens: train.ipynb: line 1 is not valid JSON")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("style", ["npu", "runtime-shim"])
+def test_the_copy_is_migrated_in_the_style_that_is_set(style: str) -> None:
+    """And by the settings of the project, whose paths count in the copy."""
+    Path("old").mkdir()
+    write("old/part.py", "import torch\ntorch.cuda.nothing_there()\n")
+    write("npulens.toml", f'migration-style = "{style}"\nexclude = ["old"]\n')
+    code, found = verify("--compare", write("train.py", TRAIN))
+    assert (code, found["outcome"], found["cuda_calls"]) == (0, "passed", []), found
+    assert found["comparison"]["divergence"] is None
+    assert bool(found["fixed"]) == (style == "npu")
+
+
 class Stop(NamedTuple):
     """A script, and what is said of it."""
 
@@ -133,7 +212,59 @@ STOPS = {
         *("needs-arguments", 2, 4, "required: data"),
     ),
     "standard-input": Stop("input('name: ')\n", "needs-input", 2, 1),
+    "file-of-a-loader": Stop(
+        "import torch\nclass D(torch.utils.data.Dataset):\n    def __len__(self): return 2\n"
+        "    def __getitem__(self, i): return open('0.bin')\n"
+        "next(iter(torch.utils.data.DataLoader(D(), num_workers=1)))\n",
+        *("needs-file", 2, 4, "0.bin"),
+    ),
+    "file-of-a-process": Stop(
+        "import torch.multiprocessing as mp\ndef work(rank):\n    open('gone.bin')\n"
+        "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
+        *("needs-file", 2, 3, "gone.bin"),
+    ),
+    "network": Stop(
+        "import urllib.request\nurllib.request.urlopen('http://gone.invalid')\n",
+        *("needs-network", 2, 2),
+    ),
+    "variable": Stop("import os\nos.environ['DATA']\n", "needs-variable", 2, 2, "DATA"),
+    "argument": Stop("import sys\nprint(sys.argv[1])\n", "needs-arguments", 2, 2),
+    "compiled-operator": Stop(
+        "import torch\ntorch.ops.mine.fused(1)\n",
+        *("needs-operator", 2, 2, "torch.ops.mine.fused"),
+    ),
+    "compiled-module": Stop("from json import _C\n", "needs-module", 2, 1, "json._C"),
+    "library-to-load": Stop(
+        "import torch\ntorch.ops.load_library('build/mine.so')\n",
+        *("needs-file", 2, 2, "build/mine.so"),
+    ),
+    "invented-module": Stop(
+        "from torch_npu.contrib import magic\n",
+        *("unknown-name", 1, 1, "torch_npu.contrib.magic"),
+    ),
+    "name-that-may-exist": Stop(
+        "import torch_npu\n\ntorch_npu.utils.some_tool()\n",
+        *("not-emulated", 2, 3, "torch_npu.utils.some_tool"),
+    ),
+    "layout": Stop(
+        "import torch, torch_npu\ni = torch.zeros(1, 1, dtype=torch.long).npu()\n"
+        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,))\n",
+        *("not-emulated", 2, 3, "Sparse"),
+    ),
+    "real-function": Stop(
+        "from torch_npu.contrib.function import npu_ciou\nnpu_ciou(1)\n",
+        *("not-emulated", 2, 2, "npu_ciou"),
+    ),
+    "standard-input-by-line": Stop(
+        "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 2, 3
+    ),
+    "empty-checkpoint": Stop(
+        "import pickle\npickle.load(open('/dev/null', 'rb'))\n", "error", 1, 2, "EOFError"
+    ),
     "exit": Stop("import sys\nsys.exit(3)\n", "exited", 2, 2, "3"),
+    "exit-with-words": Stop("import sys\nsys.exit('no data')\n", "exited", 2, 2, "1 (no data)"),
+    "exit-at-once": Stop("import os\nos._exit(7)\n", "exited", 2, 2, "7"),
+    "signal": Stop("import os\nos.kill(os.getpid(), 11)\n", "crashed", 2, None, "SIGSEGV"),
     "launcher": Stop("import os\nint(os.environ['LOCAL_RANK'])\n", "needs-launcher", 2, 2),
     "never-ends": Stop(
         "import os\nos.fork()\nwhile True:\n    pass\n",
@@ -162,7 +293,32 @@ def test_what_is_said_of_a_script_that_does_not_pass(name: str) -> None:
         assert f"train.py:{line}" in found["message"]
     if name == "never-ends":
         assert time.monotonic() - started < 30
-        assert not [each for each in Path("/proc").glob("[0-9]*/environ") if _is_ours(each)]
+        assert not _still_running()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for it")
+@pytest.mark.usefixtures("here")
+def test_a_run_ends_with_the_command_that_was_killed() -> None:
+    write("train.py", "import time\nopen('started', 'w').close()\ntime.sleep(600)\n")
+    started = subprocess.Popen(
+        [sys.executable, "-m", "npulens", "verify", "--here", "train.py"],
+        env={**os.environ, "NPULENS_TEST_MARK": str(Path.cwd())},
+    )
+    _wait_for(lambda: Path("started").exists())
+    started.kill()
+    started.wait()
+    _wait_for(lambda: not _still_running())
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _still_running() -> list[Path]:
+    return [each for each in Path("/proc").glob("[0-9]*/environ") if _is_ours(each)]
 
 
 def _is_ours(path: Path) -> bool:
@@ -181,6 +337,23 @@ def test_the_sentences_are_there_in_both_languages() -> None:
     assert english.startswith("stopped: needs flash_attn_cuda at model.py:1\n")
     chinese = command("verify", "--language", "zh", "train.py").stdout.decode()
     assert chinese.startswith("已停止：需要模块 flash_attn_cuda（model.py:1）\n")
+
+
+@pytest.mark.usefixtures("here")
+def test_both_runs_draw_the_same_after_the_device_was_seeded() -> None:
+    seeded = "    x = torch.randn(8, 4).to(args.device)\n"
+    assert seeded in TRAIN
+    write("train.py", TRAIN.replace(seeded, f"    torch.cuda.manual_seed(step)\n{seeded}"))
+    code, found = verify("--compare", "train.py")
+    assert (code, found["outcome"], found["comparison"]["divergence"]) == (0, "passed", None)
+    assert len(set(found["losses"])) == 3
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_that_leaves_without_cleaning_up_has_trained() -> None:
+    write("train.py", TRAIN + "import os\nos._exit(0)\n")
+    code, found = verify("--steps", "0", "train.py")
+    assert (code, found["outcome"], found["steps"]) == (0, "passed", 3), found
 
 
 @pytest.mark.usefixtures("here")
@@ -206,6 +379,141 @@ def test_modules_and_processes_that_it_starts_are_watched() -> None:
     assert (code, found["outcome"]) == (1, "cuda-left"), found
     [call] = found["cuda_calls"]
     assert (call["path"], call["line"], call["count"]) == ("package/worker.py", 3, 1)
+    code, found = verify("-m", "package.gone")
+    assert (code, found["outcome"], found["detail"]) == (2, "needs-module", "package.gone")
+
+
+COLLECTIVES = """\
+import torch, torch_npu
+import torch.distributed as dist
+
+dist.init_process_group("hccl")
+rank = dist.get_rank()
+torch.npu.set_device(rank)
+mine = torch.tensor([1.0, 5.0]) if rank == 0 else torch.tensor([3.0, 2.0])
+OPERATIONS = {"SUM": [4.0, 7.0], "MAX": [3.0, 5.0], "MIN": [1.0, 2.0], "AVG": [2.0, 3.5]}
+for name, expected in OPERATIONS.items():
+    operation = getattr(dist.ReduceOp, name)
+    x = mine.npu()
+    dist.all_reduce(x, operation)
+    assert x.tolist() == expected, (name, x)
+    part = torch.empty(1).npu()
+    dist.reduce_scatter_tensor(part, mine.npu(), operation)
+    assert part.tolist() == expected[rank : rank + 1], (name, part)
+    dist.reduce_scatter(part, list(mine.npu().chunk(2)), operation)
+    assert part.tolist() == expected[rank : rank + 1], (name, part)
+    x = mine.npu()
+    dist.reduce(x, 0, operation)
+    assert rank or x.tolist() == expected, (name, x)
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_collectives_reduce_as_they_are_told() -> None:
+    code, found = verify("--as-is", "--processes", "2", write("train.py", COLLECTIVES))
+    assert (code, found["outcome"]) == (0, "ran"), found
+
+
+TESTED = """\
+import torch
+
+def train(model, steps):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        model(torch.randn(8, 4).cuda()).square().mean().backward()
+        optimizer.step()
+    return model.weight
+"""
+CONFTEST = """\
+import pytest
+import torch
+
+@pytest.fixture
+def model():
+    torch.cuda.manual_seed(0)
+    return torch.nn.Linear(4, 2).cuda()
+"""
+TESTS = """\
+import pytest
+import torch
+from tested import train
+
+def test_train_long(model):
+    assert train(model, 5).is_cuda
+
+def test_train_short(model):
+    assert train(model, 1).is_cuda
+
+def test_other():
+    assert train.__module__ == "tested"
+
+@pytest.mark.skip
+def test_skipped(): ...
+
+def test_wrong(model):
+    assert train(model, 1).shape == (1, 1), "shape"
+
+def test_cuda(model):
+    torch.ones(2, device="cu" + "da")
+
+def test_module():
+    import flash_attn_cuda
+"""
+FAILING = [
+    ("tests/test_model.py::test_wrong", "tests/test_model.py", 18, "error"),
+    ("tests/test_model.py::test_cuda", "tests/test_model.py", 21, "cuda-needed"),
+    ("tests/test_model.py::test_module", "tests/test_model.py", 24, "needs-module"),
+]
+
+
+@pytest.fixture
+def tested(here: Path) -> None:
+    Path("tests").mkdir()
+    write("tested.py", TESTED)
+    write("conftest.py", CONFTEST)
+    write("tests/test_model.py", TESTS)
+
+
+@pytest.mark.usefixtures("tested")
+@pytest.mark.parametrize(
+    ("selected", "outcome", "code", "line", "passed", "failed"),
+    [
+        (("tests/test_model.py", "-k", "train"), "tests-passed", 0, None, 2, []),
+        ((), "tests-failed", 1, 18, 3, FAILING),
+        (("-k", "short or module"), "needs-module", 2, 24, 1, FAILING[2:]),
+        (("-k", "nothing"), "no-tests", 2, None, 0, []),
+        (("-k", "other"), "without-npu", 1, None, 1, []),
+        (("--no-such-option",), "needs-arguments", 2, None, 0, []),
+    ],
+)
+def test_tests_are_run(
+    selected: tuple[str, ...],
+    outcome: str,
+    code: int,
+    line: int | None,
+    passed: int,
+    failed: list[tuple[str, str, int, str]],
+) -> None:
+    found_code, found = verify("-m", "pytest", "--", *selected)
+    assert (found["outcome"], found_code, found["line"]) == (outcome, code, line), found
+    names = ("name", "path", "line", "outcome")
+    assert [tuple(each[name] for name in names) for each in found["tests"]["failed"]] == failed
+    assert found["tests"]["passed"] == passed
+    if outcome == "tests-passed":
+        assert found["steps"] == 6  # and not 3, as of a script
+    if outcome == "needs-arguments":
+        assert "--no-such-option" in found["message"]
+    assert {path.name for path in Path.cwd().iterdir()} == {"conftest.py", "tested.py", "tests"}
+
+
+@pytest.mark.usefixtures("tested")
+def test_failed_tests_are_told() -> None:
+    done = command("verify", "-m", "pytest", "--", "-k", "wrong or short", timeout=120)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 1
+    assert lines[0] == "not ready: 1/2 tests failed, the first at tests/test_model.py:18"
+    told = "  tests/test_model.py::test_wrong  not ready: stopped at tests/test_model.py:18: "
+    assert any(line.startswith(f"{told}AssertionError: shape") for line in lines), lines
 
 
 @pytest.mark.usefixtures("here")
@@ -266,7 +574,14 @@ def test_lines_of_the_original() -> None:
 
 def result(losses: list[float], parameters: list[list[float]], **end: Any) -> RunResult:
     report = {"losses": losses, "parameters": parameters, "steps": len(parameters)}
-    rest = {"operators": 1, "cuda_calls": [], "apis": [], "events": [], "unknown_names": []}
+    rest = {
+        "tests": None,
+        "operators": 1,
+        "cuda_calls": [],
+        "apis": [],
+        "events": [],
+        "unknown_names": [],
+    }
     ended = {"kind": "finished", **end}
     return RunResult(({**report, **rest, "trained": {}, "end": ended},), False, 0, ())
 

@@ -180,6 +180,9 @@ def analyze_shapes(
 
     Like `analyze` it touches no file and never raises.
     """
+    if document.kind is Kind.NOTEBOOK:
+        text = python_of_notebook(document.text)
+        document = replace(document, text=text, language=Kind.PYTHON)
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
     hotspots = _hotspots(document, catalogue, project)

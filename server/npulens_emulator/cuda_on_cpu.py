@@ -23,6 +23,11 @@ def _answering(answer: Any) -> Any:
     return lambda *args, **kwargs: answer
 
 
+def _manual_seed(seed: int) -> None:
+    """The GPU draws from the generator of the CPU, as the emulated NPU does beside it."""
+    torch.default_generator.manual_seed(int(seed))
+
+
 def _itself(value: Any, *args: Any, **kwargs: Any) -> Any:
     return value
 
@@ -81,8 +86,7 @@ class _device(contextlib.nullcontext[None]):  # noqa: N801
 
 _NOTHING = """set_device synchronize empty_cache reset_peak_memory_stats ipc_collect init _lazy_init
 reset_max_memory_allocated reset_max_memory_cached set_stream set_per_process_memory_fraction
-manual_seed manual_seed_all seed seed_all""".split()
-"""Seeds are among them: `torch.manual_seed` alone seeds the CPU, as both runs draw from it."""
+seed seed_all""".split()
 _ZERO = """current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved
 memory_cached max_memory_cached utilization""".split()
 
@@ -98,6 +102,8 @@ class _Cuda(ModuleType):
         content |= {name: _answering(0) for name in _ZERO}
         content |= {
             "__path__": original.__path__,
+            "manual_seed": _manual_seed,
+            "manual_seed_all": _manual_seed,
             "is_available": _answering(True),
             "is_initialized": _answering(True),
             "device_count": _answering(1),

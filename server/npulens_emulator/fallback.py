@@ -100,10 +100,10 @@ class _Call:
 
     def run(self) -> Any:
         """What the kernel of the CPU gives."""
-        for place in self.operator.writes:
+        for place in self.operator.outs:
             value = self._get(self.args, self.kwargs, place)
-            # What `out=` names may have to grow, which an alias cannot.
-            if isinstance(value, Tensor) and value.numel() == 0 and not self._is_in_place:
+            # It may have to grow, which an alias cannot.
+            if isinstance(value, Tensor) and value.numel() == 0:
                 self._put(place, torch.empty(0, dtype=value.dtype))
         if self.operator.generator is not None:
             given = self._get(self.args, self.kwargs, self.operator.generator)

@@ -59,7 +59,7 @@ def missing(module: str, package: str, name: str) -> Any:
     Raises:
         AttributeError: The real module has no such name either.
     """
-    is_package = hasattr(sys.modules[module], "__path__")
+    is_package = "__path__" in vars(sys.modules[module])
     if is_package and importlib.util.find_spec(f"{module}.{name}") is not None:
         return importlib.import_module(f"{module}.{name}")
     if name in names_of(package):

@@ -77,8 +77,11 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Any:
         tensors = _as_list(tensors)
+        self._reduce_all(_lowered(tensors), opts)
+        return FinishedWork(tensors)
+
+    def _reduce_all(self, lowered: list[Tensor], opts: Any) -> None:
         operation = getattr(opts, "reduceOp", opts)
-        lowered = _lowered(tensors)
         given = _dist.AllreduceOptions()
         mean = operation == _dist.ReduceOp.AVG
         if operation is not None and not mean:  # gloo has no mean
@@ -86,7 +89,6 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
         self._gloo.allreduce(lowered, given).wait()
         for tensor in lowered if mean else ():
             tensor.div_(self._size)
-        return FinishedWork(tensors)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         for tensor in tensors:
@@ -102,7 +104,13 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
         return self._run("broadcast", tensors, _lowered(tensors), opts)
 
     def reduce(self, tensors: Any, opts: Any) -> Any:
-        return self._run("reduce", tensors, _lowered(tensors), opts)
+        if opts.reduceOp != _dist.ReduceOp.AVG:
+            return self._run("reduce", tensors, _lowered(tensors), opts)
+        opts.reduceOp = _dist.ReduceOp.SUM
+        self._gloo.reduce(_lowered(tensors), opts).wait()
+        for tensor in _lowered(tensors) if self._rank == opts.rootRank else ():
+            tensor.div_(self._size)
+        return FinishedWork(tensors)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         opts = opts or _dist.AllgatherOptions()
@@ -125,9 +133,7 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
 
     def _reduce_scatter_base(self, output: Any, source: Any, opts: Any = None) -> Any:
         whole = _lowered(source).clone()
-        self._gloo.allreduce([whole]).wait()
-        if opts is not None and opts.reduceOp == _dist.ReduceOp.AVG:
-            whole.div_(self._size)
+        self._reduce_all([whole], opts)
         memory = _lowered(output)
         memory.copy_(whole.reshape(self._size, -1)[self._rank].reshape(memory.shape))
         return FinishedWork([output])
@@ -137,7 +143,7 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         for output, parts in zip(outputs, inputs, strict=True):
             whole = torch.stack(_lowered(parts))
-            self._gloo.allreduce([whole]).wait()
+            self._reduce_all([whole], opts)
             _lowered(output).copy_(whole[self._rank])
         return FinishedWork(outputs)
 

@@ -5,43 +5,65 @@
 The `settings.json` in FOLDER also says
 
 - `script` or `module`: what to run, and `arguments`;
+- `cells`: if the script is a notebook, the Python of its cells, each with its first line;
 - `root` and `original`: the folder of the user's code and the one it was copied from;
 - `memory`: how many bytes of data the process may have, or null.
 
 PyTorch loads the emulated NPU by itself when it is imported.
 """
 
+import ctypes
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+from npulens_emulator.notebook import run_cells
 from npulens_emulator.watch.record import Record, record
+from npulens_emulator.watch.standard_input import watch_input
+
+_PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl: the signal that a process gets when the thread that started it ends."""
 
 
 def main() -> None:
     """Run it, and note how it ends."""
+    _end_with_parent()
     ours = record()
     ours.is_main = True
     settings = ours.settings
+    watch_input(ours)
     _limit_memory(settings["memory"])
     _find_the_copy(settings)
     arguments: list[str] = settings["arguments"]
     try:
         if settings["module"] is not None:
             sys.path.insert(0, str(Path.cwd()))
+            if settings["module"] == "pytest":
+                ours.tests = {}
+                arguments = ["-p", "npulens_emulator.watch.pytest_watch", *arguments]
             sys.argv = [settings["module"], *arguments]
             runpy.run_module(settings["module"], run_name="__main__", alter_sys=True)
         else:
             script = settings["script"]
             sys.path.insert(0, str(Path(script).parent))
             sys.argv = [script, *arguments]
-            runpy.run_path(script, run_name="__main__")
+            if settings["cells"] is not None:
+                run_cells(script, settings["cells"])
+            else:
+                runpy.run_path(script, run_name="__main__")
     except SystemExit as error:
         if error.code not in (None, 0):
             _note_exit(ours, error)
         raise
+
+
+def _end_with_parent() -> None:
+    """Who started the run enforces its limits; if that is killed, the run must not go on."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _note_exit(ours: Record, error: SystemExit) -> None:

@@ -29,6 +29,7 @@ class Operator:
         name: Without namespace and overload.
         is_view: Its result shares memory with an argument.
         writes: The arguments it changes.
+        outs: Those of them that are named `out=` or alike, which may be given empty and grow.
         aliases: For each result the argument that it is, if any.
         generator: The argument that draws random numbers.
         draws: It draws random numbers, though it may take no generator.
@@ -41,6 +42,7 @@ class Operator:
     name: str
     is_view: bool
     writes: tuple[Argument, ...]
+    outs: tuple[Argument, ...]
     aliases: tuple[Argument | None, ...]
     generator: Argument | None
     draws: bool
@@ -56,6 +58,7 @@ def operator_of(overload: Any) -> Operator:
     schema = overload._schema
     name = schema.name.split("::")[1]
     writes: list[Argument] = []
+    outs: list[Argument] = []
     by_set: dict[str, Argument] = {}
     generator: Argument | None = None
     tensors = []
@@ -63,6 +66,7 @@ def operator_of(overload: Any) -> Operator:
         place = (position, argument.name)
         if argument.alias_info is not None and argument.alias_info.is_write:
             writes.append(place)
+            outs += [place] if argument.kwarg_only else []
             by_set |= dict.fromkeys(argument.alias_info.before_set, place)
         if "Generator" in str(argument.type):
             generator = place
@@ -80,6 +84,7 @@ def operator_of(overload: Any) -> Operator:
         name=name,
         is_view=any(info is not None and not info.is_write for info in infos),
         writes=tuple(writes),
+        outs=tuple(outs),
         aliases=aliases,
         generator=generator,
         draws=torch.Tag.nondeterministic_seeded in tags,

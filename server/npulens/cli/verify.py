@@ -11,10 +11,11 @@ from npulens.cli.refusals import FAILURE, Refusal
 
 if TYPE_CHECKING:
     from npulens.cli.options import Settings
-    from npulens.workspace.verifying.verification import Migrate
+    from npulens.workspace.verifying.copy_migration import CopyMigration
     from npulens.workspace.verifying.verified_run import Task
 
 _MEBIBYTE = 1 << 20
+_STEPS = 3
 
 
 @click.command(
@@ -27,9 +28,7 @@ _MEBIBYTE = 1 << 20
 @click.option(
     "--steps",
     type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="End after so many optimizer steps; 0 for no such limit.",
+    help="End after so many optimizer steps; 0 for no such limit.  [default: 3; of tests all]",
 )
 @click.option(
     "--seconds",
@@ -66,7 +65,7 @@ def verify(
     script: str | None,
     arguments: tuple[str, ...],
     module: str | None,
-    steps: int,
+    steps: int | None,
     seconds: float,
     memory: int | None,
     processes: int | None,
@@ -83,11 +82,15 @@ def verify(
 ) -> None:
     """Migrate a copy of a project and run SCRIPT in it on an NPU emulated on the CPU.
 
-    What stands behind `--` is handed to the script: npulens verify train.py -- --epochs 1
+    SCRIPT is a Python file or a notebook. What stands behind `--` is handed to it:
+    npulens verify train.py -- --epochs 1
+
+    Tests are run by pytest: npulens verify -m pytest -- tests/test_model.py -k train
 
     The script is executed, with all rights that you have.
     """
-    from npulens.report.verify_report import as_json, as_text, status
+    from npulens.report.verify_report import as_json, as_text
+    from npulens.workspace.verifying.outcomes import status
     from npulens.workspace.verifying.project_copy import CopyError
     from npulens.workspace.verifying.verification import Request, verify
     from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits
@@ -97,9 +100,11 @@ def verify(
     request = Request(
         folder=folder,
         task=task,
-        limits=Limits(steps or None, seconds, None if memory is None else memory * _MEBIBYTE),
+        limits=Limits(
+            _steps(steps, module), seconds, None if memory is None else memory * _MEBIBYTE
+        ),
         seed=seed,
-        migrate=None if as_is or here else _migration(asked, unsafe_fixes),
+        migration=None if as_is or here else _migration(asked, unsafe_fixes),
         in_place=here,
         tolerance=tolerance if compare else None,
         with_agreement=agreement,
@@ -114,10 +119,18 @@ def verify(
     context.exit(codes[status(found.verdict.outcome)])
 
 
+def _steps(given: int | None, module: str | None) -> int | None:
+    """How many steps end a run; tests are to run to their end unless more is said."""
+    if given is None:
+        return None if module == "pytest" else _STEPS
+    return given or None
+
+
 def _task(
     script: str | None, module: str | None, arguments: tuple[str, ...], processes: int | None
 ) -> tuple[Path, "Task"]:
     """The folder of the project, and what to run there."""
+    from npulens.text.kinds import Kind, kind_by_name
     from npulens.workspace.verifying.verified_run import Task
 
     here = Path(os.path.realpath("."))
@@ -129,20 +142,27 @@ def _task(
     path = Path(os.path.realpath(script))
     if not path.is_file():
         raise Refusal(f"{script}: no such file")
+    if kind_by_name(script) is Kind.NOTEBOOK:
+        _require_notebook(script, path)
     folder = here if path.is_relative_to(here) else path.parent
     return folder, Task(path.relative_to(folder).as_posix(), None, arguments, processes)
 
 
-def _migration(asked: "Settings", unsafe_fixes: bool) -> "Migrate":
-    def migrate(folder: Path) -> int:
-        from npulens.cli.project import find_project
-        from npulens.cli.repair import Repair
-        from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
+def _require_notebook(script: str, path: Path) -> None:
+    """Refuse what only has the name of a notebook."""
+    from npulens.text.notebooks import UnreadableNotebook, notebook_text
 
-        project = find_project((str(folder),), asked, use_cache=False)
-        repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, None)
-        for _ in repair.write(allow_dirty=True):
-            pass
-        return repair.findings
+    try:
+        notebook_text(path.read_bytes())
+    except OSError as error:
+        raise Refusal(f"{script}: cannot be read: {error.strerror}") from error
+    except UnreadableNotebook as error:
+        raise Refusal(f"{script}: {error}") from error
 
-    return migrate
+
+def _migration(asked: "Settings", unsafe_fixes: bool) -> "CopyMigration":
+    from npulens.catalog.model import Applicability
+    from npulens.workspace.verifying.copy_migration import CopyMigration
+
+    applicability = Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE
+    return CopyMigration(asked.configuration, asked.catalogue, applicability)

@@ -45,7 +45,7 @@ def register(server: NpulensServer) -> None:
         analysis = await session.analysis(uri)
         if analysis is None:
             raise _AskAgainError
-        found = analysis.of_part(uri)
+        found = session.diagnostics(analysis, uri)
         identity = result_id(found)
         if identity == params.previous_result_id:
             return types.RelatedUnchangedDocumentDiagnosticReport(identity)

@@ -12,6 +12,7 @@ from npulens.lsp import (
     lifecycle,
     links,
     notebooks,
+    verifying,
 )
 from npulens.lsp.server import NpulensServer
 
@@ -31,6 +32,7 @@ def create_server() -> NpulensServer:
         inlay_hints,
         links,
         commands,
+        verifying,
     ):
         feature.register(server)
     return server

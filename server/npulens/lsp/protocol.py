@@ -108,14 +108,17 @@ class Protocol(LanguageServerProtocol):
         yield from ()
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    def lsp_workspace__execute_command(
+    async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
-    ) -> Generator[Any, Any, Any]:
-        """Hand the parameters on whole: progress is reported under a token that is among them."""
+    ) -> Any:
+        """Hand the parameters on whole: progress is reported under a token that is among them.
+
+        A coroutine, unlike pygls' generator, ends the command when the client cancels it.
+        """
         handler = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(f"There is no command {params.command!r}.")
-        return (yield handler, (params,), None)
+        return await handler(params)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Make an object of a message.

@@ -11,6 +11,7 @@ from pygls.uris import to_fs_path
 from npulens.fixes.shim import SHIM_NAME
 from npulens.lsp.convert import ClientTerms, to_text_changes
 from npulens.lsp.engine import Analysis, OpenDocument, Task, run
+from npulens.lsp.run_diagnostics import RunDiagnostics
 from npulens.lsp.settings import ClientSettings
 from npulens.lsp.slots import IsSuperseded, LatestWins
 from npulens.lsp.views import View
@@ -63,6 +64,7 @@ class Session:
         self.settings: dict[Path | None, ClientSettings] = {}
         self.opened: dict[str, OpenDocument] = {}
         self.rule_files: frozenset[Path] = frozenset()
+        self.runs = RunDiagnostics()
         self._client = client
         self._cells: dict[str, str] = {}
         self._told: dict[str, str] = {}
@@ -234,11 +236,28 @@ class Session:
         terms = self.terms.speaking(asked_for)
         self._analyses.submit(opened.uri, Task(opened, opened.view, opened.surroundings, terms))
 
-    def _deliver(self, uri: str, analysis: Analysis) -> None:
+    def diagnostics(self, analysis: Analysis, uri: str) -> list[types.Diagnostic]:
+        """The diagnostics of a part: those of the analysis, and those of the last run."""
+        opened = self.of_document(uri)
+        path = None if opened is None else opened.path
+        seen = self.runs.of_part(path, analysis.view, uri, analysis.terms)
+        return [*analysis.of_part(uri), *seen]
+
+    def show_again(self) -> None:
+        """Send diagnostics again that were sent without those of the last run."""
+        for uri in self.opened:
+            analysis = self._analyses.finished(uri)
+            if analysis is not None:
+                self._publish(analysis)
+
+    def _publish(self, analysis: Analysis) -> None:
         if not self.terms.pulls:
             for part in analysis.view.parts:
-                found = analysis.of_part(part.uri)
+                found = self.diagnostics(analysis, part.uri)
                 self._client.publish(part.uri, found, part.document.version)
+
+    def _deliver(self, uri: str, analysis: Analysis) -> None:
+        self._publish(analysis)
         opened = self.opened[uri]
         before, opened.shapes_shown = opened.shapes_shown, analysis.shapes_shown
         if before is not None and before != analysis.shapes_shown:

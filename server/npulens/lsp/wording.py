@@ -95,3 +95,27 @@ RANKED = LocalizedText(
     "npulens: {number} places where shapes depend on data or the host waits, the worst first",
     "npulens：{number} 处形状依赖数据或主机等待设备，影响最大的在前",
 )
+
+VERIFY = LocalizedText(
+    "Running {name} on an emulated NPU (this executes its code)",
+    "在模拟 NPU 上运行 {name}（会执行其中的代码）",
+)
+RUN_CUDA_CALL = LocalizedText(
+    "Seen in the run: `{name}` was called, {count}x.", "运行中观察到：调用了 `{name}`，{count} 次。"
+)
+RUN_PROBE = LocalizedText(
+    "Seen in the run: `{name}` was asked, {count}x; the answer was no.",
+    "运行中观察到：查询了 `{name}`，{count} 次，结果为否。",
+)
+RUN_API = LocalizedText(
+    "Seen in the run: `{name}` was called, {count}x; {kind}.",
+    "运行中观察到：调用了 `{name}`，{count} 次；{kind}。",
+)
+RUN_SHAPE = LocalizedText(
+    "Seen in the run: the shape of a result depended on data in `{name}`, {count}x.",
+    "运行中观察到：`{name}` 的结果形状依赖数据，{count} 次。",
+)
+RUN_WAIT = LocalizedText(
+    "Seen in the run: the host waited for the device in `{name}`, {count}x.",
+    "运行中观察到：主机在 `{name}` 处等待设备，{count} 次。",
+)

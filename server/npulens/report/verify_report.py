@@ -5,33 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from npulens.catalog.model import Language, LocalizedText
-from npulens.report import verify_wording as wording
 from npulens.report.human import printable
+from npulens.workspace.verifying import wording
+from npulens.workspace.verifying.outcomes import GOOD, Site, status
 from npulens.workspace.verifying.run_comparison import Comparison
-from npulens.workspace.verifying.verdicts import GOOD, LEFT_TO_DO, Outcome, Site
+from npulens.workspace.verifying.test_results import TestResults
 from npulens.workspace.verifying.verification import Verification
 
 _TOLD_LINES = 12
 """How many lines of output are shown of a run that stopped."""
 
 
-def status(outcome: Outcome) -> str:
-    """`passed`, `not-ready`, or `stopped` where the run says nothing of the script."""
-    if outcome in GOOD:
-        return "passed"
-    return "not-ready" if outcome in LEFT_TO_DO else "stopped"
-
-
 def verdict_line(found: Verification, language: Language) -> str:
     """The one sentence."""
-    verdict = found.verdict
-    where = ""
-    if verdict.path is not None:
-        place = {"path": printable(verdict.path), "line": verdict.line}
-        where = wording.WHERE.in_language(language).format(**place)
-    template = wording.VERDICTS[verdict.outcome].in_language(language)
-    detail = printable(verdict.detail.partition("\n")[0])
-    return template.format(steps=found.steps, detail=detail, where=where)
+    return printable(wording.verdict_sentence(found.verdict, found.steps, language, placed=True))
 
 
 def as_text(found: Verification, language: Language) -> str:
@@ -42,6 +29,11 @@ def as_text(found: Verification, language: Language) -> str:
 def _details(found: Verification, language: Language) -> Iterator[str]:
     if found.fixed:
         yield wording.FIXED.in_language(language).format(count=found.fixed)
+    if found.tests is not None and found.tests.failed:
+        yield wording.FAILED_TESTS.in_language(language)
+        for test in found.tests.failed:
+            sentence = wording.verdict_sentence(test.verdict, 0, language, placed=True)
+            yield f"  {printable(test.name)}  {printable(sentence)}"
     for heading, sites in (
         (wording.CUDA_CALLS, found.cuda_calls),
         (wording.APIS, found.apis),
@@ -55,7 +47,8 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
         for place in found.agreement:
             what = wording.AGREEMENTS[place.agreement].in_language(language)
             names = ", ".join((*place.codes, *sorted({site.name for site in place.sites})))
-            yield f"  {what}  {printable(place.path)}:{place.line}  {names}"
+            where = wording.shown_place(place.path, place.line, place.cell)
+            yield f"  {what}  {printable(where)}  {names}"
     if found.verdict.outcome not in GOOD and found.output:
         yield wording.OUTPUT.in_language(language)
         yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
@@ -63,8 +56,8 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
 
 def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) -> Iterator[str]:
     rows = [
-        f"  {printable(site.path)}:{site.line}  {site.count}x  {site.name}"
-        f"  {wording.KINDS[site.kind].in_language(language)}".rstrip()
+        f"  {printable(wording.shown_place(site.path, site.line, site.cell))}  {site.count}x"
+        f"  {site.name}  {wording.KINDS[site.kind].in_language(language)}".rstrip()
         for site in sites
     ]
     if rows:
@@ -99,12 +92,12 @@ def as_json(found: Verification, language: Language) -> str:
         "status": status(found.verdict.outcome),
         "outcome": found.verdict.outcome.value,
         "message": verdict_line(found, language),
-        "path": found.verdict.path,
-        "line": found.verdict.line,
+        **_place(found.verdict.path, found.verdict.line, found.verdict.cell),
         "detail": found.verdict.detail,
         "fixed": found.fixed,
         "steps": found.steps,
         "losses": list(found.losses),
+        "tests": None if found.tests is None else _tests(found.tests, language),
         "cuda_calls": [_site(site) for site in found.cuda_calls],
         "apis": [_site(site) for site in found.apis],
         "events": [_site(site) for site in found.events],
@@ -114,8 +107,7 @@ def as_json(found: Verification, language: Language) -> str:
         else [
             {
                 "agreement": place.agreement.value,
-                "path": place.path,
-                "line": place.line,
+                **_place(place.path, place.line, place.cell),
                 "codes": list(place.codes),
                 "seen": [_site(site) for site in place.sites],
             }
@@ -126,9 +118,27 @@ def as_json(found: Verification, language: Language) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
+def _place(path: str | None, line: int | None, cell: int | None) -> dict[str, Any]:
+    """A line; in a notebook the cell too, from whose start it counts."""
+    return {"path": path, **({} if cell is None else {"cell": cell}), "line": line}
+
+
 def _site(site: Site) -> Mapping[str, Any]:
-    record: dict[str, Any] = {"path": site.path, "line": site.line, "name": site.name}
+    record = {**_place(site.path, site.line, site.cell), "name": site.name}
     return record | ({"kind": site.kind} if site.kind else {}) | {"count": site.count}
+
+
+def _tests(tests: TestResults, language: Language) -> Mapping[str, Any]:
+    failed = [
+        {
+            "name": test.name,
+            **_place(test.verdict.path, test.verdict.line, test.verdict.cell),
+            "outcome": test.verdict.outcome.value,
+            "message": wording.verdict_sentence(test.verdict, 0, language, placed=True),
+        }
+        for test in tests.failed
+    ]
+    return {"passed": tests.passed, "skipped": tests.skipped, "failed": failed}
 
 
 def _compared(comparison: Comparison) -> Mapping[str, Any]:

@@ -7,27 +7,31 @@ from typing import Any
 import torch
 import torch.utils._device
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 _FACTORIES = """empty zeros ones full rand randn tensor empty_like zeros_like ones_like arange
 empty_strided""".split()
 _METHODS = "new_empty new_zeros new_ones new_full new_tensor".split()
 
-_pinned: set[int] = set()
-"""Addresses of storages."""
+_weak: Any = StorageWeakRef
+_pinned: dict[int, Any] = {}
+"""By address; another storage may have it once the pinned one is gone."""
 
 
 def _pin_memory(tensor: Tensor, device: Any = None) -> Tensor:
     if tensor.device.type != "cpu":
         raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
     made = tensor.clone(memory_format=torch.preserve_format)
-    _pinned.add(made.untyped_storage().data_ptr())
+    storage = made.untyped_storage()
+    _pinned[storage.data_ptr()] = _weak(storage)
     return made
 
 
 def _is_pinned(tensor: Tensor, device: Any = None) -> bool:
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided or not tensor.numel():
         return False
-    return tensor.untyped_storage().data_ptr() in _pinned
+    pinned = _pinned.get(tensor.untyped_storage().data_ptr())
+    return pinned is not None and not pinned.expired()
 
 
 def _pinning(function: Callable[..., Any]) -> Callable[..., Any]:

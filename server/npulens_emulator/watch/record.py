@@ -7,17 +7,16 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import Counter
 from multiprocessing import util
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
+
+from npulens_emulator.watch.errors import described
 
 Place = tuple[str, int]
 """A path relative to the folder of the user's code, and a line."""
-
-_MAX_MESSAGE = 2000
 
 
 class Record:
@@ -38,12 +37,14 @@ class Record:
         self.cuda_calls: Counter[tuple[str, int, str]] = Counter()
         self.events: Counter[tuple[str, int, str, str]] = Counter()
         self.apis: Counter[tuple[str, int, str]] = Counter()
+        self.input_places: set[Place] = set()
         self.steps = 0
         self.losses: list[float] = []
         self.parameters: list[list[float]] = []
         self.trained: dict[str, int] = {}
         self.operators = 0
         self.unknown_names: list[str] = []
+        self.tests: dict[str, dict[str, Any]] | None = None
         self.end: dict[str, Any] = {"kind": "finished"}
         self._written = False
 
@@ -51,11 +52,25 @@ class Record:
         """Write the report when the process ends, however it does."""
         sys.excepthook = self._on_error
         atexit.register(self.write)
+        self._watch_leaving()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
         util.register_after_fork(self, Record._write_at_end)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_terminate)
+
+    def _watch_leaving(self) -> None:
+        """`os._exit` asks nobody; what it ends is written down first."""
+        leave = os._exit
+
+        def leaving(status: int) -> NoReturn:
+            if status and self.is_main:
+                path, line = self.place_of(sys._getframe(1)) or (None, None)
+                self.ended("exit", code=status, message="", path=path, line=line)
+            self.write()
+            leave(status)
+
+        os._exit = leaving
 
     def _in_child(self) -> None:
         """What the parent did so far is in its own report."""
@@ -89,18 +104,14 @@ class Record:
         self.end = {"kind": kind, **details}
 
     def ended_by(self, error: BaseException, trace: TracebackType | None) -> None:
-        """Note the error that ends the process, at the innermost line of the user's code."""
-        frames = [(self.relative(frame.filename), frame) for frame in traceback.extract_tb(trace)]
-        own = [(path, frame) for path, frame in frames if path is not None]
-        place = (own[-1][0], own[-1][1].lineno) if own else (None, None)
-        self.ended(
-            "exit" if isinstance(error, SystemExit) else "error",
-            type=type(error).__name__,
-            bases=[each.__name__ for each in type(error).__mro__],
-            message=str(error)[:_MAX_MESSAGE],
-            name=getattr(error, "name", None) or getattr(error, "filename", None),
-            path=place[0],
-            line=place[1],
+        """Note the error that ends the process."""
+        kind = "exit" if isinstance(error, SystemExit) else "error"
+        self.ended(kind, **self.described(error, trace))
+
+    def described(self, error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
+        """What an error is, at the innermost line of the user's code."""
+        return described(
+            error, trace, self.relative, lambda path, line: (path, line) in self.input_places
         )
 
     def _on_error(
@@ -133,6 +144,7 @@ class Record:
             "parameters": self.parameters,
             "trained": self.trained,
             "operators": sum(emulator.operators.values()) if emulator else 0,
+            "tests": self.tests,
             "unknown_names": list(names.unknown) if names else [],
             "cuda_calls": [[*key, count] for key, count in self.cuda_calls.items()],
             "events": [[*key, count] for key, count in self.events.items()],

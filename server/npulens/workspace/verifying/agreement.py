@@ -1,14 +1,17 @@
 """Static findings of dynamic shapes beside what a run saw."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from npulens.analysis import analyze_shapes
 from npulens.catalog.tables import Catalogue
-from npulens.text.places import place_at
-from npulens.workspace.shape_run import places_in
-from npulens.workspace.verifying.verdicts import Site
+from npulens.text.decoding import UndecodableSource
+from npulens.text.document import Document
+from npulens.text.notebooks import UnreadableNotebook
+from npulens.text.sources import read_source
+from npulens.workspace.verifying.outcomes import Site
 
 
 class Agreement(Enum):
@@ -32,6 +35,7 @@ class AgreedPlace:
         line: The first line, from 1.
         codes: The rules of the findings there.
         sites: What the run saw there.
+        cell: In a notebook the cell, from 1, from whose start the line counts.
     """
 
     agreement: Agreement
@@ -39,6 +43,7 @@ class AgreedPlace:
     line: int
     codes: tuple[str, ...]
     sites: tuple[Site, ...]
+    cell: int | None = None
 
 
 def agree(
@@ -52,15 +57,12 @@ def agree(
         catalogue: The rules.
         seen: What the run saw.
     """
-    paths = [folder / file for file in files]
     found: list[AgreedPlace] = []
     covered: set[Site] = set()
     spans: dict[tuple[str, int, int], set[str]] = {}
-    for place in places_in(paths, catalogue).places:
-        span = place.ranked.hotspot.span
-        path = Path(place.document.path).relative_to(folder).as_posix()
-        first, last = (place_at(place.document, at)[0] for at in (span.start, span.end))
-        spans.setdefault((path, first, last), set()).add(place.rule.code)
+    for path in files:
+        for first, last, code in _findings(folder, path, catalogue):
+            spans.setdefault((path, first, last), set()).add(code)
     for (path, first, last), codes in spans.items():
         here = [site for site in seen if site.path == path and first <= site.line <= last]
         covered.update(here)
@@ -73,3 +75,17 @@ def agree(
     for (path, line), sites in missed.items():
         found.append(AgreedPlace(Agreement.MISSED, path, line, (), tuple(sites)))
     return sorted(found, key=lambda each: (each.path, each.line, each.agreement.value))
+
+
+def _findings(folder: Path, path: str, catalogue: Catalogue) -> Iterator[tuple[int, int, str]]:
+    """The first and last line of each finding in a file, and its rule; lines are those of a run."""
+    try:
+        document = Document(path, read_source(path, (folder / path).read_bytes()).text)
+    except (OSError, UndecodableSource, UnreadableNotebook):
+        return
+    for ranked in analyze_shapes(document, catalogue).ranked:
+        rule = catalogue.rule_named(ranked.hotspot.rule)
+        if rule is not None:
+            span = ranked.hotspot.span
+            first, last = (document.position_at(at).line + 1 for at in (span.start, span.end))
+            yield first, last, rule.code

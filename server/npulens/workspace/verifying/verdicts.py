@@ -1,110 +1,23 @@
 """What a run on the emulated NPU means."""
 
+import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from npulens.workspace.verifying.error_verdicts import (
+    judge_error,
+    last_words,
+    tells_lack_of_memory,
+)
+from npulens.workspace.verifying.outcomes import Outcome, Site, Verdict
 from npulens.workspace.verifying.verified_run import RunResult
-
-
-class Outcome(Enum):
-    """How a run ended, and what that says of the script."""
-
-    PASSED = "passed"
-    """It trained on the NPU, and nothing of CUDA was reached."""
-    RAN = "ran"
-    """The same, but no optimizer made a step."""
-    CUDA_LEFT = "cuda-left"
-    """It ran, but calls of CUDA were reached."""
-    ON_CPU = "on-cpu"
-    """What was trained stayed on the CPU."""
-    WITHOUT_NPU = "without-npu"
-    """Nothing was computed on the NPU."""
-    UNSUPPORTED = "unsupported"
-    """It ran, but the NPU does not have what it uses."""
-    DIVERGED = "diverged"
-    """It ran, but does not compute what the original does."""
-    CUDA_NEEDED = "cuda-needed"
-    """It stopped in something that only CUDA has."""
-    UNKNOWN_NAME = "unknown-name"
-    """It stopped at a name that torch_npu does not have."""
-    ERROR = "error"
-    """It stopped in another error."""
-    NOT_EMULATED = "not-emulated"
-    """It stopped at something that the emulator does not imitate."""
-    NEEDS_MODULE = "needs-module"
-    """It needs a module that is not there."""
-    NEEDS_FILE = "needs-file"
-    """It needs a file that is not there."""
-    NEEDS_ARGUMENTS = "needs-arguments"
-    """It ended at once with exit code 2, as parsers of arguments do."""
-    NEEDS_LAUNCHER = "needs-launcher"
-    """It asks for what torchrun sets."""
-    NEEDS_INPUT = "needs-input"
-    """It reads standard input."""
-    EXITED = "exited"
-    """It ended itself with an exit code."""
-    TIME_LIMIT = "time-limit"
-    MEMORY_LIMIT = "memory-limit"
-    CRASHED = "crashed"
-    """A process ended without a report."""
-
-
-GOOD = {Outcome.PASSED, Outcome.RAN}
-LEFT_TO_DO = {
-    *(Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED),
-    *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.ERROR),
-}
-"""The run says that the script is not ready; of the others it says nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A line of the user's code, and something that was reached there.
-
-    Attributes:
-        path: Relative to the folder of the project.
-        line: From 1.
-        name: What was called or happened.
-        count: How often, in all processes.
-        kind: More of it, such as `wait`.
-    """
-
-    path: str
-    line: int
-    name: str
-    count: int
-    kind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a run says.
-
-    Attributes:
-        outcome: How it ended.
-        path: Where, relative to the folder of the project, or None.
-        line: Where, or None.
-        detail: A module, a file, a name or the text of an error.
-    """
-
-    outcome: Outcome
-    path: str | None = None
-    line: int | None = None
-    detail: str = ""
-
 
 PROBES = frozenset(
     f"torch.cuda.{name}"
     for name in ("is_available", "device_count", "is_initialized", "is_bf16_supported")
 )
 """Questions that code for several devices asks; the answers say no."""
-
-_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_CUDA_WORDS = ("cuda", "nvidia", "nccl", "nvcc", "cudnn")
-_MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc")
 
 
 def cuda_calls(result: RunResult) -> list[Site]:
@@ -142,16 +55,25 @@ def judge(result: RunResult, apis: Mapping[str, str]) -> Verdict:
         return _judge_stop(stopped, result)
     if result.code and not any(end["kind"] == "steps" for end in ends):
         return _judge_crash(result)
-    return _judge_run(result, apis)
+    return judge_run(result, apis)
 
 
-def _judge_run(result: RunResult, apis: Mapping[str, str]) -> Verdict:
+def judge_run(
+    result: RunResult, apis: Mapping[str, str], *, trains_on_cpu: bool = False
+) -> Verdict:
+    """What a run says that came to its end.
+
+    Args:
+        result: The run.
+        apis: The APIs that do not work on the NPU, and why.
+        trains_on_cpu: Whether models may be trained on the CPU.
+    """
     left = [site for site in cuda_calls(result) if site.name not in PROBES]
     if left:
         return Verdict(Outcome.CUDA_LEFT, left[0].path, left[0].line, left[0].name)
     on_cpu = sum(report["trained"].get("cpu", 0) for report in result.reports)
     on_npu = sum(report["trained"].get("npu", 0) for report in result.reports)
-    if on_cpu:
+    if on_cpu and not trains_on_cpu:
         return Verdict(Outcome.ON_CPU, detail=f"{on_cpu}/{on_cpu + on_npu}")
     if not any(report["operators"] for report in result.reports):
         return Verdict(Outcome.WITHOUT_NPU)
@@ -162,44 +84,26 @@ def _judge_run(result: RunResult, apis: Mapping[str, str]) -> Verdict:
 
 
 def _judge_crash(result: RunResult) -> Verdict:
-    last = result.output[-1] if result.output else ""
-    if any(word in line for word in _MEMORY_WORDS for line in result.output):
-        return Verdict(Outcome.MEMORY_LIMIT, detail=last)
-    return Verdict(Outcome.CRASHED, detail=last or f"exit code {result.code}")
+    """What the end of a process says that left no word."""
+    for line in result.output:
+        if tells_lack_of_memory(line):
+            return Verdict(Outcome.MEMORY_LIMIT, detail=line)
+    if result.code > 0:
+        return Verdict(Outcome.EXITED, detail=str(result.code))
+    try:
+        name = signal.Signals(-result.code).name
+    except ValueError:
+        name = str(-result.code)
+    return Verdict(Outcome.CRASHED, detail=name)
 
 
-def _judge_stop(end: dict[str, Any], result: RunResult) -> Verdict:
-    text = f"{end['type']}: {end['message']}" if end["message"] else end["type"]
-
-    def verdict(outcome: Outcome, detail: str = text) -> Verdict:
-        return Verdict(outcome, end["path"], end["line"], detail)
-
-    if end["kind"] == "exit":
-        if end.get("code") == 2 and not result.steps:
-            return verdict(Outcome.NEEDS_ARGUMENTS, next(_last_words(result), ""))
-        return verdict(Outcome.EXITED, str(end.get("code")))
-    bases = end["bases"]
-    low = text.lower()
-    if "MemoryError" in bases or any(word in text for word in _MEMORY_WORDS):
-        return verdict(Outcome.MEMORY_LIMIT)
-    if "NotEmulatedError" in bases:
-        return verdict(Outcome.NOT_EMULATED, end["message"])
-    unknown = [name for report in result.reports for name in report["unknown_names"]]
-    if "AttributeError" in bases and unknown and "torch_npu" in low:
-        return verdict(Outcome.UNKNOWN_NAME, unknown[-1])
-    if "ImportError" in bases and end["name"]:
-        return verdict(Outcome.NEEDS_MODULE, end["name"])
-    if "FileNotFoundError" in bases and end["name"]:
-        return verdict(Outcome.NEEDS_FILE, str(end["name"]))
-    if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
-        return verdict(Outcome.NEEDS_LAUNCHER)
-    if "EOFError" in bases:
-        return verdict(Outcome.NEEDS_INPUT)
-    if any(word in low for word in _CUDA_WORDS):
-        return verdict(Outcome.CUDA_NEEDED)
-    return verdict(Outcome.ERROR)
-
-
-def _last_words(result: RunResult) -> Iterator[str]:
-    """The last line that was printed, which is where parsers of arguments complain."""
-    yield from (line for line in reversed(result.output) if line.strip())
+def _judge_stop(end: Mapping[str, Any], result: RunResult) -> Verdict:
+    if end["kind"] == "error":
+        return judge_error(end, result)
+    code, message = end["code"], end["message"]
+    if code == 2 and not result.steps:
+        words = next(last_words(result), "")
+        return Verdict(Outcome.NEEDS_ARGUMENTS, end["path"], end["line"], words)
+    is_text = message and message != str(code)
+    detail = f"{code} ({message.splitlines()[0]})" if is_text else str(code)
+    return Verdict(Outcome.EXITED, end["path"], end["line"], detail)

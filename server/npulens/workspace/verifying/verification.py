@@ -1,29 +1,26 @@
 """Verifies a script: copies its project, migrates the copy, runs it and says what came of it."""
 
 import os
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.tables import Catalogue
+from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
+from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines
+from npulens.workspace.verifying.outcomes import GOOD, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
-from npulens.workspace.verifying.verdicts import (
-    GOOD,
-    Outcome,
-    Site,
-    Verdict,
-    api_uses,
-    cuda_calls,
-    device_events,
-    judge,
-)
+from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
+from npulens.workspace.verifying.verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.verified_run import (
+    IsCancelled,
     Limits,
     RunResult,
     Task,
@@ -31,9 +28,6 @@ from npulens.workspace.verifying.verified_run import (
     run,
     torch_release,
 )
-
-Migrate = Callable[[Path], int]
-"""Fixes the files of a folder in place, and says how many findings that settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Request:
         task: What to run.
         limits: When it ends.
         seed: What random numbers start from.
-        migrate: What makes the copy ready for the NPU, or None to run it as it is.
+        migration: What makes the copy ready for the NPU, or None to run it as it is.
         in_place: Whether it runs in the folder itself; it is not migrated then.
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
@@ -55,7 +49,7 @@ class Request:
     task: Task
     limits: Limits
     seed: int = 0
-    migrate: Migrate | None = None
+    migration: CopyMigration | None = None
     in_place: bool = False
     tolerance: float | None = None
     with_agreement: bool = False
@@ -69,6 +63,7 @@ class Verification:
         verdict: What it means.
         fixed: How many findings were fixed before.
         steps: How many optimizer steps were made.
+        tests: How tests ended, if they were run.
         losses: The losses of the first process that trained.
         cuda_calls: Calls of CUDA that were reached.
         apis: Uses of APIs that the NPU lacks or leaves to the host.
@@ -76,11 +71,13 @@ class Verification:
         comparison: Beside the original on the CPU, if asked for.
         agreement: Beside the static findings, if asked for.
         output: The last lines that were printed.
+        documents: The user's files that are named here, by their paths; of a notebook its cells.
     """
 
     verdict: Verdict
     fixed: int
     steps: int
+    tests: TestResults | None
     losses: tuple[float, ...]
     cuda_calls: tuple[Site, ...]
     apis: tuple[Site, ...]
@@ -88,12 +85,21 @@ class Verification:
     comparison: Comparison | None
     agreement: tuple[AgreedPlace, ...] | None
     output: tuple[str, ...]
+    documents: Mapping[str, Document]
 
 
-def verify(request: Request, catalogue: Catalogue) -> Verification:
+def verify(
+    request: Request, catalogue: Catalogue, is_cancelled: IsCancelled = lambda: False
+) -> Verification:
     """Run what is asked for on the emulated NPU.
 
+    Args:
+        request: What is asked for.
+        catalogue: The rules.
+        is_cancelled: Asked meanwhile whether nobody waits for it any more.
+
     Raises:
+        CancelledRunError: Nobody does.
         CannotVerifyError: There is no PyTorch that the emulator can work with.
         CopyError: The project cannot be copied.
     """
@@ -107,18 +113,26 @@ def verify(request: Request, catalogue: Catalogue) -> Verification:
         if not request.in_place:
             folder = work / "project" / request.folder.name
             copy_project(request.folder, folder)
-            fixed = request.migrate(folder) if request.migrate is not None else 0
-        migrated = _run(request, "npu", folder, work, apis)
+            if request.migration is not None:
+                log_folder = work / "log"
+                fixed = request.migration.apply(request.folder, folder, log_folder, is_cancelled)
+        migrated = _run(request, "npu", folder, work, apis, is_cancelled)
         comparison = None
         if request.tolerance is not None:
             again = work / "original" / request.folder.name
             copy_project(request.folder, again)
-            comparison = compare(_run(request, "cpu", again, work, {}), migrated, request.tolerance)
+            original = _run(request, "cpu", again, work, {}, is_cancelled)
+            comparison = compare(original, migrated, request.tolerance)
         return _told(request, catalogue, migrated, folder, fixed, comparison, apis)
 
 
 def _run(
-    request: Request, device: str, folder: Path, work: Path, apis: dict[str, str]
+    request: Request,
+    device: str,
+    folder: Path,
+    work: Path,
+    apis: dict[str, str],
+    is_cancelled: IsCancelled,
 ) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
@@ -132,6 +146,7 @@ def _run(
         own,
         request.limits,
         watching,
+        is_cancelled,
     )
 
 
@@ -144,7 +159,8 @@ def _told(
     comparison: Comparison | None,
     apis: dict[str, str],
 ) -> Verification:
-    verdict = judge(result, apis)
+    tests = test_results(result)
+    verdict = judge(result, apis) if tests is None else judge_tests(tests, result, apis)
     if verdict.outcome in GOOD and comparison is not None and comparison.divergence is not None:
         verdict = Verdict(Outcome.DIVERGED)
     events = device_events(result)
@@ -153,18 +169,21 @@ def _told(
         files = sorted({file for report in result.reports for file in report["files"]})
         agreement = agree(folder, files, catalogue, events)
     lines = OriginalLines(request.folder, folder)
+    trace = _TraceLines(folder, lines)
     main = result.main
     return Verification(
         verdict=_verdict_of_user(verdict, lines, folder),
         fixed=fixed,
         steps=result.steps,
+        tests=None if tests is None else _tests_of_user(tests, lines, folder),
         losses=tuple(main["losses"]) if main is not None else (),
         cuda_calls=_sites_of_user(cuda_calls(result), lines),
         apis=_sites_of_user(api_uses(result, apis), lines),
         events=_sites_of_user(events, lines),
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
-        output=tuple(line.replace(f"{folder}{os.sep}", "") for line in result.output),
+        output=tuple(trace.of_user(line) for line in result.output),
+        documents=lines.documents,
     )
 
 
@@ -172,19 +191,44 @@ def _verdict_of_user(verdict: Verdict, lines: OriginalLines, folder: Path) -> Ve
     detail = verdict.detail.replace(f"{folder}{os.sep}", "")
     if verdict.path is None or verdict.line is None:
         return replace(verdict, detail=detail)
-    return replace(verdict, line=lines.line(verdict.path, verdict.line), detail=detail)
+    place = lines.place(verdict.path, verdict.line)
+    return replace(verdict, line=place.line, cell=place.cell, detail=detail)
+
+
+def _tests_of_user(tests: TestResults, lines: OriginalLines, folder: Path) -> TestResults:
+    failed = (
+        replace(test, verdict=_verdict_of_user(test.verdict, lines, folder))
+        for test in tests.failed
+    )
+    return replace(tests, failed=tuple(failed))
 
 
 def _sites_of_user(sites: Sequence[Site], lines: OriginalLines) -> tuple[Site, ...]:
-    return tuple(replace(site, line=lines.line(site.path, site.line)) for site in sites)
+    places = [(site, lines.place(site.path, site.line)) for site in sites]
+    return tuple(replace(site, line=place.line, cell=place.cell) for site, place in places)
 
 
 def _places_of_user(places: Sequence[AgreedPlace], lines: OriginalLines) -> tuple[AgreedPlace, ...]:
-    return tuple(
-        replace(
-            place,
-            line=lines.line(place.path, place.line),
-            sites=_sites_of_user(place.sites, lines),
-        )
-        for place in places
-    )
+    found = []
+    for agreed in places:
+        line, cell = lines.place(agreed.path, agreed.line)
+        sites = _sites_of_user(agreed.sites, lines)
+        found.append(replace(agreed, line=line, cell=cell, sites=sites))
+    return tuple(found)
+
+
+class _TraceLines:
+    """Lines of tracebacks, which name files and lines of the copy."""
+
+    def __init__(self, folder: Path, lines: OriginalLines) -> None:
+        self._folder = f"{folder}{os.sep}"
+        self._lines = lines
+        self._place = re.compile(rf'File "{re.escape(self._folder)}([^"]+)", line (\d+)')
+
+    def of_user(self, line: str) -> str:
+        """The line with the place in the user's file."""
+        return self._place.sub(self._told, line).replace(self._folder, "")
+
+    def _told(self, match: re.Match[str]) -> str:
+        line, cell = self._lines.place(match[1], int(match[2]))
+        return f'File "{match[1]}", {"" if cell is None else f"cell {cell}, "}line {line}'

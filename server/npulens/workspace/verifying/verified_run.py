@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import npulens_emulator
+from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.notebooks import notebook_text
+from npulens.workspace.verifying.notebook_cells import RunCell, cells_to_run
 
 Device = Literal["npu", "cpu"]
 """Where a script runs: on the emulated NPU, or with CUDA redirected to the CPU."""
@@ -33,8 +36,16 @@ _INTERVAL = 0.02
 _KEPT_LINES = 40
 
 
+IsCancelled = Callable[[], bool]
+"""Tells whether nobody waits for a run any more."""
+
+
 class CannotVerifyError(Exception):
     """No run is possible here; the text says why."""
+
+
+class CancelledRunError(Exception):
+    """Nobody waits for the run any more; its processes were ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class Task:
     """What to run.
 
     Attributes:
-        script: The path of the script below the folder of the project, or None.
+        script: The path of the script or notebook below the folder of the project, or None.
         module: The name of the module, or None.
         arguments: What the script is given.
         processes: How many processes to start as a launcher would, or None for one without.
@@ -52,6 +63,12 @@ class Task:
     module: str | None
     arguments: tuple[str, ...]
     processes: int | None = None
+
+    @property
+    def notebook(self) -> str | None:
+        """The path of the script if it is a notebook."""
+        is_notebook = self.script is not None and kind_by_name(self.script) is Kind.NOTEBOOK
+        return self.script if is_notebook else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +156,34 @@ def run(
     work: Path,
     limits: Limits,
     watching: Watching,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> RunResult:
     """Run a task and end all its processes.
 
     Args:
         task: What to run.
         device: Where.
-        folder: The working directory, which holds the code.
+        folder: The folder that holds the code.
         original: The folder of the user that it was copied from.
         work: An empty folder for the run itself.
         limits: When it ends.
         watching: What is told to the processes.
+        is_cancelled: Asked all the time.
+
+    Raises:
+        CancelledRunError: Nobody waits for it any more.
     """
+    if is_cancelled():
+        raise CancelledRunError
     _write_settings(work, task, folder, original, limits, watching)
     _write_entry_point(work, device)
     environment = _environment(work, task, device)
-    processes = [_start(folder, work, {**environment, **ranks}) for ranks in _ranks(task.processes)]
+    # A kernel works where its notebook is, a shell where the project is.
+    place = folder if task.notebook is None else (folder / task.notebook).parent
+    processes = [_start(place, {**environment, **ranks}) for ranks in _ranks(task.processes)]
     tails = [_Tail(process.stdout) for process in processes]
     try:
-        timed_out = _wait(processes, limits.seconds)
+        timed_out = _wait(processes, limits.seconds, is_cancelled)
     finally:
         _end_all(processes, work)
     output = [line for tail in tails for line in tail.lines()]
@@ -174,6 +200,7 @@ def _write_settings(
         "root": str(folder),
         "original": str(original),
         "script": None if task.script is None else str(folder / task.script),
+        "cells": None if task.notebook is None else _cells(folder / task.notebook),
         "module": task.module,
         "arguments": task.arguments,
         "steps": limits.steps,
@@ -183,6 +210,10 @@ def _write_settings(
         "apis": dict(watching.apis),
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def _cells(notebook: Path) -> list[RunCell]:
+    return [*cells_to_run(notebook_text(notebook.read_bytes()))]
 
 
 def _write_entry_point(work: Path, device: Device) -> None:
@@ -233,7 +264,7 @@ def _ranks(processes: int | None) -> list[dict[str, str]]:
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(processes)]
 
 
-def _start(folder: Path, work: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "npulens_emulator.run"],
         cwd=folder,
@@ -268,7 +299,9 @@ class _Tail:
         return [line.decode("utf-8", "replace").rstrip("\r\n") for line in list(self._lines)]
 
 
-def _wait(processes: Sequence["subprocess.Popen[bytes]"], seconds: float) -> bool:
+def _wait(
+    processes: Sequence["subprocess.Popen[bytes]"], seconds: float, is_cancelled: IsCancelled
+) -> bool:
     """Wait until all ended, or one failed; True if the time was over before."""
     end = time.monotonic() + seconds
     while any(process.poll() is None for process in processes):
@@ -276,6 +309,8 @@ def _wait(processes: Sequence["subprocess.Popen[bytes]"], seconds: float) -> boo
             return False
         if time.monotonic() > end:
             return True
+        if is_cancelled():
+            raise CancelledRunError
         time.sleep(_INTERVAL)
     return False
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from npulens.catalog.model import LocalizedText
+from npulens.catalog.model import Language, LocalizedText
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
-from npulens.workspace.verifying.verdicts import Outcome
+from npulens.workspace.verifying.outcomes import Outcome, Verdict
 
 VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.PASSED: LocalizedText(
@@ -15,6 +15,10 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.RAN: LocalizedText(
         "passed: ran to its end on the emulated NPU without an optimizer step",
         "通过：在模拟 NPU 上运行结束，没有执行优化步",
+    ),
+    Outcome.TESTS_PASSED: LocalizedText(
+        "passed: {detail} tests on the emulated NPU, no CUDA call was reached",
+        "通过：{detail} 个测试在模拟 NPU 上通过，未执行到任何 CUDA 调用",
     ),
     Outcome.CUDA_LEFT: LocalizedText(
         "not ready: calls {detail}{where}", "未完成迁移：仍调用 {detail}{where}"
@@ -40,6 +44,10 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.UNKNOWN_NAME: LocalizedText(
         "not ready: there is no {detail}{where}", "未完成迁移：不存在 {detail}{where}"
     ),
+    Outcome.TESTS_FAILED: LocalizedText(
+        "not ready: {detail} tests failed, the first{where}",
+        "未完成迁移：{detail} 个测试失败，第一个失败位置{where}",
+    ),
     Outcome.ERROR: LocalizedText(
         "not ready: stopped{where}: {detail}", "未完成迁移：运行中止{where}：{detail}"
     ),
@@ -53,6 +61,17 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
     Outcome.NEEDS_FILE: LocalizedText(
         "stopped: needs the file {detail}{where}", "已停止：需要文件 {detail}{where}"
     ),
+    Outcome.NEEDS_OPERATOR: LocalizedText(
+        "stopped: needs the operator {detail} of a compiled extension{where}",
+        "已停止：需要编译扩展提供的算子 {detail}{where}",
+    ),
+    Outcome.NEEDS_NETWORK: LocalizedText(
+        "stopped: needs the network{where}: {detail}", "已停止：需要访问网络{where}：{detail}"
+    ),
+    Outcome.NEEDS_VARIABLE: LocalizedText(
+        "stopped: needs the environment variable {detail}{where}",
+        "已停止：需要环境变量 {detail}{where}",
+    ),
     Outcome.NEEDS_ARGUMENTS: LocalizedText(
         "stopped: needs other arguments{where}: {detail}", "已停止：命令行参数不对{where}：{detail}"
     ),
@@ -64,6 +83,7 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "stopped: reads standard input, which is empty here{where}",
         "已停止：需要读取标准输入，而此处没有输入{where}",
     ),
+    Outcome.NO_TESTS: LocalizedText("stopped: no test was selected", "已停止：没有选中任何测试"),
     Outcome.EXITED: LocalizedText(
         "stopped: ended itself with exit code {detail}{where}",
         "已停止：脚本以退出码 {detail} 自行结束{where}",
@@ -77,12 +97,12 @@ VERDICTS: Mapping[Outcome, LocalizedText] = {
         "已停止：达到内存上限{where}：{detail}",
     ),
     Outcome.CRASHED: LocalizedText(
-        "stopped: a process ended without a word: {detail}", "已停止：进程异常结束：{detail}"
+        "stopped: a process was ended by {detail}", "已停止：进程被信号 {detail} 终止"
     ),
 }
 """`{where}` is empty or ` at train.py:41`."""
 
-WHERE = LocalizedText(" at {path}:{line}", "（{path}:{line}）")
+WHERE = LocalizedText(" at {place}", "（{place}）")
 FIXED = LocalizedText("{count} findings were fixed in the copy", "已在副本中修复 {count} 个问题")
 CUDA_CALLS = LocalizedText("CUDA calls reached:", "执行到的 CUDA 调用：")
 APIS = LocalizedText(
@@ -131,4 +151,28 @@ AGREEMENTS: Mapping[Agreement, LocalizedText] = {
     Agreement.NOT_SEEN: LocalizedText("not seen", "未观察到"),
     Agreement.MISSED: LocalizedText("missed", "漏报"),
 }
+FAILED_TESTS = LocalizedText("Failed tests:", "失败的测试：")
 OUTPUT = LocalizedText("Its last lines:", "脚本最后的输出：")
+
+
+def shown_place(path: str, line: int | None, cell: int | None) -> str:
+    """A line as `npulens check` names it: `train.py:12`, or `train.ipynb:cell 3:12`."""
+    return f"{path}:{line}" if cell is None else f"{path}:cell {cell}:{line}"
+
+
+def verdict_sentence(verdict: Verdict, steps: int, language: Language, *, placed: bool) -> str:
+    """The verdict in one sentence.
+
+    Args:
+        verdict: The verdict.
+        steps: How many optimizer steps were made.
+        language: The language.
+        placed: Whether the sentence names the place, if there is one.
+    """
+    where = ""
+    if placed and verdict.path is not None:
+        place = shown_place(verdict.path, verdict.line, verdict.cell)
+        where = WHERE.in_language(language).format(place=place)
+    detail = verdict.detail.partition("\n")[0]
+    template = VERDICTS[verdict.outcome].in_language(language)
+    return template.format(steps=steps, detail=detail, where=where)

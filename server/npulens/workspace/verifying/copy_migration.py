@@ -1,0 +1,77 @@
+"""Migrates the temporary copy of a project in which a script is run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npulens.catalog.model import Applicability
+from npulens.catalog.tables import Catalogue
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.migrating.migration import Request, migrate_in_place
+from npulens.workspace.verifying.verified_run import CancelledRunError
+
+
+@dataclass(frozen=True, slots=True)
+class CopyMigration:
+    """How a copy is made ready for the NPU: as `npulens migrate` does it.
+
+    Attributes:
+        configuration: The settings of the project.
+        catalogue: The rules.
+        applicability: `unsafe` applies fixes too that would have to be read.
+        jobs: How many processes to use; without it, as many as pay.
+    """
+
+    configuration: Configuration
+    catalogue: Catalogue
+    applicability: Applicability
+    jobs: int | None = None
+
+    def apply(
+        self, original: Path, copy: Path, log_folder: Path, is_cancelled: Callable[[], bool]
+    ) -> int:
+        """Migrate the files of a copy in place.
+
+        Args:
+            original: The folder of the user.
+            copy: What was copied from it.
+            log_folder: An empty folder beside the copy.
+            is_cancelled: Asked with each file.
+
+        Returns:
+            How many findings that settled.
+
+        Raises:
+            CancelledRunError: Nobody waits for it any more.
+        """
+        request = Request(
+            source=copy,
+            configuration=self._in_copy(original, copy),
+            catalogue=self.catalogue,
+            applicability=self.applicability,
+            jobs=self.jobs,
+            log_folder=log_folder,
+        )
+        log = migrate_in_place(request, None, _Observer(is_cancelled), lambda log, folder: None)
+        return len({(change.path, id(change.finding)) for change in log.changes if change.finding})
+
+    def _in_copy(self, original: Path, copy: Path) -> Configuration:
+        """The settings with the paths in them counted from the copy."""
+        source = self.configuration.source
+        if source is None or not source.is_relative_to(original):
+            return self.configuration
+        return replace(self.configuration, source=copy / source.relative_to(original))
+
+
+class _Observer:
+    """Ends a migration that nobody waits for."""
+
+    def __init__(self, is_cancelled: Callable[[], bool]) -> None:
+        self._is_cancelled = is_cancelled
+
+    def begin(self, total: int) -> None:
+        pass
+
+    def advance(self) -> None:
+        if self._is_cancelled():
+            raise CancelledRunError

@@ -1,0 +1,115 @@
+"""What an error means that ended a run or a test."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from npulens.workspace.verifying.outcomes import Outcome, Verdict
+from npulens.workspace.verifying.verified_run import RunResult
+
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_CUDA_WORDS = ("cuda", "nvidia", "nccl", "nvcc", "cudnn")
+_MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc")
+_NETWORK_ERRORS = {"URLError", "gaierror", "RequestException", "ConnectError"}
+"""Of urllib, socket, requests and httpx."""
+_NETWORK_WORDS = ("Name or service not known", "couldn't connect to", "Temporary failure in name")
+
+_MODULE = re.compile(r"No module named '?([\w.]+)")
+_NAME = re.compile(
+    r"cannot import name '(?P<name>\w+)' from "
+    r"(?:partially initialized module )?'(?P<module>[\w.]+)'"
+)
+_ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_FILE = re.compile(r"No such file or directory: '([^']+)'|Could not load this library: (\S+)")
+_BACKEND = re.compile(r"Could not run '([\w:.]+)' with arguments from the '(\w+)npu' backend")
+"""Of a layout: sparse, nested or quantised tensors."""
+_OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
+_NAMESPACES_OF_PYTORCH = {"aten", "prim", "prims", "c10d", "npu"}
+
+
+def judge_error(error: Mapping[str, Any], result: RunResult) -> Verdict:
+    """What an error says, as the process has described it.
+
+    Args:
+        error: What the emulator's `described` tells of it.
+        result: The run that it is from.
+    """
+    outcome, detail = _outcome(error, result)
+    return Verdict(outcome, error["path"], error["line"], detail)
+
+
+def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]:
+    bases, message = error["bases"], error["message"]
+    text = f"{error['type']}: {message}" if message else error["type"]
+    if "MemoryError" in bases or tells_lack_of_memory(text):
+        return Outcome.MEMORY_LIMIT, text
+    if "NotEmulatedError" in bases:
+        return Outcome.NOT_EMULATED, message
+    if backend := _BACKEND.search(message):
+        return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel for {backend[2]} tensors"
+    if "AttributeError" in bases or "ImportError" in bases:
+        found = _missing_name(error, result)
+        if found is not None:
+            return found
+    if lacking := _lacking(error, text):
+        return lacking
+    if any(word in text.lower() for word in _CUDA_WORDS):
+        return Outcome.CUDA_NEEDED, text
+    return Outcome.ERROR, text
+
+
+def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str] | None:
+    """A name, a module or an operator that is not there."""
+    message = error["message"]
+    name = _ATTRIBUTE.search(message) or _NAME.search(message)
+    full = "" if name is None else f"{name['module']}.{name['name']}"
+    if full.startswith("torch_npu."):
+        is_unknown = any(full in report["unknown_names"] for report in result.reports)
+        return (Outcome.UNKNOWN_NAME, full) if is_unknown else _not_emulated(full)
+    operator = _OPERATOR.search(message)
+    if operator is not None and operator[1] not in _NAMESPACES_OF_PYTORCH:
+        return Outcome.NEEDS_OPERATOR, f"torch.ops.{operator[1]}.{operator[2]}"
+    if "ImportError" not in error["bases"] or full.startswith("torch."):
+        return None
+    module = _MODULE.search(message)
+    missing = full or error["name"] or ("" if module is None else module[1])
+    if missing.startswith("torch_npu."):
+        return _not_emulated(missing)
+    return (Outcome.NEEDS_MODULE, missing) if missing else None
+
+
+def _not_emulated(name: str) -> tuple[Outcome, str]:
+    return Outcome.NOT_EMULATED, f"{name} is not emulated"
+
+
+def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
+    """Something that was not given to the script."""
+    bases = error["bases"]
+    file = _FILE.search(text)
+    if "FileNotFoundError" in bases and error["name"]:
+        return Outcome.NEEDS_FILE, str(error["name"])
+    if file is not None:
+        return Outcome.NEEDS_FILE, file[1] or file[2]
+    if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
+        return Outcome.NEEDS_LAUNCHER, text
+    if error["asks_environment"]:
+        return Outcome.NEEDS_VARIABLE, error["message"].strip("'")
+    if error["reads_input"]:
+        return Outcome.NEEDS_INPUT, text
+    if "IndexError" in bases and "argv" in error["source"]:
+        return Outcome.NEEDS_ARGUMENTS, text
+    if not _NETWORK_ERRORS.isdisjoint(bases) or any(word in text for word in _NETWORK_WORDS):
+        return Outcome.NEEDS_NETWORK, text
+    return None
+
+
+def tells_lack_of_memory(text: str) -> bool:
+    """Whether a line or an error says that there is no more memory."""
+    return any(word in text for word in _MEMORY_WORDS)
+
+
+def last_words(result: RunResult) -> Iterator[str]:
+    """The last lines that were printed, those in which parsers of arguments complain first."""
+    lines = [line for line in reversed(result.output) if line.strip()]
+    yield from (line for line in lines if "error: " in line)
+    yield from lines

@@ -1,0 +1,75 @@
+"""What an error is, as npulens is told."""
+
+import builtins
+import re
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+_MAX_MESSAGE = 2000
+_TRACE = "Traceback (most recent call last):"
+_FILE = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
+_NAMED = re.compile(r"([\w.]+)(?:: (.*))?")
+
+
+def described(
+    error: BaseException,
+    trace: TracebackType | None,
+    relative: Callable[[str], str | None],
+    is_input: Callable[[str, int], bool],
+) -> dict[str, Any]:
+    """What an error is, at the innermost line of the user's code.
+
+    Args:
+        error: The error.
+        trace: Where it was raised.
+        relative: The path of a file of the user's code below its folder; None for other files.
+        is_input: Whether a line of the user's code has read from standard input.
+    """
+    frames = traceback.extract_tb(trace)
+    own = [(path, each) for each in frames if (path := relative(each.filename)) is not None]
+    path, line = (own[-1][0], own[-1][1].lineno) if own else (None, None)
+    found: dict[str, Any] = {
+        "type": type(error).__name__,
+        "bases": [each.__name__ for each in type(error).__mro__],
+        "message": str(error),
+        "name": getattr(error, "name", None) or getattr(error, "filename", None),
+        "path": path,
+        "line": line,
+        "source": own[-1][1].line if own else "",
+        "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
+        "reads_input": path is not None and line is not None and is_input(path, line),
+    }
+    if isinstance(error, SyntaxError) and (path := relative(error.filename or "<none>")):
+        found |= {"path": path, "line": error.lineno, "message": error.msg}
+    elif _TRACE in str(error):
+        found |= _of_other_process(str(error), relative)
+    found["message"] = found["message"][:_MAX_MESSAGE]
+    return found
+
+
+def _asks_environment(error: BaseException, frame: traceback.FrameSummary) -> bool:
+    """Whether `os.environ[...]` has raised it."""
+    is_os = frame.filename == "<frozen os>" or frame.filename.endswith("os.py")
+    return isinstance(error, KeyError) and is_os and frame.name == "__getitem__"
+
+
+def _of_other_process(message: str, relative: Callable[[str], str | None]) -> dict[str, Any]:
+    """The error in the traceback that a worker of a loader, or a process, has handed over."""
+    text = message[message.index(_TRACE) :]
+    found: dict[str, Any] = {}
+    places = [(relative(name), int(line)) for name, line in _FILE.findall(text)]
+    own = [place for place in places if place[0] is not None]
+    if own:
+        found["path"], found["line"] = own[-1]
+    behind = text[[*_FILE.finditer(text)][-1].end() :] if places else text
+    told = next((each for each in behind.split("\n") if re.match(r"[A-Za-z_]", each)), "")
+    named = _NAMED.match(told)
+    if named is not None:
+        name = named[1].rpartition(".")[2]
+        kind = getattr(builtins, name, None)
+        bases = kind.__mro__ if isinstance(kind, type) else ()
+        found |= {"type": name, "message": named[2] or ""}
+        found["bases"] = [name, *(each.__name__ for each in bases[1:])]
+    return found
