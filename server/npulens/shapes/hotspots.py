@@ -12,23 +12,22 @@ from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.callers import handed_from_host
+from npulens.shapes.described import MODULE, Block, described, lines_span, text_of
 from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
-from npulens.shapes.reporting import PIPELINES, Reporter, name_of
+from npulens.shapes.reporting import PIPELINES, Reporter
 from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import (
     Described,
     Reach,
-    calls_in,
     is_cold_file,
     is_copied_file,
     is_host_file,
     leaving,
     reaches,
     score,
-    sends_objects,
 )
 from npulens.shapes.statements import evaluate
 from npulens.shapes.twins import has_npu_twin, is_for_npu
@@ -37,12 +36,9 @@ from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_h
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.syntax.values import Imported
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
-_MODULE = "<module>"
-_Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +226,7 @@ class Hotspots:
             return
         lines = piece.parsed.lines
         for function in functions_of(piece.parsed.body, self._definitions):
-            span = _lines_span(function.node, lines)
+            span = lines_span(function.node, lines)
             if is_host_code(function):
                 own = text[slice(*span)]
                 if "pad_sequence" in own or "interpolate" in own:
@@ -239,8 +235,8 @@ class Hotspots:
                 yield function
         scope = self._scopes[id(piece)]
         for node in piece.parsed.body:
-            is_run = isinstance(node, _Block | ast.Assign)
-            if is_run and sources.has_some(*_lines_span(node, lines)):
+            is_run = isinstance(node, Block | ast.Assign)
+            if is_run and sources.has_some(*lines_span(node, lines)):
                 yield _as_function(node, scope)
 
     def _sources(self, piece: Piece) -> Sources:
@@ -263,9 +259,9 @@ class Hotspots:
             lines = piece.parsed.lines
             for node in piece.parsed.body:
                 if isinstance(node, Function):
-                    if sources.has_some(*_lines_span(node, lines)):
+                    if sources.has_some(*lines_span(node, lines)):
                         holding.append(node.name)
-                    elif indexing_parameter(node, _text_of(node, lines)):
+                    elif indexing_parameter(node, text_of(node, lines)):
                         indexing.append(node.name)
         parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
         if indexing:
@@ -343,12 +339,12 @@ class Hotspots:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        described: list[tuple[str, frozenset[str], bool, bool, bool]] = []
+        known: list[tuple[str, frozenset[str], bool, bool, bool]] = []
         for piece in self._pieces:
             if piece.described is None:
-                piece.described = tuple(_described(piece, self._definitions))
-            described += piece.described
-        return reaches([Described(*each) for each in described], self._leaving)
+                piece.described = tuple(described(piece, self._definitions))
+            known += piece.described
+        return reaches([Described(*each) for each in known], self._leaving)
 
     @property
     def _leaving(self) -> Iterator[str]:
@@ -375,7 +371,7 @@ def _evaluated(
 
 def _is_rare(hotspot: Hotspot) -> bool:
     """What a module does once when it is run is start-up."""
-    is_once = hotspot.function == _MODULE and not hotspot.loops
+    is_once = hotspot.function == MODULE and not hotspot.loops
     return hotspot.is_rare or (is_once and hotspot.rule not in PIPELINES)
 
 
@@ -387,35 +383,9 @@ def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
     }
 
 
-def _described(
-    piece: Piece, definitions: Definitions
-) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
-    lines = piece.parsed.lines
-    for function in functions_of(piece.parsed.body, definitions):
-        owner = function.owner
-        text = _text_of(function.node, lines)
-        trains = ".backward(" in text
-        is_module = owner is not None and "forward" in owner.methods
-        sends = not trains and sends_objects(text)
-        yield name_of(function), calls_in(function.node), trains, is_module, sends
-    for node in piece.parsed.body:
-        if isinstance(node, _Block) and ".backward(" in _text_of(node, lines):
-            yield _MODULE, calls_in(node), True, False, False
-
-
-def _lines_span(node: ast.stmt, lines: LineMap) -> Span:
-    starts = lines.starts
-    last = node.end_lineno or node.lineno
-    return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
-
-
-def _text_of(node: ast.stmt, lines: LineMap) -> str:
-    return lines.text[slice(*_lines_span(node, lines))]
-
-
 def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:
     """A statement of the module, evaluated as if it were a function of its own."""
     nothing = ast.arguments([], [], None, [], [], None, [])
-    made = ast.FunctionDef(_MODULE, nothing, [node], [], None)
+    made = ast.FunctionDef(MODULE, nothing, [node], [], None)
     ast.copy_location(made, node)
     return FunctionHere(made, FunctionScope(made, scope))

@@ -1,0 +1,45 @@
+"""What the call graph has to know of the functions of a piece, and where these stand."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.checks.pieces import Piece
+from npulens.graphs.definitions import Definitions
+from npulens.shapes.reporting import name_of
+from npulens.shapes.scoring import calls_in, sends_objects
+from npulens.shapes.worth import functions_of
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+MODULE = "<module>"
+"""The name under which statements of a module are known."""
+Block = ast.For | ast.While | ast.If | ast.With | ast.Try
+
+
+def described(
+    piece: Piece, definitions: Definitions
+) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
+    """The functions and methods of a piece, and its blocks that train, as `Described` has them."""
+    lines = LineMap(piece.parsed.text)
+    for function in functions_of(piece.parsed.body, definitions):
+        owner = function.owner
+        text = text_of(function.node, lines)
+        trains = ".backward(" in text
+        is_module = owner is not None and "forward" in owner.methods
+        sends = not trains and sends_objects(text)
+        yield name_of(function), calls_in(function.node), trains, is_module, sends
+    for node in piece.parsed.body:
+        if isinstance(node, Block) and ".backward(" in text_of(node, lines):
+            yield MODULE, calls_in(node), True, False, False
+
+
+def lines_span(node: ast.stmt, lines: LineMap) -> Span:
+    """The lines that a statement stands in, as a whole."""
+    starts = lines.starts
+    last = node.end_lineno or node.lineno
+    return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def text_of(node: ast.stmt, lines: LineMap) -> str:
+    """The text of these lines."""
+    return lines.text[slice(*lines_span(node, lines))]
