@@ -44,6 +44,7 @@ export async function pickShape(uri: string | undefined, ask: Ask): Promise<void
     }
   };
 
+  pick.ignoreFocusOut = true; // a place that is shown may take the focus
   pick.matchOnDescription = true;
   pick.matchOnDetail = true;
   pick.onDidTriggerButton(() => void load(undefined));

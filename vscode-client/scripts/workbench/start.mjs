@@ -16,6 +16,10 @@ export const SETTINGS = {
   "editor.minimap.enabled": false,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.editor.useModal": "off",
+  // What is typed is what is written.
+  "editor.autoClosingBrackets": "never",
+  "editor.autoClosingQuotes": "never",
+  "editor.autoSurround": "never",
 };
 
 /** Words of the workbench in Chinese; the rest of it stays English, only npulens is looked at. */
@@ -74,8 +78,8 @@ export class Workbench {
       contributes: { localizations: [localization] },
     };
     writeFileSync(join(pack, "package.json"), JSON.stringify(manifest));
-    const words = { version: "1.0.0", contents: CHINESE_WORDS };
-    writeFileSync(join(pack, "main.i18n.json"), JSON.stringify(words));
+    const translation = { version: "1.0.0", contents: CHINESE_WORDS };
+    writeFileSync(join(pack, "main.i18n.json"), JSON.stringify(translation));
     const vsix = join(this.work, "chinese.vsix");
     const quiet = ["--no-dependencies", "--allow-missing-repository", "--skip-license"];
     execFileSync(process.execPath, [vsce, "package", ...quiet, "--out", vsix], {
@@ -83,6 +87,16 @@ export class Workbench {
       stdio: "ignore",
     });
     this.install(vsix);
+    // The workbench writes this where packs are installed while it runs.
+    const name = `${manifest.publisher}.${manifest.name}`;
+    const words = join(this.extensions, `${name}-${manifest.version}`, "main.i18n.json");
+    const { languageId, localizedLanguageName: label } = localization;
+    const extension = { extensionIdentifier: { id: name }, version: manifest.version };
+    const known = { hash: "1", label, extensions: [extension], translations: { vscode: words } };
+    writeFileSync(
+      join(this.work, "data/languagepacks.json"),
+      JSON.stringify({ [languageId]: known }),
+    );
   }
 
   async start() {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-export const LONG = 25_000;
+export const LONG = 40_000;
 
 export class User {
   constructor(page, pictures) {
@@ -38,17 +38,21 @@ export class User {
     console.log(`ok ${what}`);
   }
 
-  /** Run a command from the palette. */
-  async command(title) {
+  /** Type into the palette that a key opens, and take the first row, which has a text. */
+  async palette(key, text, expected = text) {
     const input = this.page.locator(".quick-input-widget input").first();
     await input.waitFor({ state: "hidden", timeout: LONG });
     for (let tries = 0; tries < 10 && !(await input.isVisible()); tries += 1) {
-      await this.keyboard.press("F1");
+      await this.keyboard.press(key);
       await this.page.waitForTimeout(500);
     }
-    await this.keyboard.type(title);
-    await this.row(title).waitFor({ timeout: LONG });
+    await this.keyboard.type(text);
+    await this.row(expected).waitFor({ timeout: LONG });
     await this.keyboard.press("Enter");
+  }
+
+  async command(title) {
+    await this.palette("F1", title);
   }
 
   async openWorkspace(url) {
@@ -57,6 +61,12 @@ export class User {
     const file = this.seen(".explorer-folders-view .monaco-list-row", "train.py");
     await file.dblclick({ timeout: LONG });
     await this.page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
+  }
+
+  /** Open a file of the workspace that has been opened before. */
+  async openFile(name) {
+    await this.palette("Control+p", name);
+    await this.seen(".tab.active", name).waitFor({ timeout: LONG });
   }
 
   /** What is written in the lines of the editor that are in view. */
