@@ -116,7 +116,9 @@ export class ReportView implements vscode.Disposable {
     const panel = this.panel ?? this.open();
     panel.title = vscode.l10n.t("Report: {0}", folder.name);
     panel.webview.html = html;
-    panel.reveal();
+    if (!panel.visible) {
+      panel.reveal();
+    }
   }
 
   private open(): vscode.WebviewPanel {

@@ -138,6 +138,7 @@ async function report({ user, page }) {
     ),
   );
   await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
+  await page.waitForTimeout(2_000); // the new page has taken the focus
 }
 
 async function target({ user, project }) {
