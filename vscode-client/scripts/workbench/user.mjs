@@ -47,8 +47,7 @@ export class User {
       await this.page.waitForTimeout(500);
     }
     await this.keyboard.type(text);
-    await this.row(expected).waitFor({ timeout: LONG });
-    await this.keyboard.press("Enter");
+    await this.row(expected).click({ timeout: LONG });
   }
 
   async command(title) {
