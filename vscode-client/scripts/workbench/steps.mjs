@@ -232,8 +232,9 @@ async function crashes({ user, workbench }) {
     await user.waitFor("its state is shown", async () =>
       user.page.locator('.statusbar-item [class*="codicon-eye"]').first().isVisible(),
     );
-    const before = workbench.servers();
-    before.forEach((pid) => process.kill(pid, "SIGKILL"));
+    workbench.servers().forEach((pid) => process.kill(pid, "SIGKILL"));
+    const ends = `crash ${crash} is noticed`;
+    await user.waitFor(ends, () => workbench.log().split("signal SIGKILL").length > crash);
     if (crash === 1) {
       await user.picture("after-a-crash");
     }
