@@ -172,17 +172,23 @@ async function save({ user, page, project }) {
 }
 
 /** The clock runs for other programs, too: on a busy machine it says nothing. */
-async function activation({ user }) {
-  await user.command("npulens: Show Log");
-  await user.picture("log");
+async function activation({ user, page }) {
   await user.command("Developer: Show Running Extensions");
+  const list = page.locator(".runtime-extensions-editor");
+  await list.locator(".monaco-list-row").first().hover({ timeout: LONG });
   const running = user.seen(".runtime-extensions-editor .monaco-list-row", "npulens");
-  await running.waitFor({ timeout: LONG });
+  // The slowest come first.
+  await user.waitFor("npulens is among the running extensions", async () => {
+    await page.mouse.wheel(0, 150);
+    return running.isVisible();
+  });
   await user.picture("running-extensions");
   const [, time] = /(\d+)\s*ms/.exec(await running.innerText()) ?? [];
   const load = loadavg()[0] / cpus().length;
   console.log(`ok activated in ${time} ms, with ${load.toFixed(1)} programs for each processor`);
   assert.ok(Number(time) < 300 || load > 1.5);
+  await user.command("npulens: Show Log");
+  await user.picture("log");
 }
 
 async function migrateWorkspace({ user, project }) {
