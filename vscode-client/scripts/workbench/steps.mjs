@@ -122,6 +122,8 @@ async function report({ user, page }) {
   const hex = colours[0].match(/\d+/g).map((each) => Number(each).toString(16).padStart(2, "0"));
   assert.equal(`#${hex.join("")}`, colours[1]);
   console.log("ok the report has a strict policy, and the colours of the editor");
+  await shown.locator(".meta", { hasText: "PyTorch 2.7" }).waitFor({ timeout: LONG });
+  console.log("ok the report follows the settings of the editor");
   await shown.locator("#findings").evaluate((section) => section.scrollIntoView());
   await user.picture("report-findings");
   const link = shown.locator("#finding-list a.path", { hasText: "train.py:46:" }).first();
@@ -323,8 +325,8 @@ export const STEPS = {
   shapes,
   fixes,
   migrationView,
-  report,
   target,
+  report,
   save,
   activation,
   migrateWorkspace,
