@@ -306,10 +306,16 @@ async function chinese({ user, page, project, workbench }) {
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
   const lens = user.seen(".codelens-decoration", "npulens：待迁移");
   await lens.waitFor({ timeout: LONG });
-  const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
-  await icon.click({ force: true });
-  await user.seen('.sidebar [aria-label="显示报告"]', "").waitFor({ timeout: LONG });
-  await page.locator('.sidebar .action-label[aria-label="按类别分组"]').first().click();
+  const show = page.locator('.sidebar .action-label[aria-label="显示报告"]').first();
+  if (!(await show.isVisible())) {
+    const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
+    await icon.click({ force: true });
+  }
+  await show.waitFor({ timeout: LONG });
+  const byFamily = page.locator('.sidebar .action-label[aria-label="按类别分组"]').first();
+  if (await byFamily.isVisible()) {
+    await byFamily.click();
+  }
   await user.seen(VIEW, "设备").waitFor({ timeout: LONG });
   await user.picture("chinese");
   await user.palette("F1", "npulens: Show Report", "显示报告");
