@@ -297,10 +297,10 @@ async function chinese({ user, page, project, workbench }) {
   await page.waitForTimeout(3_000);
   await page.goto(`http://127.0.0.1:${workbench.port}/?folder=${project}`);
   await page.locator(".monaco-workbench").waitFor({ timeout: LONG });
-  await page
-    .locator('.activitybar .action-label[aria-label^="npulens"]')
-    .first()
-    .waitFor({ timeout: LONG });
+  await user.waitFor("the server runs in Chinese", () =>
+    workbench.log().includes("扩展自带，运行于"),
+  );
+  await user.seen(".statusbar-item", /npulens \d/).waitFor({ timeout: LONG });
   // Commands are found by their English titles, too.
   await user.palette("F1", "npulens: Open Sample Script", "打开示例脚本");
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
