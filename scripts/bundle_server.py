@@ -1,9 +1,12 @@
 """Put the server with all its packages into a folder, for the VS Code extension of one platform.
 
     python scripts/bundle_server.py linux-x64 vscode-client/bundled
+    python scripts/bundle_server.py universal vscode-client/bundled
 
 What is the same for all Pythons goes to `common`, the rest, such as compiled packages, to a folder
-for each: `cp310`, `cp311` and so on. Needs uv, which picks wheels for machines other than this one.
+for each: `cp310`, `cp311` and so on. The universal bundle has nothing compiled and runs anywhere:
+what is compiled is quicker there, but works without. Needs uv, which picks wheels for machines
+other than this one.
 """
 
 import argparse
@@ -31,29 +34,41 @@ PLATFORMS = {
     "win32-arm64": "aarch64-pc-windows-msvc",
 }
 """How VS Code calls a platform, and how uv does."""
+_UNIVERSAL = ("3.10", "win32-x64")
+"""Where npulens needs all of the packages that it needs anywhere."""
+_COMPILED = ("*.so", "*.pyd", "*.c", "*.lib")
+_NOT_IMPORTED = ("jedi", "libcst")
+"""Declared for what is to come; a third of the size of a bundle, and all that must be compiled."""
 _NOT_NEEDED = ("bin", ".lock", "Scripts")
 
 
 def main() -> None:
     """Make the bundle anew."""
     parser = argparse.ArgumentParser(description="Bundle the server for the VS Code extension.")
-    parser.add_argument("platform", choices=PLATFORMS)
+    parser.add_argument("platform", choices=("universal", *PLATFORMS))
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
+    _require_not_imported()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         _uv("build", "--wheel", "--out-dir", str(work / "wheel"), str(ROOT))
         wheel = next((work / "wheel").glob("npulens-*.whl"))
-        trees = {tag_of(python): work / tag_of(python) for python in PYTHONS}
-        for python in PYTHONS:
-            _install(wheel, python, PLATFORMS[options.platform], trees[tag_of(python)])
+        version = re.match(r"npulens-([^-]+)-", wheel.name)
+        assert version is not None
+        told: dict[str, object] = {"version": version[1], "platform": options.platform}
         shutil.rmtree(options.folder, ignore_errors=True)
         options.folder.mkdir(parents=True)
-        share(trees, options.folder)
-        version = re.match(r"npulens-([^-]+)-", wheel.name)
-    assert version is not None
+        if options.platform == "universal":
+            python, platform = _UNIVERSAL
+            _install(wheel, python, PLATFORMS[platform], options.folder / "common")
+            _leave_out_compiled(options.folder / "common")
+        else:
+            trees = {tag_of(python): work / tag_of(python) for python in PYTHONS}
+            for python in PYTHONS:
+                _install(wheel, python, PLATFORMS[options.platform], trees[tag_of(python)])
+            share(trees, options.folder)
+            told["pythons"] = list(trees)
     shutil.copy(LAUNCHER, options.folder)
-    told = {"version": version[1], "platform": options.platform, "pythons": list(trees)}
     (options.folder / "bundle.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
@@ -77,12 +92,30 @@ def share(trees: dict[str, Path], folder: Path) -> None:
                 shutil.move(path, target)
 
 
+def _leave_out_compiled(folder: Path) -> None:
+    """Leave the Python that packages fall back to."""
+    for pattern in _COMPILED:
+        for path in list(folder.rglob(pattern)):
+            path.unlink()
+
+
+def _require_not_imported() -> None:
+    pattern = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(_NOT_IMPORTED)})\b", re.MULTILINE)
+    for path in (ROOT / "server").rglob("*.py"):
+        if pattern.search(path.read_text(encoding="utf-8")):
+            sys.exit(f"{path} imports a package that is not bundled: see _NOT_IMPORTED")
+
+
 def _install(wheel: Path, python: str, platform: str, target: Path) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as file:
+        # A requirement for an environment that does not exist is one that is left out.
+        file.writelines(f"{name}; python_version < '0'\n" for name in _NOT_IMPORTED)
     _uv(
         *("pip", "install", "--quiet", "--target", str(target), "--link-mode", "copy"),
         *("--python-version", python, "--python-platform", platform, "--only-binary", ":all:"),
-        str(wheel),
+        *("--override", file.name, str(wheel)),
     )
+    Path(file.name).unlink()
     for name in _NOT_NEEDED:
         path = target / name
         if path.is_dir():

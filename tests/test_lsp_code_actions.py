@@ -94,6 +94,15 @@ def test_an_action_for_another_text_is_refused(client: LspClient, uri: str) -> N
     assert answer["error"]["code"] == -32801
 
 
+def test_an_action_holds_though_the_file_is_saved_meanwhile(client: LspClient, uri: str) -> None:
+    """As an editor does by itself, with the menu still open."""
+    client.open(uri, TEXT)
+    chosen = action(client, uri, 1, "torch.npu.synchronize")
+    client.save(uri)
+    action(client, uri, 1, "torch.npu.synchronize")
+    assert "torch.npu.synchronize()" in applied_edit(TEXT, resolved(client, chosen)["edit"])
+
+
 @pytest.mark.parametrize(
     "data",
     [

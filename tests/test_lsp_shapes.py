@@ -323,7 +323,7 @@ def test_places_that_are_not_told_have_a_path_too(client: LspClient, uri: str) -
 COMMAND = "npulens.rankShapes"
 
 
-def ranked(client: LspClient, *arguments: str, **more: str) -> list[Message]:
+def ranked(client: LspClient, *arguments: object, **more: str) -> list[Message]:
     params = {"command": COMMAND, "arguments": [*arguments], **more}
     found: list[Message] = client.request("workspace/executeCommand", params)
     return found
@@ -341,6 +341,17 @@ def test_the_places_of_a_document_are_ranked(client: LspClient, uri: str) -> Non
     message = client.shown[-1]["message"]
     assert "2 places" in message
     assert f"1. [{first['score']}] {uri.rpartition('/')[2]}:9 " in message
+
+
+def test_who_asks_for_the_answer_alone_sees_no_message(client: LspClient, uri: str) -> None:
+    client.open(uri, TEXT)
+    before = len(client.shown)
+    quietly = ranked(client, uri, {"quiet": True})
+    workspace = ranked(client, {"quiet": True})
+    assert len(client.shown) == before
+    assert quietly == ranked(client, uri, {"quiet": False}) != []
+    assert workspace == ranked(client)
+    assert len(client.shown) == before + 2
 
 
 def test_the_places_of_a_workspace_are_ranked(tmp_path: Path) -> None:

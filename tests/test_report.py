@@ -593,6 +593,38 @@ class TestCommand:
         assert data["files"][0][1] == f"vscode://file{project}/models/net.py"
         assert data["lineMark"] == ":"
 
+    def test_settings_of_an_editor_come_after_the_configuration(self, project: Path) -> None:
+        kept = '{"torchVersion": "2.7", "ignore": ["NPU6"], "exclude": ["models/"], "select": []}'
+        assert invoke("report", ".", "-o", "r.md", "--editor-settings", kept)[0] == 0
+        text = (project / "r.md").read_text(encoding="utf-8")
+        assert "PyTorch 2.7" in text
+        assert "NPU6" not in text
+        (project / "npulens.toml").write_text('torch-version = "2.8"\nignore = []\nexclude = []\n')
+        assert invoke("report", ".", "-o", "r.md", "--editor-settings", kept)[0] == 0
+        text = (project / "r.md").read_text(encoding="utf-8")
+        assert "PyTorch 2.8" in text
+        assert "NPU6" in text
+        assert invoke("report", ".", "--torch-version", "2.9", "--editor-settings", kept)[1].count(
+            "PyTorch 2.9"
+        )
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ("[1]", "--editor-settings must be a JSON object"),
+            ("{", "--editor-settings is no JSON"),
+            ('{"torchVersion": "new"}', '--editor-settings: "torch-version"'),
+            ('{"colour": 1}', '--editor-settings: unknown key "colour"'),
+        ],
+    )
+    def test_settings_of_an_editor_that_are_none(
+        self, project: Path, given: str, told: str
+    ) -> None:
+        code, output, errors = invoke("report", ".", "--editor-settings", given)
+        assert (code, output) == (2, "")
+        assert told in errors
+        assert "Traceback" not in errors
+
     def test_no_path_of_the_machine_is_in_it(self, project: Path) -> None:
         assert invoke("report", str(project), "-o", "report.html")[0] == 0
         assert str(project.parent) not in (project / "report.html").read_text(encoding="utf-8")

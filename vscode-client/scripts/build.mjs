@@ -1,4 +1,5 @@
-// Bundles the extension into dist/extension.js, or with --tests the tests into build/test/.
+// Bundles the extension into dist/, or with --tests the tests into build/test/. The client of the
+// language server, most of the code, is a file of its own: it is read after the activation.
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";
 
@@ -9,6 +10,15 @@ const common = {
   format: "cjs",
   target: "node20",
   logLevel: "warning",
+};
+
+const clientApart = {
+  name: "client-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/client$/ }, ({ importer }) =>
+      importer.endsWith("session.ts") ? { path: "./client.js", external: true } : undefined,
+    );
+  },
 };
 
 await build(
@@ -23,8 +33,9 @@ await build(
       }
     : {
         ...common,
-        entryPoints: ["src/extension.ts"],
-        outfile: "dist/extension.js",
+        entryPoints: ["src/extension.ts", "src/client.ts"],
+        outdir: "dist",
+        plugins: [clientApart],
         external: ["vscode"],
         minify: true,
         legalComments: "eof",

@@ -1,5 +1,5 @@
-// Makes npulens-PLATFORM-VERSION.vsix in build/: `npm run package -- linux-x64`, or `universal`,
-// which has no server in it and takes that of the user's Python environment.
+// Makes npulens-PLATFORM-VERSION.vsix in build/, with the server in it: `npm run package` for all
+// platforms, `npm run package -- linux-x64` with packages that are compiled for one.
 import { execFileSync } from "node:child_process";
 import {
   cpSync,
@@ -20,8 +20,7 @@ const CONTENT = [
 ];
 const run = (cwd, command, ...args) => execFileSync(command, args, { cwd, stdio: "inherit" });
 const windows = process.platform === "win32";
-const hosts = { linux: "linux", darwin: "darwin", win32: "win32" };
-const platform = process.argv[2] ?? `${hosts[process.platform]}-${process.arch}`;
+const platform = process.argv[2] ?? "universal";
 const { version } = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
 
 function bundleServer() {
@@ -69,9 +68,7 @@ for (const name of CONTENT) {
   cpSync(join(here, name), join(stage, name), { recursive: true });
 }
 cpSync(join(here, "..", "LICENSE"), join(stage, "LICENSE"));
-if (platform !== "universal") {
-  bundleServer();
-}
+bundleServer();
 run(here, "node", "scripts/build.mjs");
 cpSync(join(here, "dist"), join(stage, "dist"), { recursive: true });
 writeNotices();

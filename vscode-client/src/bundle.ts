@@ -7,15 +7,15 @@ import { join } from "node:path";
 export interface Bundle {
   /** The version of npulens. */
   readonly version: string;
-  /** The platform of its compiled packages, such as `linux-x64`. */
+  /** The platform of its compiled packages, such as `linux-x64`; `universal` if it has none. */
   readonly platform: string;
-  /** The Pythons that it has packages for, such as `cp311`. */
-  readonly pythons: readonly string[];
+  /** The Pythons that it has packages for, such as `cp311`; if not told, all that are new enough. */
+  readonly pythons?: readonly string[];
   /** The script that starts the server. */
   readonly launcher: string;
 }
 
-/** The bundle of the extension; the universal build has none. */
+/** The bundle of the extension, if it has one. */
 export function readBundle(extensionPath: string): Bundle | undefined {
   const folder = join(extensionPath, "bundled");
   let text: string;

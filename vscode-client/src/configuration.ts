@@ -2,7 +2,13 @@
 
 import { homedir } from "node:os";
 import * as vscode from "vscode";
-import { START_SETTINGS, serverSettings, startSettings, type StartSettings } from "./settings";
+import {
+  START_SETTINGS,
+  projectSettings,
+  serverSettings,
+  startSettings,
+  type StartSettings,
+} from "./settings";
 
 export const SECTION = "npulens";
 
@@ -10,6 +16,23 @@ export const SECTION = "npulens";
 export function settingsForServer(scope?: vscode.Uri): Record<string, unknown> {
   const configuration = vscode.workspace.getConfiguration(SECTION, scope ?? null);
   return serverSettings((key) => configuration.get(key));
+}
+
+/** The language that the user asks for, empty for none, and the settings that a report needs. */
+export function settingsForReport(scope: vscode.Uri): {
+  language: string;
+  settings: Record<string, unknown>;
+} {
+  const configuration = vscode.workspace.getConfiguration(SECTION, scope);
+  return {
+    language: configuration.get<string | null>("language", null) ?? "",
+    settings: projectSettings((key) => configuration.get(key)),
+  };
+}
+
+/** Whether hotspots are marked beside the lines of a file. */
+export function hasHotspotMarks(scope: vscode.Uri): boolean {
+  return vscode.workspace.getConfiguration(SECTION, scope).get("hotspotMarks", true);
 }
 
 /** How to start the server. */

@@ -5,8 +5,10 @@ import { concernsStart } from "./configuration";
 import { FindingStore } from "./findingStore";
 import { MigrationView, setContext } from "./migrationView";
 import { onDidSelectInterpreter } from "./pythonExtension";
+import { ReportView } from "./reportView";
 import { openSample } from "./sample";
 import { Session } from "./session";
+import { ShapeMarks } from "./shapeMarks";
 import { createStatusItem } from "./statusItem";
 import { selectTarget } from "./target";
 
@@ -29,6 +31,8 @@ export function activate(context: vscode.ExtensionContext): void {
     store,
     createStatusItem(started, store),
     new MigrationView(context, started, store),
+    new ReportView(context, started),
+    new ShapeMarks(context, started, store),
     started.onDidChange(tellManifest),
     registerCommand("npulens.restart", () => started.restart()),
     registerCommand("npulens.showLog", () => {

@@ -29,6 +29,10 @@ export class FindingStore implements vscode.Disposable {
     this.readAgain();
   }
 
+  of(uri: vscode.Uri): readonly Finding[] {
+    return this.byUri.get(uri.toString()) ?? [];
+  }
+
   all(): Finding[] {
     return [...this.byUri.values()].flat();
   }

@@ -54,7 +54,7 @@ export function explain(problem: Problem): string {
     case "notInBundle":
       return vscode.l10n.t(
         "The server in the extension is for {0}; {1} is another Python. Select one of these, or install npulens in its environment.",
-        problem.bundle.pythons.join(", "),
+        (problem.bundle.pythons ?? []).join(", "),
         problem.command,
       );
   }

@@ -9,6 +9,9 @@ export type ImportStrategy = "useBundled" | "fromEnvironment";
 export interface ServerChoice {
   readonly kind: "bundled" | "environment" | "path";
   readonly command: string;
+  /** What stands between that and the name of a command of npulens. */
+  readonly program: readonly string[];
+  /** All arguments for the server. */
   readonly args: readonly string[];
   /** The version of npulens, as far as it is known before it runs. */
   readonly version: string | undefined;
@@ -48,8 +51,14 @@ export async function chooseServer(
   probe: Probe,
 ): Promise<ServerChoice | Problem> {
   if (wishes.path !== "") {
-    const args = ["server", ...wishes.args];
-    return { kind: "path", command: wishes.path, args, version: undefined, python: undefined };
+    const started = starting([], wishes);
+    return {
+      kind: "path",
+      command: wishes.path,
+      ...started,
+      version: undefined,
+      python: undefined,
+    };
   }
   let problem: Problem | undefined;
   for (const { command } of interpreters) {
@@ -76,17 +85,28 @@ function serverOf(python: Python, wishes: Wishes): ServerChoice | Problem {
   if (!isNewEnough(python.version)) {
     return { kind: "oldPython", command, version: python.version };
   }
-  const bundled = bundle?.pythons.includes(python.tag) === true ? bundle : undefined;
+  const bundled = bundle && isFor(python, bundle) ? bundle : undefined;
   const isInstalled = python.npulens !== null;
   if (isInstalled && (strategy === "fromEnvironment" || bundled === undefined)) {
-    const args = ["-m", "npulens", "server", ...wishes.args];
-    return { kind: "environment", command, args, version: python.npulens, python };
+    const started = starting(["-m", "npulens"], wishes);
+    return { kind: "environment", command, ...started, version: python.npulens, python };
   }
   if (bundled !== undefined) {
-    const args = [bundled.launcher, "server", ...wishes.args];
-    return { kind: "bundled", command, args, version: bundled.version, python };
+    const started = starting([bundled.launcher], wishes);
+    return { kind: "bundled", command, ...started, version: bundled.version, python };
   }
   return bundle === undefined
     ? { kind: "notInstalled", command }
     : { kind: "notInBundle", command, bundle };
+}
+
+function isFor(python: Python, bundle: Bundle): boolean {
+  return bundle.pythons === undefined || bundle.pythons.includes(python.tag);
+}
+
+function starting(
+  program: readonly string[],
+  { args }: Wishes,
+): Pick<ServerChoice, "program" | "args"> {
+  return { program, args: [...program, "server", ...args] };
 }

@@ -2,9 +2,11 @@
 
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
+import { pickShape } from "./shapePick";
 
 export const MIGRATE_FILE = "npulens.migrateFile";
 export const RESTART_INDEX = "npulens.restartIndex";
+export const RANK_SHAPES = "npulens.rankShapes";
 const MIGRATE_WORKSPACE = "npulens.migrateWorkspace";
 const WRITE_REPORT = "npulens.writeReport";
 const OF_THE_FILE = [MIGRATE_FILE, "npulens.addRunTimeMigration", "npulens.removeRunTimeMigration"];
@@ -16,6 +18,10 @@ export async function executeCommand(
   given: unknown[],
   next: ExecuteCommandSignature,
 ): Promise<unknown> {
+  if (command === RANK_SHAPES) {
+    const uri = typeof given[0] === "string" ? given[0] : activePython();
+    return pickShape(uri, (args) => Promise.resolve(next(command, args)));
+  }
   const args = await completed(command, given);
   if (args === undefined) {
     return undefined;
@@ -50,6 +56,12 @@ async function completed(command: string, given: unknown[]): Promise<unknown[] |
     return target && [target.toString()];
   }
   return given;
+}
+
+/** The Python file that is looked at, if there is one. */
+function activePython(): string | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  return document?.languageId === "python" ? document.uri.toString() : undefined;
 }
 
 function tellOfFixes(answer: unknown): void {

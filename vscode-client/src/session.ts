@@ -9,6 +9,7 @@ import { candidates } from "./interpreter";
 import { MIGRATE_FILE } from "./serverCommands";
 import { describe, explain, tellOfCrashes, tellOfProblem } from "./messages";
 import { probePython, pythonEnvironment } from "./probe";
+import type { Program } from "./reportRun";
 import { selectedInterpreter } from "./pythonExtension";
 import { chooseServer, isServer, type Problem, type ServerChoice } from "./serverChoice";
 
@@ -19,8 +20,8 @@ export class Session implements vscode.Disposable {
   state: State = "starting";
   server: ServerChoice | undefined;
   problem: Problem | undefined;
-  /** Whether the server has commands that change files. */
-  canMigrate = false;
+  /** The commands that the server has, none while it does not run. */
+  private commands: readonly string[] = [];
 
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
@@ -34,6 +35,38 @@ export class Session implements vscode.Disposable {
     private readonly context: vscode.ExtensionContext,
     readonly log: vscode.LogOutputChannel,
   ) {}
+
+  /** Whether the server has commands that change files. */
+  get canMigrate(): boolean {
+    return this.commands.includes(MIGRATE_FILE);
+  }
+
+  /** How other commands of npulens are started, with what the server is started with. */
+  program(): Program | undefined {
+    if (this.server === undefined) {
+      return undefined;
+    }
+    const { command, program } = this.server;
+    const NPULENS_LANGUAGE = vscode.env.language;
+    return {
+      command,
+      args: program,
+      ...this.options(),
+      env: { ...this.environment(), NPULENS_LANGUAGE },
+    };
+  }
+
+  /** Ask the running server, without what users see of its commands; `undefined` if it cannot. */
+  async ask(command: string, ...args: unknown[]): Promise<unknown> {
+    if (this.client === undefined || !this.commands.includes(command)) {
+      return undefined;
+    }
+    const answer: unknown = await this.client.sendRequest("workspace/executeCommand", {
+      command,
+      arguments: args,
+    });
+    return answer;
+  }
 
   /** Start the server, after the one that runs has ended; what went wrong before is forgotten. */
   restart(): Promise<void> {
@@ -116,7 +149,7 @@ export class Session implements vscode.Disposable {
     // Loaded only now: nothing of it is needed for the activation of the extension.
     const { createClient } = await import("./client");
     const { command, args } = server;
-    const options = { cwd: this.context.extensionPath, env: this.environment() };
+    const options = this.options();
     const client = createClient({ command, args: [...args], options }, this.log, lost);
     this.client = client;
     try {
@@ -127,11 +160,14 @@ export class Session implements vscode.Disposable {
       return;
     }
     const capabilities = client.initializeResult?.capabilities;
-    const commands = capabilities?.executeCommandProvider?.commands ?? [];
-    this.canMigrate = commands.includes(MIGRATE_FILE);
+    this.commands = capabilities?.executeCommandProvider?.commands ?? [];
     const version = client.initializeResult?.serverInfo?.version;
     this.server = { ...server, version: version ?? server.version };
     this.become("running");
+  }
+
+  private options(): { cwd: string; env: NodeJS.ProcessEnv } {
+    return { cwd: this.context.extensionPath, env: this.environment() };
   }
 
   /** Compiled Python is kept where the editor wants it, not beside the sources. */
@@ -142,7 +178,7 @@ export class Session implements vscode.Disposable {
 
   private crashed(): void {
     const delay = this.crashes.crashed(Date.now());
-    this.canMigrate = false;
+    this.commands = [];
     if (delay === undefined) {
       this.become("failed");
       void tellOfCrashes();
@@ -158,7 +194,7 @@ export class Session implements vscode.Disposable {
   private async stopClient(): Promise<void> {
     const client = this.client;
     this.client = undefined;
-    this.canMigrate = false;
+    this.commands = [];
     try {
       await client?.dispose(2_000);
     } catch (error) {

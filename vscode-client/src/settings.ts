@@ -2,8 +2,8 @@
 
 import type { ImportStrategy } from "./serverChoice";
 
-/** The settings that the server knows; all others stay here. */
-export const SERVER_SETTINGS = [
+/** The settings that a configuration of the project can have, too. */
+export const PROJECT_SETTINGS = [
   "torchVersion",
   "migrationStyle",
   "select",
@@ -12,11 +12,16 @@ export const SERVER_SETTINGS = [
   "exclude",
   "respectGitignore",
   "extendRules",
-  "language",
-  "logLevel",
-  "codeLens",
-  "inlayHints",
 ] as const;
+
+/** The settings that the server knows; all others stay here. */
+export const SERVER_SETTINGS = [
+  ...PROJECT_SETTINGS,
+  ...(["language", "logLevel", "codeLens", "inlayHints"] as const),
+] as const;
+
+/** The settings of what the editor does by itself. */
+export const EDITOR_SETTINGS = ["hotspotMarks"] as const;
 
 /** The settings after whose change the server is started anew. */
 export const START_SETTINGS = ["importStrategy", "interpreter", "path", "args"] as const;
@@ -33,8 +38,17 @@ export type Lookup = (key: string) => unknown;
 
 /** The settings for the server, without those that say nothing. */
 export function serverSettings(lookup: Lookup): Record<string, unknown> {
+  return saidIn(SERVER_SETTINGS, lookup);
+}
+
+/** Those that count where the configuration of the project says nothing. */
+export function projectSettings(lookup: Lookup): Record<string, unknown> {
+  return saidIn(PROJECT_SETTINGS, lookup);
+}
+
+function saidIn(keys: readonly string[], lookup: Lookup): Record<string, unknown> {
   const found: Record<string, unknown> = {};
-  for (const key of SERVER_SETTINGS) {
+  for (const key of keys) {
     const value = lookup(key);
     const isEmpty = Array.isArray(value) && value.length === 0;
     if (value !== undefined && value !== null && value !== "" && !isEmpty) {

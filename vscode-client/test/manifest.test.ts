@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { SERVER_SETTINGS, START_SETTINGS } from "../src/settings";
+import { EDITOR_SETTINGS, SERVER_SETTINGS, START_SETTINGS } from "../src/settings";
 
 interface Manifest {
   readonly icon: string;
@@ -9,6 +9,7 @@ interface Manifest {
     readonly configuration: readonly {
       readonly properties: Readonly<Record<string, { readonly scope?: string }>>;
     }[];
+    readonly menus: Readonly<Record<string, readonly { readonly command: string }[]>>;
     readonly walkthroughs: readonly {
       readonly steps: readonly { readonly media: { readonly svg: string } }[];
     }[];
@@ -48,7 +49,7 @@ describe("the manifest", () => {
       {},
       ...contributes.configuration.map((c) => c.properties),
     ) as Record<string, { readonly scope?: string }>;
-    const expected = [...SERVER_SETTINGS, ...START_SETTINGS, "trace.server"];
+    const expected = [...SERVER_SETTINGS, ...EDITOR_SETTINGS, ...START_SETTINGS, "trace.server"];
     assert.deepEqual(
       Object.keys(properties).sort(),
       expected.map((key) => `npulens.${key}`).sort(),
@@ -60,6 +61,14 @@ describe("the manifest", () => {
   it("has an icon for each command", () => {
     for (const { command, icon } of contributes.commands) {
       assert.match(icon ?? "", /^\$\([a-z-]+\)$/, command);
+    }
+  });
+  it("has a title for each command that a menu shows", () => {
+    const commands = contributes.commands.map(({ command }) => command);
+    for (const items of Object.values(contributes.menus)) {
+      for (const { command } of items) {
+        assert.ok(commands.includes(command), command);
+      }
     }
   });
   it("names files that are there", () => {

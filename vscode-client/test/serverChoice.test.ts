@@ -63,14 +63,24 @@ describe("the server", () => {
   const bundled = "bundled /usr/bin/cp311 /extension/bundled/npulens_server.py server";
   const installed = "environment /usr/bin/cp311 -m npulens server";
   const fromEnvironment = wishes({ strategy: "fromEnvironment" });
-  const universal = wishes({ bundle: undefined });
+  const empty = wishes({ bundle: undefined });
+  const { version, launcher } = BUNDLE;
+  const universal = wishes({ bundle: { version, launcher, platform: "universal" } });
   const cases: [string, Wishes, (Python | undefined)[], string][] = [
     ["is the bundled one", wishes(), [python("cp311")], bundled],
     ["is bundled though one is installed", wishes(), [python("cp311", "0.1.0")], bundled],
     ["is that of the environment", fromEnvironment, [python("cp311", "0.1.0")], installed],
     ["is bundled if the environment has none", fromEnvironment, [python("cp311")], bundled],
-    ["of the universal build is installed", universal, [python("cp311", "0.1.0")], installed],
-    ["of the universal build may be missing", universal, [python("cp311")], "notInstalled"],
+    ["of an empty build is installed", empty, [python("cp311", "0.1.0")], installed],
+    ["of an empty build may be missing", empty, [python("cp311")], "notInstalled"],
+    ["of the universal build is bundled", universal, [python("cp311", "0.1.0")], bundled],
+    [
+      "of the universal build runs on every Python",
+      universal,
+      [python("cp315t")],
+      "bundled /usr/bin/cp315t /extension/bundled/npulens_server.py server",
+    ],
+    ["of the universal build needs a new Python, too", universal, [python("cp39")], "oldPython"],
     [
       "is installed where the bundle has no packages",
       wishes(),
@@ -88,7 +98,7 @@ describe("the server", () => {
       [undefined, python("cp39"), python("cp311")],
       bundled,
     ],
-    ["fails for the first reason", universal, [python("cp39"), python("cp311")], "oldPython"],
+    ["fails for the first reason", empty, [python("cp39"), python("cp311")], "oldPython"],
     ["is what the user names", wishes({ path: "/mine/npulens" }), [], "path /mine/npulens server"],
     ["gets arguments", wishes({ args: ["-v"] }), [python("cp311")], `${bundled} -v`],
   ];

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -99,19 +100,36 @@ class Settings(NamedTuple):
         return self.configuration.language or environment_language(os.environ)
 
 
-def settings(paths: Sequence[str], file: str | None, options: Mapping[str, Any]) -> Settings:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def settings(
+    paths: Sequence[str],
+    file: str | None,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any] = _NOTHING,
+) -> Settings:
     """What the file says, or else the nearest one to all of the paths; options come first.
+
+    Args:
+        paths: The files and folders.
+        file: The file, if it is named.
+        options: What counts before the file.
+        defaults: What counts where the nearest file says nothing.
 
     Raises:
         Refusal: Something of it cannot be used.
     """
     with refusals():
-        configuration = configuration_for(paths, file, options)
+        configuration = configuration_for(paths, file, options, defaults)
         return Settings(configuration, _catalogue(configuration, options))
 
 
 def configuration_for(
-    paths: Sequence[str], file: str | None, options: Mapping[str, Any]
+    paths: Sequence[str],
+    file: str | None,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any] = _NOTHING,
 ) -> "Configuration":
     """The same without the rules."""
     from npulens.workspace.configuration import find_configuration, read_configuration
@@ -119,7 +137,7 @@ def configuration_for(
     if file is not None:
         configuration = read_configuration(Path(file))
     else:
-        configuration = find_configuration(common_folder(paths))
+        configuration = find_configuration(common_folder(paths), defaults)
     given = {field: value for field, value in options.items() if value is not None}
     return replace(configuration, **given)
 

@@ -1,5 +1,6 @@
 """The command `npulens report`: a page about a project, for engineers and managers."""
 
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npulens.cli.options import jobs_option, settings, settings_options
-from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain
+from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
 
 if TYPE_CHECKING:
     from npulens.cli.project import Project
+    from npulens.workspace.configuration import Settings
     from npulens.workspace.file_report import FileReport
     from npulens.workspace.shape_run import Place
 
@@ -38,6 +40,11 @@ _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "ma
 @settings_options
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
+@click.option(
+    "--editor-settings",
+    metavar="JSON",
+    help="What counts where the configuration says nothing, under the same keys.",
+)
 @click.pass_context
 def report(
     context: click.Context,
@@ -50,6 +57,7 @@ def report(
     config: str | None,
     jobs: int | None,
     no_cache: bool,
+    editor_settings: str | None,
     **options: Any,
 ) -> None:
     """Write what moving the files in PATHS to the NPU takes: how much runs, what is left, where.
@@ -67,7 +75,7 @@ def report(
     date = _today()
     is_standard = output_file == "-"
     output = Output(None if is_standard else output_file)
-    asked = settings(paths, config, options)
+    asked = settings(paths, config, options, _kept_by_editor(editor_settings, _root(paths)))
     project = find_project(paths, asked, not no_cache)
     reports = _checked(project, jobs)
     root = _root(paths)
@@ -136,6 +144,22 @@ def _places(project: "Project", reports: "Sequence[FileReport]", jobs: int | Non
     places = [place for run in runs for place in run.places]
     found = [p for p in places if (p.document.path, p.rule.code, p.ranked.hotspot.span) in told]
     return sorted(found, key=lambda place: -place.ranked.score)
+
+
+def _kept_by_editor(text: str | None, folder: Path) -> "Settings":
+    """The settings of an editor for a folder, as the language server reads them."""
+    from npulens.workspace.configuration import read_settings
+
+    if text is None:
+        return {}
+    try:
+        table = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--editor-settings is no JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise click.UsageError("--editor-settings must be a JSON object")
+    with refusals():
+        return {"folder": folder, **read_settings(table, "--editor-settings", folder)}
 
 
 def _root(paths: Sequence[str]) -> Path:

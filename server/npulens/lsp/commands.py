@@ -5,7 +5,7 @@ Each command answers with what came of it; long ones report progress and can be 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -128,19 +128,22 @@ class _Commands:
     async def rank_shapes(self, params: types.ExecuteCommandParams) -> list[dict[str, Any]]:
         """The dynamic shapes of an open document or, without one, of the workspace.
 
-        The worst come first; those are shown as a message, too.
+        The worst come first; those are shown as a message, too, unless `{"quiet": true}` asks for
+        the answer alone.
         """
-        session = self._session
+        given = params.arguments or []
         records: list[dict[str, Any]] = []
-        async with self._progress(params, say.RANK_SHAPES) as progress:
-            if params.arguments:
-                records += records_of(await self._analysis(params))
-            else:
+        if given and not isinstance(given[0], dict):
+            records += records_of(await self._analysis(params))
+        else:
+            async with self._progress(params, say.RANK_SHAPES) as progress:
                 async for found in self._ranked(progress):
                     records += found
         records.sort(key=lambda record: -record["score"])
-        message = summary(records, session.terms.language)
-        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
+        if not _wants(given, "quiet"):
+            message = summary(records, self._session.terms.language)
+            shown = types.ShowMessageParams(types.MessageType.Info, message)
+            self._server.window_show_message(shown)
         return records
 
     async def _ranked(self, progress: Progress) -> Any:
@@ -245,10 +248,14 @@ def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -
 
 def _applicability(params: types.ExecuteCommandParams, index: int) -> Applicability:
     """`{"unsafe": true}` asks for fixes that have to be read, too."""
-    given = params.arguments or []
-    options = given[index] if index < len(given) else None
-    wants_unsafe = isinstance(options, dict) and options.get("unsafe") is True
-    return Applicability.UNSAFE if wants_unsafe else Applicability.SAFE
+    given = (params.arguments or [])[index : index + 1]
+    return Applicability.UNSAFE if _wants(given, "unsafe") else Applicability.SAFE
+
+
+def _wants(given: Sequence[object], key: str) -> bool:
+    """Whether the last argument is an object that says so."""
+    options = given[-1] if given else None
+    return isinstance(options, dict) and options.get(key) is True
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> None:

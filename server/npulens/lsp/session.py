@@ -213,8 +213,21 @@ class Session:
         if not self.rule_files.issuperset(found.configuration.extend_rules):
             self.rule_files |= frozenset(found.configuration.extend_rules)
             self._client.rule_files_named()
+        is_known = found == opened.surroundings
         opened.surroundings = found
-        self._analyse(opened)
+        if not (is_known and self._is_analysed(opened)):
+            self._analyse(opened)
+
+    def _is_analysed(self, opened: OpenDocument) -> bool:
+        """Whether the last analysis is of the text as it is, told as it has to be told.
+
+        Saving changes nothing then, and what was offered before, such as actions, still holds.
+        """
+        analysis = self._analyses.finished(opened.uri)
+        if analysis is None or analysis.view is not opened.view:
+            return False
+        wanted = analysis.surroundings.configuration.language
+        return analysis.terms == self._terms_for(opened).in_project(wanted)
 
     def _tell(self, uri: str, problem: str | None) -> None:
         """Say what is wrong with a configuration, once for all documents that it is for."""
@@ -232,9 +245,12 @@ class Session:
     def _analyse(self, opened: OpenDocument) -> None:
         if opened.surroundings is None:
             return  # when it is there, the newest text is analysed
-        asked_for = self.settings_of(self.folder_of(opened.path)).language
-        terms = self.terms.speaking(asked_for)
-        self._analyses.submit(opened.uri, Task(opened, opened.view, opened.surroundings, terms))
+        task = Task(opened, opened.view, opened.surroundings, self._terms_for(opened))
+        self._analyses.submit(opened.uri, task)
+
+    def _terms_for(self, opened: OpenDocument) -> ClientTerms:
+        """The terms of the client, in the language that the user asks for in this folder."""
+        return self.terms.speaking(self.settings_of(self.folder_of(opened.path)).language)
 
     def diagnostics(self, analysis: Analysis, uri: str) -> list[types.Diagnostic]:
         """The diagnostics of a part: those of the analysis, and those of the last run."""

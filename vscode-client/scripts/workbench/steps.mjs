@@ -1,0 +1,343 @@
+// What the test in the workbench does, in order; later steps start where earlier ones ended.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { join } from "node:path";
+import { SETTINGS } from "./start.mjs";
+import { LONG } from "./user.mjs";
+
+const VIEW = '.pane-body [role="treeitem"]';
+const MARK = ".glyph-margin-widgets .cgmr, .margin .cgmr";
+
+/** How many marks of a kind stand in the margin: a picture each, of the extension. */
+function marks(page, kind) {
+  const isOurs = (elements, name) =>
+    elements.filter((each) => getComputedStyle(each).backgroundImage.includes(name)).length;
+  return page.locator(MARK).evaluateAll(isOurs, kind);
+}
+
+async function findings({ user, page, workbench, project }) {
+  await user.openWorkspace(`http://127.0.0.1:${workbench.port}/?folder=${project}`);
+  console.log("ok squiggles");
+  const status = user.seen(".statusbar-item", "npulens");
+  await user.waitFor("the status item counts findings", async () =>
+    /npulens \d+/.test(await status.innerText()),
+  );
+  await user.picture("diagnostics");
+  await status.hover();
+  await user.picture("status");
+  await page.mouse.move(640, 300);
+}
+
+async function shapes({ user, page }) {
+  await user.select("largest =");
+  await user.waitFor("an inlay hint tells a dynamic shape", async () =>
+    /largest: \[.*\] dynamic/.test(await user.text()),
+  );
+  await user.waitFor(
+    "dynamic shapes and syncs are marked in the margin",
+    async () => (await marks(page, "dynamicShape")) === 1 && (await marks(page, "hostSync")) === 1,
+  );
+  await user.picture("shapes");
+  await user.set("User", { ...SETTINGS, "npulens.hotspotMarks": false });
+  await user.waitFor("a setting turns the marks off", async () => {
+    return (await marks(page, "dynamicShape")) + (await marks(page, "hostSync")) === 0;
+  });
+  await user.set("User", SETTINGS);
+  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.row("train.py:40").waitFor({ timeout: LONG });
+  await user.picture("ranked-shapes");
+  await user.keyboard.press("ArrowDown");
+  await user.keyboard.press("Enter");
+  const cursor = user.seen(".statusbar-item", /Ln 47, Col/);
+  await cursor.waitFor({ timeout: LONG });
+  console.log("ok a ranked shape is gone to");
+  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.row("train.py:40").waitFor({ timeout: LONG });
+  await page.locator('.quick-input-titlebar [aria-label="In the whole workspace"]').click();
+  await user.seen(".quick-input-title", "in the workspace").waitFor({ timeout: LONG });
+  await user.row("train.py:40").waitFor({ timeout: LONG });
+  await user.keyboard.press("Escape");
+  await cursor.waitFor({ timeout: LONG });
+  console.log("ok shapes of the workspace are ranked, and Escape leads back");
+}
+
+async function fixes({ user, page }) {
+  await user.select("manual_seed_all");
+  await page
+    .locator('[class*="codicon-lightbulb"], [class*="codicon-light-bulb"]')
+    .first()
+    .waitFor();
+  await user.fix("torch.npu.manual_seed_all", "quick-fixes");
+  await user.waitFor("torch.cuda becomes torch.npu", async () =>
+    (await user.text()).includes("torch.npu.manual_seed_all(7)"),
+  );
+  await user.select("torch.rsqrt");
+  await user.fix("npu_rms_norm", "rms-norm");
+  // It has to be read first: the editor asks.
+  const apply = user.seen(".part.panel .monaco-button", "Apply");
+  await apply.waitFor({ timeout: LONG });
+  await user.seen(".part.panel .monaco-list-row", "train.py").click();
+  await user.keyboard.press("Space");
+  await user.picture("rms-norm-preview");
+  await apply.click();
+  await user.waitFor("RMSNorm becomes a fused operator", async () =>
+    (await user.text()).includes("torch_npu.npu_rms_norm(x, self.weight"),
+  );
+  await user.picture("rms-norm-applied");
+}
+
+async function migrationView({ user, page }) {
+  const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
+  await icon.click({ force: true });
+  await user.seen(VIEW, "Devices").waitFor({ timeout: LONG });
+  await user.picture("by-family");
+  await user.seen(VIEW, "NPU101").click();
+  await user.picture("by-family-open");
+  await page.locator('.sidebar .action-label[aria-label="Group by File"]').first().click();
+  await user.seen(VIEW, "train.py").waitFor({ timeout: LONG });
+  await user.seen(VIEW, "train.py").click();
+  await user.seen(VIEW, "needs CUDA").waitFor({ timeout: LONG });
+  await user.seen(VIEW, "train.py").hover();
+  await user.picture("by-file");
+  console.log("ok the Migration view groups by family and by file");
+}
+
+async function report({ user, page }) {
+  await page.locator('.sidebar .action-label[aria-label="Show Report"]').first().click();
+  const shown = user.webview();
+  await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
+  await user.picture("report");
+  const policy = await shown.locator("meta[http-equiv]").getAttribute("content");
+  assert.match(
+    policy,
+    /^default-src 'none'; script-src 'sha256-\S+' 'nonce-\w{48}'; style-src 'sha256-\S+' 'nonce-\w{48}'; base-uri 'none'; form-action 'none'$/,
+  );
+  const colours = await shown
+    .locator("body")
+    .evaluate((body) => [
+      getComputedStyle(body).backgroundColor,
+      getComputedStyle(document.documentElement).getPropertyValue("--vscode-editor-background"),
+    ]);
+  const hex = colours[0].match(/\d+/g).map((each) => Number(each).toString(16).padStart(2, "0"));
+  assert.equal(`#${hex.join("")}`, colours[1]);
+  console.log("ok the report has a strict policy, and the colours of the editor");
+  await shown.locator(".meta", { hasText: "PyTorch 2.7" }).waitFor({ timeout: LONG });
+  console.log("ok the report follows the settings of the editor");
+  await shown.locator("#findings").evaluate((section) => section.scrollIntoView());
+  await user.picture("report-findings");
+  const link = shown.locator("#finding-list a.path", { hasText: "train.py:46:" }).first();
+  await link.click();
+  await user.seen(".statusbar-item", /Ln 46, Col 5/).waitFor({ timeout: LONG });
+  console.log("ok a finding in the report leads to its place");
+  await user.seen(".tab", "Report: project").click();
+  const old = await shown.locator("#finding-list").elementHandle();
+  await page.locator('.editor-actions .action-label[aria-label^="Make the Report"]').click();
+  await user.waitFor("the report is made anew", () =>
+    old.isVisible().then(
+      (is) => !is,
+      () => true,
+    ),
+  );
+  await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
+  await page.waitForTimeout(2_000); // the new page has taken the focus
+}
+
+async function target({ user, project }) {
+  await user.command("npulens: Select Target");
+  await user.row("PyTorch 2.7").waitFor();
+  await user.picture("target");
+  await user.row("PyTorch 2.7").click();
+  await user.row("device-agnostic").waitFor();
+  await user.picture("style");
+  await user.row(/^npu/).click();
+  const kept = join(project, ".vscode/settings.json");
+  await user.waitFor("the target is kept in the workspace", () => {
+    try {
+      return JSON.parse(readFileSync(kept, "utf8"))["npulens.torchVersion"] === "2.7";
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function save({ user, page, project }) {
+  await user.openFile("train.py");
+  await user.focusEditor();
+  await page.waitForTimeout(2_000); // the findings for the new target
+  await user.keyboard.press("Control+s");
+  await user.waitFor("saving fixes all that is safe", () => {
+    const text = readFileSync(join(project, "train.py"), "utf8");
+    return text.includes("import torch_npu") && text.includes("torch.npu.synchronize");
+  });
+  await user.picture("saved");
+}
+
+/** The clock runs for other programs, too: on a busy machine it says nothing. */
+async function activation({ user, page }) {
+  await user.command("Developer: Show Running Extensions");
+  const list = page.locator(".runtime-extensions-editor");
+  await list.locator(".monaco-list-row").first().hover({ timeout: LONG });
+  const running = user.seen(".runtime-extensions-editor .monaco-list-row", "npulens");
+  // The slowest come first.
+  await user.waitFor("npulens is among the running extensions", async () => {
+    await page.mouse.wheel(0, 150);
+    return running.isVisible();
+  });
+  await user.picture("running-extensions");
+  const [, time] = /(\d+)\s*ms/.exec(await running.innerText()) ?? [];
+  const load = loadavg()[0] / cpus().length;
+  console.log(`ok activated in ${time} ms, with ${load.toFixed(1)} programs for each processor`);
+  assert.ok(Number(time) < 300 || load > 1.5);
+  await user.command("npulens: Show Log");
+  await user.picture("log");
+}
+
+async function migrateWorkspace({ user, project }) {
+  await user.command("npulens: Migrate Workspace");
+  await user.seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
+  await user.picture("preview");
+  await user.seen(".part.panel .monaco-list-row", "other.py").click();
+  await user.keyboard.press("Space");
+  await user.seen(".part.panel .monaco-button", "Apply").click();
+  await user.waitFor("the workspace is migrated after the preview", () =>
+    readFileSync(join(project, "other.py"), "utf8").includes("x.npu()"),
+  );
+}
+
+async function otherTheme({ user, page }) {
+  await user.command("Preferences: Toggle between Light/Dark Themes");
+  await user.picture("other-theme");
+  await user.seen(".tab", "Report: project").click();
+  await user.webview().locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
+  await user
+    .webview()
+    .locator("#overview")
+    .evaluate(() => window.scrollTo(0, 0));
+  await user.picture("report-other-theme");
+  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.row("train.py:40").waitFor({ timeout: LONG });
+  await user.picture("ranked-shapes-other-theme");
+  await user.keyboard.press("Escape");
+  await user.command("Welcome: Open Walkthrough");
+  await user.keyboard.type("Ascend");
+  await page.waitForTimeout(1500);
+  await user.keyboard.press("Enter");
+  await user.picture("walkthrough");
+}
+
+async function crashes({ user, workbench }) {
+  await user.command("npulens: Restart Server");
+  await user.waitFor(
+    "the server starts again",
+    () => workbench.log().split("npulens 0.").length > 2,
+  );
+  for (let crash = 1; crash <= 5; crash += 1) {
+    await user.waitFor(
+      `the server runs before crash ${crash}`,
+      () => workbench.servers().length > 0,
+    );
+    await user.waitFor("its state is shown", async () =>
+      user.page.locator('.statusbar-item [class*="codicon-eye"]').first().isVisible(),
+    );
+    workbench.servers().forEach((pid) => process.kill(pid, "SIGKILL"));
+    const ends = `crash ${crash} is noticed`;
+    await user.waitFor(ends, () => workbench.log().split("signal SIGKILL").length > crash);
+    if (crash === 1) {
+      await user.picture("after-a-crash");
+    }
+  }
+  const message = user.seen(".notification-toast", "has ended several times");
+  await message.waitFor({ timeout: LONG });
+  await user.picture("after-crashes");
+  const delays = [...workbench.log().matchAll(/started again in (\d+) s/g)].map(([, s]) => s);
+  assert.deepEqual(delays, ["1", "2", "4", "8"]);
+  await message.locator(".monaco-button", { hasText: "Start Again" }).click();
+  await user.waitFor("the user has it started again", () => workbench.servers().length > 0);
+}
+
+async function environment({ user, workbench, python }) {
+  assert.match(workbench.log(), /bundled with the extension/);
+  if (python === undefined) {
+    return;
+  }
+  await user.set("Remote", {
+    "npulens.importStrategy": "fromEnvironment",
+    "npulens.interpreter": python,
+  });
+  await user.waitFor("the same extension takes the server of an environment", () =>
+    workbench.log().includes(`(${python})`),
+  );
+  assert.match(workbench.log(), /from the environment of Python/);
+  await user.openFile("train.py");
+  await user.focusEditor();
+  await user.keyboard.press("Control+End");
+  await user.keyboard.type("torch.cuda.empty_cache()");
+  await user.page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
+  await user.keyboard.press("Control+s");
+  await user.waitFor("that server finds and fixes, too", async () =>
+    (await user.text()).includes("torch.npu.empty_cache()"),
+  );
+  await user.seen(".statusbar-item", "npulens").hover();
+  await user.picture("from-the-environment");
+  await user.set("Remote", {});
+  await user.waitFor("the bundled one comes back", () =>
+    /bundled with the extension[^\n]*\n?$/.test(workbench.log().trim().split("\n").at(-1)),
+  );
+}
+
+async function chinese({ user, page, project, workbench }) {
+  await user.command("Configure Display Language");
+  await user.row("中文(简体)").waitFor({ timeout: LONG });
+  await user.picture("display-language");
+  await user.row("中文(简体)").click();
+  const restart = user.seen(".monaco-dialog-box .monaco-button", /Restart|Reload/);
+  await restart.waitFor({ timeout: LONG });
+  await restart.click();
+  await page.waitForTimeout(3_000);
+  await page.goto(`http://127.0.0.1:${workbench.port}/?folder=${project}`);
+  await page.locator(".monaco-workbench").waitFor({ timeout: LONG });
+  await user.waitFor("the server runs in Chinese", () =>
+    workbench.log().includes("扩展自带，运行于"),
+  );
+  await user.seen(".statusbar-item", /npulens \d/).waitFor({ timeout: LONG });
+  // Commands are found by their English titles, too.
+  await user.palette("F1", "npulens: Open Sample Script", "打开示例脚本");
+  await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
+  const lens = user.seen(".codelens-decoration", "npulens：待迁移");
+  await lens.waitFor({ timeout: LONG });
+  const show = page.locator('.sidebar .action-label[aria-label="显示报告"]').first();
+  if (!(await show.isVisible())) {
+    const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
+    await icon.click({ force: true });
+  }
+  await show.waitFor({ timeout: LONG });
+  const byFamily = page.locator('.sidebar .action-label[aria-label="按类别分组"]').first();
+  if (await byFamily.isVisible()) {
+    await byFamily.click();
+  }
+  await user.seen(VIEW, "设备").waitFor({ timeout: LONG });
+  await user.picture("chinese");
+  await user.palette("F1", "npulens: Show Report", "显示报告");
+  const shown = user.webview();
+  await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
+  assert.equal(await shown.locator("html").getAttribute("lang"), "zh-CN");
+  await user.picture("chinese-report");
+  console.log("ok menus, the view, findings and the report are in Chinese");
+}
+
+export const STEPS = {
+  findings,
+  shapes,
+  fixes,
+  migrationView,
+  target,
+  report,
+  save,
+  activation,
+  migrateWorkspace,
+  otherTheme,
+  crashes,
+  environment,
+  chinese,
+};
