@@ -20,7 +20,7 @@ def described(
     piece: Piece, definitions: Definitions
 ) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
     """The functions and methods of a piece, and its blocks that train, as `Described` has them."""
-    lines = LineMap(piece.parsed.text)
+    lines = piece.parsed.lines
     for function in functions_of(piece.parsed.body, definitions):
         owner = function.owner
         text = text_of(function.node, lines)
