@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.values import UNKNOWN, Tensor, Value, is_on_host
-from npulens.shapes.walking import nodes_in
+from npulens.syntax.walking import inner_nodes
 
 
 def given_parameters(method: FunctionHere) -> frozenset[str]:
@@ -73,7 +73,7 @@ def _uses(owner: ClassHere) -> Mapping[str, Sequence[tuple[FunctionHere, ast.Cal
     found: dict[str, list[tuple[FunctionHere, ast.Call | None]]] = {}
     for caller in owner.methods.values():
         called: set[ast.AST] = set()
-        for node in nodes_in(caller.node):
+        for node in inner_nodes(caller.node):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called.add(node.func)
                 found.setdefault(node.func.attr, []).append((caller, node))

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
-from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.walking import inner_nodes
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 _METHOD_NAMES = (
@@ -40,7 +40,7 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     found: dict[ast.AST, Name] = {}
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
-    for part in nodes_in(node):
+    for part in inner_nodes(node):
         owner = _proven(part)
         name = None if owner is None else dotted_name(owner)
         if name is not None and name.root not in ("torch", "F", "np", "nn"):
@@ -52,7 +52,7 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
         if not targets.isdisjoint(roots):
-            for part in nodes_in(comprehension):
+            for part in inner_nodes(comprehension):
                 if part in found and found[part].root in targets:
                     del found[part]
     return frozenset(".".join((n.root, *n.path)) for n in found.values() if n not in modules)

@@ -38,9 +38,9 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.walking import nodes_in
 from npulens.shapes.wording import CONTAINED, DECIDE_ON_DEVICE, STAY
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import inner_nodes
 
 _DEEPEST = 60
 _BRANCH_COST, _PRINT_COST = 45, 35
@@ -102,7 +102,7 @@ class Expressions(Indexing):
 
     def _settled_part(self, node: ast.expr) -> bool | None:
         if isinstance(node, ast.Name) and self.names.get(node.id) == Number("False"):
-            inside = nodes_in(self.function.node)
+            inside = inner_nodes(self.function.node)
             return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
         if asks_for_flash(node):
             definitions = self.session.definitions

@@ -30,10 +30,10 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
-from npulens.shapes.walking import nodes_in
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name, root_name
+from npulens.syntax.walking import inner_nodes
 
 MAX_STEPS = 6000
 """How many expressions are evaluated for one function."""
@@ -310,7 +310,7 @@ def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
     """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
     receiver = method.receiver
     found: dict[str, ast.expr | None] = {}
-    for node in nodes_in(method.node):
+    for node in inner_nodes(method.node):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:

@@ -13,9 +13,9 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
-from npulens.shapes.walking import parents_in
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
+from npulens.syntax.walking import parents_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -47,7 +47,7 @@ class Repairs:
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        return parents_in(self._function.node)
+        return parents_below(self._function.node)
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""

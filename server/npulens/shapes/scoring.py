@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
-from npulens.shapes.walking import nodes_in
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
+from npulens.syntax.walking import inner_nodes
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
@@ -219,7 +219,7 @@ def _is_cold_name(name: str) -> bool:
 def calls_in(node: ast.AST) -> frozenset[str]:
     """The last parts of the names that a function calls."""
     found = set()
-    for part in nodes_in(node):
+    for part in inner_nodes(node):
         if isinstance(part, ast.Call):
             callee = part.func
             if isinstance(callee, ast.Attribute):
