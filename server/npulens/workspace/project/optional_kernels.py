@@ -5,6 +5,7 @@ PyTorch's own operators elsewhere.
 """
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -61,7 +62,7 @@ def optional_kernels(sources: Iterable[Path], modules: Mapping[Path, bytes]) -> 
 
 def _loaders(source: Path, modules: Mapping[Path, bytes]) -> list[Path]:
     """The modules that name a source; none if a build file does, which compiles it in any case."""
-    name, folder = source.name.encode(), source.parent.name.encode()
+    name, folder = os.fsencode(source.name), os.fsencode(source.parent.name)
     loaders = [
         file
         for file, data in modules.items()

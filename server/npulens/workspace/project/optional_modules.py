@@ -5,6 +5,7 @@ without it where the import fails.
 """
 
 import ast
+import os
 import re
 from collections.abc import Container, Iterable, Iterator
 from functools import cache
@@ -57,7 +58,7 @@ def optional_parts(
     roots = {n for n, entry in catalogue.libraries.items() if entry.rule.name in _OF_LIBRARIES}
     built = {name for name in extensions if name}
     words = b"|".join(
-        re.escape(root.encode()) for root in sorted({*roots, *built}) if "." not in root
+        re.escape(os.fsencode(root)) for root in sorted({*roots, *built}) if "." not in root
     )
     any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + words + rb")\b", re.MULTILINE)
     candidates = [file for file, data in modules.items() if any_library.search(data) is not None]

@@ -5,6 +5,7 @@ one may return what another of these returns. Methods are not, since nobody know
 """
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -99,7 +100,7 @@ def _candidates(file: Path, data: bytes, imported: frozenset[bytes]) -> Iterator
     if b"torch" not in data or len(data) > _MAX_SIZE:
         return
     stem = file.parent.name if file.stem == _PACKAGE else file.stem
-    by_module = stem.encode() in imported
+    by_module = os.fsencode(stem) in imported
     names = [d[1] for d in _FUNCTION.finditer(data) if by_module or d[1] in imported]
     functions = _functions(_STATEMENT.split(data)) if names else {}
     for name in names:
