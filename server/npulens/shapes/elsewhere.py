@@ -29,6 +29,7 @@ class Elsewhere:
 
     def __init__(self, returned: _Returned, path: str) -> None:
         self._by_name = _by_name(returned)
+        self._by_module = _by_module(returned)
         self._folder = PurePath(path).parent.as_posix().split("/")
 
     def find(self, qualified: str) -> ReturnedShape | None:
@@ -50,7 +51,7 @@ class Elsewhere:
 
     def functions_in(self, qualified: str) -> Iterator[str]:
         """The names of such functions in a module."""
-        for name in self._by_name:
+        for name in self._by_module.get(qualified.rpartition(".")[2], ()):
             if self.find(f"{qualified}.{name}") is not None:
                 yield name
 
@@ -81,6 +82,15 @@ def _by_name(returned: _Returned) -> Mapping[str, Mapping[str, ReturnedShape]]:
     for path, name, shape in returned:
         found.setdefault(name, {})[path] = shape
     return found
+
+
+@lru_cache(maxsize=8)
+def _by_module(returned: _Returned) -> Mapping[str, frozenset[str]]:
+    """The names of functions by the last part of the path of their module."""
+    found: dict[str, set[str]] = {}
+    for path, name, _ in returned:
+        found.setdefault(path.rpartition("/")[2], set()).add(name)
+    return {module: frozenset(names) for module, names in found.items()}
 
 
 def summary_of(value: Value, *, waits: bool) -> ReturnedShape | None:
