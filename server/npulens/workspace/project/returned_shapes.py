@@ -24,7 +24,8 @@ from npulens.text.document import Document
 
 _ROUNDS = 3
 """How many functions a result may be handed on through."""
-_IMPORTED = re.compile(rb"\bimport (\([^)]*\)|[^\n(]*)")
+_IMPORT = b"import "
+"""Plain searches: an expression takes seconds for large projects."""
 _WORD = re.compile(rb"\w+")
 _FUNCTION = re.compile(rb"\n(?:async )?def (\w+)\(")
 _STATEMENT = re.compile(rb"\n(?=[^\s#)\]}])")
@@ -93,7 +94,18 @@ def _imported_words(modules: Iterable[bytes]) -> frozenset[bytes]:
 
 @lru_cache(maxsize=8192)
 def _words_imported(data: bytes) -> frozenset[bytes]:
-    return frozenset(_WORD.findall(b" ".join(_IMPORTED.findall(data))))
+    return frozenset(_WORD.findall(b" ".join(_imports(data))))
+
+
+def _imports(data: bytes) -> Iterator[bytes]:
+    """What stands behind each `import`: up to the closing bracket, or to the end of the line."""
+    at = data.find(_IMPORT)
+    while at >= 0:
+        start = at + len(_IMPORT)
+        end = data.find(b")" if data.startswith(b"(", start) else b"\n", start)
+        end = len(data) if end < 0 else end
+        yield data[start:end]
+        at = data.find(_IMPORT, end)
 
 
 def _candidates(file: Path, data: bytes, imported: frozenset[bytes]) -> Iterator[_Candidate]:
