@@ -30,7 +30,41 @@ _BY_PART = (
     ("all_to_all alltoall mm_re mm_all all_gather", _COLLECTIVE),
     ("float_status", "overflow flags, which `GradScaler` reads itself"),
 )
+_BY_KERNEL = "the kernel behind it is deprecated"
+_OFF_UNTIL_ENABLED = "it drops nothing until it is enabled for the model, then in evaluation too"
+_NO_NAME = "stands in for code that has no name to look up"
 _LEFT_OUT = {
+    "torch_npu.contrib.module.NpuFairseqDropout": _OFF_UNTIL_ENABLED,
+    "torch_npu.contrib.module.NpuCachedDropout": _OFF_UNTIL_ENABLED,
+    "torch_npu.contrib.module.DropoutWithByteMask": _BY_KERNEL,
+    "torch_npu.contrib.module.MultiheadAttention": _BY_KERNEL,
+    "torch_npu.contrib.module.LabelSmoothingCrossEntropy": _BY_KERNEL,
+    "torch_npu.contrib.module.PSROIPool": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_fused_attention": _BY_KERNEL,
+    "torch_npu.contrib.function.fuse_add_softmax_dropout": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_multiclass_nms": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_batched_multiclass_nms": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_single_level_responsible_flags": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_encode_yolo": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_encode_xyxy2xywh": _BY_KERNEL,
+    "torch_npu.contrib.function.npu_bbox_coder_decode_xywh2xyxy": _BY_KERNEL,
+    "torch_npu.contrib.module.ChannelShuffle": _NO_NAME,
+    "torch_npu.contrib.module.Prefetcher": _NO_NAME,
+    "torch_npu.contrib.module.Focus": "its activation is not that of today's Focus",
+    "torch_npu.contrib.module.FastBatchNorm1d": "private",
+    "torch_npu.contrib.module.FastBatchNorm2d": "private",
+    "torch_npu.contrib.module.FastBatchNorm3d": "private",
+    "torch_npu.contrib.module.FastSyncBatchNorm": "private",
+    "torch_npu.optim.NpuFusedLamb": "named by NPU603 for apex; its options are others",
+    "torch_npu.optim.NpuFusedOptimizerBase": "a base class, not used as it is",
+    "torch_npu.contrib.function.matmul_transpose": "nobody says what it gains over torch.matmul",
+    "torch_npu.fast_gelu": "npu_fast_gelu under its older name",
+    "torch_npu.npu_gelu_mul": "has no backward pass; npu_geglu has",
+    "torch_npu.npu_silu": "deprecated in favour of torch.nn.functional.silu",
+    "torch_npu.npu_mish": "deprecated in favour of torch.nn.functional.mish",
+    "torch_npu.npu_ffn": "has no backward pass, and takes weights transposed",
+    "mindspeed.core.fusions.fused_bias_swiglu.fused_swiglu": "calls npu_swiglu, which is offered",
+    "torch_npu.npu_fused_cross_entropy_loss_with_max_sum": "part of a hand-written backward pass",
     "torch_npu.npu_fusion_attention_v3": (
         "npu_fusion_attention, which is offered, for captured graphs"
     ),

@@ -39,44 +39,6 @@ WORKS_AS_IT_IS = "the library works with torch_npu, or has a plugin"
 UNKNOWN = "nobody says whether it works"
 OF_PYTORCH = "a variable of PyTorch itself; it means the same on the NPU"
 
-_BY_KERNEL = "the kernel behind it is deprecated"
-_OFF_UNTIL_ENABLED = "it drops nothing until it is enabled for the model, then in evaluation too"
-_NO_NAME = "stands in for code that has no name to look up"
-FUSED_LEFT_OUT = {
-    "torch_npu.contrib.module.NpuFairseqDropout": _OFF_UNTIL_ENABLED,
-    "torch_npu.contrib.module.NpuCachedDropout": _OFF_UNTIL_ENABLED,
-    "torch_npu.contrib.module.DropoutWithByteMask": _BY_KERNEL,
-    "torch_npu.contrib.module.MultiheadAttention": _BY_KERNEL,
-    "torch_npu.contrib.module.LabelSmoothingCrossEntropy": _BY_KERNEL,
-    "torch_npu.contrib.module.PSROIPool": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_fused_attention": _BY_KERNEL,
-    "torch_npu.contrib.function.fuse_add_softmax_dropout": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_multiclass_nms": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_batched_multiclass_nms": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_single_level_responsible_flags": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_bbox_coder_encode_yolo": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_bbox_coder_encode_xyxy2xywh": _BY_KERNEL,
-    "torch_npu.contrib.function.npu_bbox_coder_decode_xywh2xyxy": _BY_KERNEL,
-    "torch_npu.contrib.module.ChannelShuffle": _NO_NAME,
-    "torch_npu.contrib.module.Prefetcher": _NO_NAME,
-    "torch_npu.contrib.module.Focus": "its activation is not that of today's Focus",
-    "torch_npu.contrib.module.FastBatchNorm1d": "private",
-    "torch_npu.contrib.module.FastBatchNorm2d": "private",
-    "torch_npu.contrib.module.FastBatchNorm3d": "private",
-    "torch_npu.contrib.module.FastSyncBatchNorm": "private",
-    "torch_npu.optim.NpuFusedLamb": "named by NPU603 for apex; its options are others",
-    "torch_npu.optim.NpuFusedOptimizerBase": "a base class, not used as it is",
-    "torch_npu.contrib.function.matmul_transpose": "nobody says what it gains over torch.matmul",
-    "torch_npu.fast_gelu": "npu_fast_gelu under its older name",
-    "torch_npu.npu_gelu_mul": "has no backward pass; npu_geglu has",
-    "torch_npu.npu_silu": "deprecated in favour of torch.nn.functional.silu",
-    "torch_npu.npu_mish": "deprecated in favour of torch.nn.functional.mish",
-    "torch_npu.npu_ffn": "has no backward pass, and takes weights transposed",
-    "mindspeed.core.fusions.fused_bias_swiglu.fused_swiglu": "calls npu_swiglu, which is offered",
-    "torch_npu.npu_fused_cross_entropy_loss_with_max_sum": "part of a hand-written backward pass",
-}
-"""Modules and functions that no rule proposes, and why."""
-
 FILES = {
     "torch_cuda_api.json": "Names of `torch.cuda` and what goes with them",
     "third_party.json": "Libraries",
@@ -259,8 +221,7 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
     )
     for operator in _read(folder, "affinity_api.json")["apis"]:
         name = operator["api"]
-        why = FUSED_LEFT_OUT.get(name) or fused_coverage.reason(operator)
-        yield "affinity_api.json", name, why
+        yield "affinity_api.json", name, fused_coverage.reason(operator)
     shapes = _read(folder, shape_coverage.FILE)
     yield from ((shape_coverage.FILE, *pair) for pair in shape_coverage.entries(shapes))
     facts = _read(folder, instrumentation_coverage.FILE)
