@@ -8,6 +8,7 @@ from npulens.graphs.definitions import Definitions
 from npulens.shapes.reporting import name_of
 from npulens.shapes.scoring import calls_in, sends_objects
 from npulens.shapes.worth import functions_of
+from npulens.syntax.docstrings import docstring_of
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -38,6 +39,15 @@ def lines_span(node: ast.stmt, lines: LineMap) -> Span:
     starts = lines.starts
     last = node.end_lineno or node.lineno
     return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def code_span(node: ast.stmt, lines: LineMap) -> Span:
+    """These lines; of a function that has a docstring, those behind it."""
+    whole = lines_span(node, lines)
+    text = docstring_of(node)
+    if text is None:
+        return whole
+    return Span(lines.offset(text.end_lineno or text.lineno, text.end_col_offset or 0), whole.end)
 
 
 def text_of(node: ast.stmt, lines: LineMap) -> str:

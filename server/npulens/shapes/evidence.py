@@ -106,8 +106,8 @@ def _subscripted(annotation: ast.Subscript) -> Value:
         first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
         return Items(annotated(first))
     if name == "Union" and isinstance(inside, ast.Tuple):
-        parts = [annotated(part) for part in inside.elts]
-        return _unsure(parts[0]) if all(part == parts[0] for part in parts) else UNKNOWN
+        parts = {annotated(part) for part in inside.elts} - {UNKNOWN}
+        return _unsure(parts.pop()) if len(parts) == 1 else UNKNOWN
     return FOREIGN if name in _NO_TENSORS else UNKNOWN
 
 

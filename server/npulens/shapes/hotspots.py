@@ -12,7 +12,7 @@ from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.callers import handed_from_host
-from npulens.shapes.described import MODULE, Block, described, lines_span, text_of
+from npulens.shapes.described import MODULE, Block, code_span, described, lines_span, text_of
 from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
@@ -226,7 +226,7 @@ class Hotspots:
             return
         lines = piece.parsed.lines
         for function in functions_of(piece.parsed.body, self._definitions):
-            span = lines_span(function.node, lines)
+            span = code_span(function.node, lines)
             if is_host_code(function):
                 own = text[slice(*span)]
                 if "pad_sequence" in own or "interpolate" in own:
@@ -259,7 +259,7 @@ class Hotspots:
             lines = piece.parsed.lines
             for node in piece.parsed.body:
                 if isinstance(node, Function):
-                    if sources.has_some(*lines_span(node, lines)):
+                    if sources.has_some(*code_span(node, lines)):
                         holding.append(node.name)
                     elif indexing_parameter(node, text_of(node, lines)):
                         indexing.append(node.name)
