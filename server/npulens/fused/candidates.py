@@ -45,8 +45,9 @@ def word_places(text: str, identifiers: Iterable[str], words: Sequence[str]) -> 
 def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:
     """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
     for node in body:
-        is_function = isinstance(node, Function)
-        if is_function and any(_is_between(places, *reach) for reach in _code_of(node, lines)):
+        if not isinstance(node, Function):
+            continue
+        if any(_is_between(places, *reach) for reach in _code_of(node, lines)):
             yield node.name
 
 

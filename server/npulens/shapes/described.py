@@ -28,10 +28,12 @@ def described(
         trains = ".backward(" in text
         is_module = owner is not None and "forward" in owner.methods
         sends = not trains and sends_objects(text)
-        yield name_of(function), calls_in(function.node), trains, is_module, sends
+        calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
+        yield name_of(function), calls, trains, is_module, sends
     for node in piece.parsed.body:
-        if isinstance(node, Block) and ".backward(" in text_of(node, lines):
-            yield MODULE, calls_in(node), True, False, False
+        text = text_of(node, lines) if isinstance(node, Block) else ""
+        if ".backward(" in text:
+            yield MODULE, calls_in(text), True, False, False
 
 
 def lines_span(node: ast.stmt, lines: LineMap) -> Span:
