@@ -42,7 +42,7 @@ class CallGraph:
         self._pieces = pieces
         self._definitions = definitions
         self._unused = unused
-        self._is_cold_file = is_cold_file(path)
+        self.is_cold_file = is_cold_file(path)
         self.is_of_host = is_host_file(path) or is_copied_file(path)
 
     def reach(self, function: str) -> Reach:
@@ -71,7 +71,7 @@ class CallGraph:
         )
 
     def _is_apart(self, function: str) -> bool:
-        return self._is_cold_file or function.partition(".")[0] in self._unused
+        return self.is_cold_file or function.partition(".")[0] in self._unused
 
     def _has_npu_twin(self, function: str) -> bool:
         """Whether a function is for kernels of CUDA, and another does the same for the NPU."""

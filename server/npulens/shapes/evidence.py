@@ -41,13 +41,14 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
     for part in inner_nodes(node):
-        owner = _proven(part)
-        name = None if owner is None else dotted_name(owner)
-        if name is not None and name.root not in ("torch", "F", "np", "nn"):
-            found[part] = name
-        if isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
-            modules.add(dotted_name(part.value))
-        if isinstance(part, Comprehension) and part is not node:
+        if isinstance(part, ast.Attribute | ast.Call):
+            owner = _proven(part)
+            name = None if owner is None else dotted_name(owner)
+            if name is not None and name.root not in ("torch", "F", "np", "nn"):
+                found[part] = name
+            elif isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
+                modules.add(dotted_name(part.value))
+        elif isinstance(part, Comprehension) and part is not node:
             own.append((part, targets_of(part)))
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
@@ -64,11 +65,11 @@ def targets_of(node: Comprehension) -> frozenset[str]:
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
-def _proven(node: ast.AST) -> ast.expr | None:
+def _proven(node: ast.Attribute | ast.Call) -> ast.expr | None:
     """What a node shows to be a tensor: the owner of `.unsqueeze`, of `.sum(dim=1)`."""
     if isinstance(node, ast.Attribute):
         return node.value if node.attr in _PROOFS else None
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+    if not isinstance(node.func, ast.Attribute):
         return None
     has_dim = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return node.func.value if has_dim else None

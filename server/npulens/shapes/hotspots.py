@@ -214,6 +214,10 @@ class Hotspots:
 
     def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
         text = piece.parsed.text
+        if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
+            return
+        if self._told_only and self._call_graph.is_cold_file:
+            return
         sources = self._sources(piece)
         if sources.is_empty and not self._calls_helper(text):
             return
