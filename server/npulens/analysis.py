@@ -89,8 +89,8 @@ class StatementCache:
         self.signature = signature
         for piece in pieces:
             if affected is None or not affected.isdisjoint(piece.words):
-                piece.findings = piece.idioms = piece.hotspots = None
-                piece.evaluations = {}
+                piece.findings = piece.recognized = piece.hotspots = None
+                piece.before, piece.evaluations = {}, {}
             elif before is not None and before.sources != state.sources:
                 piece.hotspots, piece.evaluations = None, {}
 
@@ -137,7 +137,7 @@ def analyze(
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
-    idioms = Idioms(pieces, names, catalogue, target.style)
+    idioms = Idioms(pieces, names, catalogue, target.style, is_kept=cache is not None)
     hotspots = Hotspots(
         pieces, names, catalogue, target.project, document.path, told_only=cache is None
     )

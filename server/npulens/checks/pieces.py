@@ -39,11 +39,29 @@ _BACKEND_TYPE = re.compile(
 
 
 class Idiom(NamedTuple):
-    """A computation found in a function, and the rule that its pattern belongs to."""
+    """A computation found in a function, and the rule that its pattern belongs to.
 
-    function: ast.AST
+    Places of the finding count from the first line of the function.
+    """
+
+    function: ast.stmt
     rule: str
     finding: Finding
+
+
+class Recognition(NamedTuple):
+    """What was found in one function.
+
+    Attributes:
+        idioms: The computations.
+        inlined: Functions that were looked into for one of these, each with its rule: what is
+            found there alone is part of a larger computation here.
+        rests_on: The functions that were asked for: it holds as long as these are what they were.
+    """
+
+    idioms: tuple[Idiom, ...]
+    inlined: frozenset[tuple[ast.AST, str]]
+    rests_on: frozenset[ast.AST]
 
 
 class Hint(NamedTuple):
@@ -152,9 +170,10 @@ class Piece:
         word_places: Where words of computations stand that NPU operators replace; `None` until
             asked.
         helpers: Its functions that hold such words; `None` until asked.
-        idioms: The computations found in it, in offsets from its start, like `findings`.
-        inlined: Functions that were looked into for one of these, each with its rule.
-        asked: The definitions of other pieces that its idioms rest on, by name, as text.
+        recognized: The computations found in it, by the nodes of its functions; `None` until
+            they are looked for.
+        before: What was found in them before an edit.
+        asked: The interfaces that these rest on, by name.
         hotspots: The dynamic shapes found from its functions on; `None` until that is known.
         quiet_hotspots: Those found from functions of which nothing is told.
         looked_through: The functions they were looked for in, by name: whether nothing is told.
@@ -188,9 +207,9 @@ class Piece:
     backend_types: frozenset[str] | None = None
     word_places: tuple[int, ...] | None = None
     helpers: frozenset[str] | None = None
-    idioms: list[Idiom] | None = None
-    inlined: frozenset[tuple[ast.AST, str]] = frozenset()
-    asked: dict[str, str | None] = field(default_factory=dict)
+    recognized: dict[ast.AST, Recognition] | None = None
+    before: dict[ast.AST, Recognition] = field(default_factory=dict)
+    asked: dict[str, Interface | None] = field(default_factory=dict)
     hotspots: tuple[Hotspot, ...] | None = None
     quiet_hotspots: tuple[Hotspot, ...] = ()
     looked_through: dict[str, bool] = field(default_factory=dict)
@@ -204,6 +223,7 @@ class Piece:
     def take_over(self, before: "Piece") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
         self.evaluations, self.looked_up = before.evaluations, before.looked_up
+        self.before, self.asked = before.recognized or {}, before.asked
 
 
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
