@@ -1,0 +1,125 @@
+"""While one method is edited, what is known of the others is kept, and no answer changes."""
+
+import random
+
+import pytest
+
+from helpers import CATALOGUE, code, findings
+from npulens.analysis import StatementCache, analyze_shapes
+from npulens.text.document import Document
+
+# Methods that lean on each other in every way there is: calls, attributes, helpers, base classes.
+MODULE = code(
+    '''
+    import torch
+    from torch import Tensor, nn
+
+
+    def pick(x, chosen):
+        return x[chosen]
+
+
+    class Base(nn.Module):
+        def scaled(self, x: Tensor) -> Tensor:
+            return x * self.scale
+
+        def lengths(self, x: Tensor) -> list:
+            return x.sum(-1).cpu().tolist()
+
+
+    class Norm(Base):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(width))
+            self.scale = 2.0
+            self.eps = 1e-6
+
+        def variance(self, x: Tensor) -> Tensor:
+            """The mean of the squares, in x.item() of an example."""
+            return x.pow(2).mean(-1, keepdim=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            variance = self.variance(x)
+            x = x * torch.rsqrt(variance + self.eps)
+            return self.weight * x
+
+        def kept(self, x: Tensor, mask: Tensor) -> Tensor:
+            return pick(x, mask.bool())
+
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = Norm(8)
+            self.device = "cuda"
+
+        def on_host(self, x: Tensor) -> Tensor:
+            return x.cpu()
+
+        def _count(self, x: Tensor) -> int:
+            return int((x > 0).sum())
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.norm(x).to("cuda")
+            kept = x[x > 0]
+            if self._count(x) > 1:
+                kept = kept * 2
+            return self.norm.scaled(kept)
+
+        def evaluate(self, x: Tensor) -> Tensor:
+            torch.cuda.synchronize()
+            return self.norm.kept(self.on_host(x), x > 0)
+    '''
+)
+TYPED = (
+    *("a", " ", "#", "(", ")", '"', "'''", "x + 1", "self.", "\n", "    ", ", b", "@", "if "),
+    *(".item()", "[mask]", "x = x[x > 0]\n        ", "cuda", "return ", ".any()", "not "),
+    *("self.eps = ", "self.scale", "self._count(x)", "\r", "\\", "1", "def "),
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_edits_within_methods(seed: int) -> None:
+    chance = random.Random(seed)
+    cache = StatementCache()
+    text = MODULE
+    for _ in range(40):
+        if chance.random() < 0.2:
+            text = MODULE
+        start = chance.randrange(len(text))
+        if chance.random() < 0.6:
+            start = max(text.find("\n", start), 0)
+        end = start + chance.choice((0, 0, 1, 3))
+        text = text[:start] + chance.choice(TYPED) + text[end:]
+        assert findings(text, cache=cache) == findings(text)
+        document = Document("snippet.py", text, 1)
+        assert cache.shapes == analyze_shapes(document, CATALOGUE)
+
+
+CHANGES = [
+    # what is edited, and what another method or class says then
+    ("x.pow(2)", "x.pow(3)"),
+    ("self.eps = 1e-6", "self.eps = 1e-6 + torch.ones(1)"),
+    ("return x.cpu()", "return x + 1"),
+    ("return int((x > 0).sum())", "return len(x.shape)"),
+    ("return x[chosen]", "return x + chosen"),
+    ("return x * self.scale", "return x[x > 1]"),
+    ("kept = x[x > 0]", "kept = x[:3]"),
+    ("def variance(self, x", "def variance(self, y"),
+    ("self.norm = Norm(8)", "self.norm = nn.LayerNorm(8)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+def test_what_rests_on_an_edited_method_is_found_anew(before: str, after: str) -> None:
+    changed = MODULE.replace(before, after)
+    assert changed != MODULE
+    assert findings(changed) != findings(MODULE) or shapes(changed) != shapes(MODULE)
+    cache = StatementCache()
+    for text in (MODULE, changed, MODULE):
+        assert findings(text, cache=cache) == findings(text)
+        assert cache.shapes == shapes(text)
+
+
+def shapes(text: str) -> object:
+    return analyze_shapes(Document("snippet.py", text, 1), CATALOGUE)
