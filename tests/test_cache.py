@@ -374,6 +374,16 @@ class TestFacts:
             file.write_bytes(damaged)
             assert invoke("check") == expected
 
+    def test_a_report_after_a_check(self, project: Path, analysed: list[str]) -> None:
+        invoke("check")
+        analysed.clear()
+        code, page, _ = invoke("report", ".")
+        assert code == 0
+        assert not analysed
+        assert "handed_on(x, scores)" in page.partition("## Dynamic shapes")[2]
+        assert page == invoke("report", ".", "--no-cache")[1]
+        assert analysed
+
     def test_one_file_alone_forgets_no_other(self, project: Path, evaluated: list[str]) -> None:
         invoke("check")
         invoke("check", "pack/uses.py")

@@ -32,7 +32,7 @@ class Contents:
     def __init__(self) -> None:
         self._modules: dict[str, Content] = {}
 
-    def of(self, file: Path) -> Content:
+    def of(self, file: Path | str) -> Content:
         """The content of a file; nothing of one that is large or cannot be read."""
         path = os.path.abspath(file)  # noqa: PTH100 (of thousands)
         known = self._modules.get(path)

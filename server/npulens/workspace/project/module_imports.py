@@ -9,7 +9,7 @@ from npulens.checks.intent.optional_code import asks_for_kernels, is_absence, tr
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
 from npulens.workspace.project.contents import Content
-from npulens.workspace.project.memo import Memo, texts
+from npulens.workspace.project.memo import Memo, text, texts
 
 _IMPORT = b"import"
 """Plain searches: an expression takes seconds for large projects."""
@@ -44,7 +44,7 @@ class ModuleImport(NamedTuple):
 def import_words(content: Content, memo: Memo) -> ImportWords:
     """The words of a module's imports, and some more: comments may speak of imports."""
 
-    def answer() -> list[list[str]]:
+    def answer() -> list[str]:
         modules, names = [], []
         for module, name in _imports(content.data):
             modules.append(module)
@@ -54,13 +54,13 @@ def import_words(content: Content, memo: Memo) -> ImportWords:
     return memo.recall("words of imports", (content.digest,), answer, _read_words)
 
 
-def _words(parts: list[bytes]) -> list[str]:
-    return sorted({word.decode("ascii") for word in _WORD.findall(b" ".join(parts))})
+def _words(parts: list[bytes]) -> str:
+    return b" ".join(sorted({*_WORD.findall(b" ".join(parts))})).decode("ascii")
 
 
 def _read_words(plain: Any) -> ImportWords:
     modules, names = plain
-    return ImportWords(frozenset(texts(modules)), frozenset(texts(names)))
+    return ImportWords(frozenset(text(modules).split()), frozenset(text(names).split()))
 
 
 def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
