@@ -21,7 +21,16 @@ _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "ma
 """By the ending of the file that is written."""
 
 
-@click.command(epilog="Exit codes: 0 written, 2 wrong usage, an error, or files not checked.")
+_EPILOG = """\b
+Examples:
+  npulens report . -o report.html
+  npulens report src scripts -o report.html --language zh --title "My model"
+  npulens report . --format markdown
+
+Exit codes: 0 written, 2 wrong usage, an error, or files not checked."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "-o", "--output-file", default="-", metavar="FILE", help='Write there; "-" is standard output.'

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from npulens.catalog.model import Language
 
 
-@click.command()
+_EPILOG = """\b
+Examples:
+  npulens rule NPU101
+  npulens rule cuda-api --language zh"""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("code")
 @language_option
 def rule(code: str, language: "Language | None") -> None:

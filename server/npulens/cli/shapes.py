@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from npulens.catalog.model import Language
 
 
-@click.command(epilog="Exit codes: 0 done, 2 wrong usage or an error.")
+_EPILOG = """\b
+Examples:
+  npulens shapes src
+  npulens shapes src --limit 20
+  npulens shapes src --output-format csv --output shapes.csv
+
+Exit codes: 0 done, 2 wrong usage or an error."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "--output-format",
