@@ -15,6 +15,7 @@ import pytest
 import tomli
 
 from commands import CLEAN, CODE, codes, command, invoke, records
+from npulens.catalog.loader import load_catalogue
 from npulens.cli.main import cli
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -312,6 +313,9 @@ language = "zh"
         assert command("config").returncode == 2
 
 
+DYNAMIC = {code for code in load_catalogue().rules if code.startswith("NPU80")}
+
+
 class TestCompletion:
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_script(self, shell: str) -> None:
@@ -326,6 +330,12 @@ class TestCompletion:
             (["npulens", ""], set(cli.commands)),
             (["npulens", "check", "--output-format", "s"], {"sarif"}),
             (["npulens", "fix", "--d"], {"--diff"}),
+            (["npulens", "check", "--select", "npu80"], DYNAMIC),
+            (
+                ["npulens", "check", "--ignore", "cuda-api,NPU80"],
+                {f"cuda-api,{c}" for c in DYNAMIC},
+            ),
+            (["npulens", "rule", "host-"], {"host-read"}),
         ],
     )
     def test_words(self, words: list[str], expected: set[str]) -> None:
@@ -403,6 +413,19 @@ def test_watch(here: Path) -> None:
         guard.cancel()
     assert process.returncode == 130
     assert errors.strip() == ""
+
+
+@pytest.mark.parametrize("name", ["check", "fix"])
+def test_what_hooks_name_may_be_excluded(here: Path, name: str) -> None:
+    (here / "old").mkdir()
+    for file in ("a.py", "old/b.py"):
+        (here / file).write_text(CODE)
+    (here / "npulens.toml").write_text('exclude = ["old/"]\n')
+    invoke(name, "--force-exclude", "a.py", "old/b.py")
+    assert (here / "old/b.py").read_text() == CODE
+    assert "old/b.py" not in invoke("check", "--force-exclude", "a.py", "old/b.py")[1]
+    assert "old/b.py" in invoke("check", "a.py", "old/b.py")[1]
+    assert invoke("check", "--force-exclude", "old/b.py")[0] == 0
 
 
 @pytest.mark.parametrize("name", cli.commands)

@@ -29,8 +29,17 @@ class Project(NamedTuple):
     cache: "FindingCache | None"
 
 
-def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Project:
-    """The files at and below the paths."""
+def find_project(
+    paths: Sequence[str], asked: Settings, use_cache: bool, force_exclude: bool = False
+) -> Project:
+    """The files at and below the paths.
+
+    Args:
+        paths: What the user names.
+        asked: The settings.
+        use_cache: Whether what earlier runs found counts.
+        force_exclude: Whether what is excluded is left out even where it is named.
+    """
     from npulens.workspace.cache import FactCache, FindingCache
     from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.discovery import discover
@@ -41,7 +50,11 @@ def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Proj
 
     configuration, catalogue = asked
     found = discover(
-        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+        paths,
+        configuration.exclude,
+        configuration.root,
+        configuration.respect_gitignore,
+        force_exclude,
     )
     known = FactCache(configuration.root, catalogue, configuration) if use_cache else None
     memo = None if known is None else known.memo

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npulens.cli.options import language_option, settings
+from npulens.cli.options import complete_rules, language_option, settings
 from npulens.cli.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("code")
+@click.argument("code", shell_complete=complete_rules)
 @language_option
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""
