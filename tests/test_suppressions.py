@@ -34,6 +34,15 @@ SUPPRESSED = [
     "def f():\n    # npulens: ignore-file\n    x.cuda()",
 ]
 
+SUPPRESSED += [
+    # in a condition whose text says for which device an arm is
+    'if (\n    x.device.type not in ("cuda", "xpu")  # npulens: ignore[NPU111]\n'
+    "    and x.is_leaf\n):\n    f()",
+    'assert same(torch.cuda.get_rng_state()), "not on the GPU"  # npulens: ignore[NPU101]',
+    'if (\n    b == 1\n    and dist.get_backend() == "nccl"  # npulens: ignore[NPU201]\n'
+    "    or not fine\n):\n    f()",
+]
+
 # Marked as always; NPU002 is an unused suppression.
 NOT_SUPPRESSED = [
     "x.⟦NPU105:cuda⟧()  ⟦NPU002:# npulens: ignore[NPU101]⟧",
