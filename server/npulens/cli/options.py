@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from npulens.cli.refusals import common_folder, refusals
+from npulens.cli.refusals import common_folder, refusals, speak
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -41,8 +41,17 @@ def _words(context: click.Context, parameter: click.Parameter, values: tuple[str
     return words or None
 
 
+def _language(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    speak(value)
+    return value
+
+
 language_option = click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="The language of messages."
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    callback=_language,
+    is_eager=True,  # what is wrong with the other options is told in it
+    help="The language of messages.",
 )
 config_option = click.option(
     "--config", metavar="FILE", help="The configuration, instead of the nearest one."
@@ -151,6 +160,7 @@ def settings(
     """
     with refusals():
         configuration = configuration_for(paths, file, options, defaults)
+        speak(configuration.language)
         return Settings(configuration, _catalogue(configuration, options))
 
 

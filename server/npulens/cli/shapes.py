@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from npulens.cli.options import config_option, language_option
 from npulens.cli.refusals import FAILURE, common_folder, complain, refusals
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ Exit codes: 0 done, 2 wrong usage or an error."""
 )
 @click.option("--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many places, the worst first.")
-@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the reasons.")
-@click.option("--config", metavar="FILE", help="The configuration, instead of the nearest one.")
+@language_option
+@config_option
 @click.pass_context
 def shapes(
     context: click.Context,
