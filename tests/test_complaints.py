@@ -125,3 +125,14 @@ def test_in_the_language_that_is_asked_for(here: Path) -> None:
     assert command("check", "none").stderr.decode() == "npulens: none：文件或目录不存在\n"
     asked = command("check", "none", "--language", "en").stderr.decode()
     assert asked == "npulens: none: No such file or directory\n"
+
+
+def test_in_the_log_of_a_migration(here: Path) -> None:
+    (here / "src").mkdir()
+    # One character of cp932 that has two codes.
+    (here / "src/b.py").write_bytes(b"# coding: cp932\n# \xfa\x5c\n" + CODE.encode())
+    result = command("migrate", "src", "-o", "dst", "--language", "zh")
+    assert result.returncode == 2
+    assert result.stderr.decode() == "npulens: b.py：未修复：编码 cp932 无法还原出相同的字节\n"
+    log = (here / "dst/npulens-migration/change_log.md").read_text(encoding="utf-8")
+    assert "未修复：编码 cp932 无法还原出相同的字节" in log

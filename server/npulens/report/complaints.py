@@ -180,4 +180,6 @@ def _read(table: str) -> Iterator[tuple[re.Pattern[str], str]]:
     for line in table.strip().splitlines():
         english, chinese = line.split("|")
         pattern = re.sub(r"\\\{\d\\\}", "(.+)", re.escape(english))
+        if english.startswith("{"):  # not what the sentence is about, which stands in front
+            pattern = pattern.replace("(.+)", "((?:(?!: ).)+)", 1)
         yield re.compile(pattern, re.DOTALL), chinese

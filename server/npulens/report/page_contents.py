@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.tables import Catalogue
+from npulens.report.complaints import complaint
 from npulens.report.page_folders import folder_tree
 from npulens.report.page_model import (
     Entry,
@@ -31,7 +32,7 @@ _MOST_PLACES = 3
 def page_of(results: Results, language: Language) -> Page:
     """The page about a project, in a language."""
     entries = _entries(results.files)
-    files = _file_rows(results, entries)
+    files = _file_rows(results, entries, language)
     grouping = _Grouping(files, language)
     return Page(
         title=results.title,
@@ -78,7 +79,9 @@ def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _file_rows(results: Results, entries: Sequence[Entry]) -> tuple[FileRow, ...]:
+def _file_rows(
+    results: Results, entries: Sequence[Entry], language: Language
+) -> tuple[FileRow, ...]:
     work: Counter[int] = Counter()
     advice: Counter[int] = Counter()
     for entry in entries:
@@ -91,7 +94,7 @@ def _file_rows(results: Results, entries: Sequence[Entry]) -> tuple[FileRow, ...
             len(report.findings),
             work[index],
             advice[index],
-            report.problem or "",
+            complaint(report.problem or "", language),
         )
         for index, report in enumerate(results.files)
     )
