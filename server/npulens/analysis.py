@@ -34,7 +34,6 @@ from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cells import within_cells
 from npulens.fused.idioms import Idioms
-from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.shapes.scoring import is_host_file
@@ -138,8 +137,9 @@ def analyze(
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
     idioms = Idioms(pieces, names, catalogue, target.style)
-    elsewhere = Elsewhere(target.project.returned_shapes, document.path)
-    hotspots = Hotspots(pieces, names, catalogue, elsewhere)
+    hotspots = Hotspots(
+        pieces, names, catalogue, target.project, document.path, told_only=cache is None
+    )
     if cache is not None:
         state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
@@ -154,7 +154,7 @@ def analyze(
         found = (*piece.findings, *idioms.findings(piece))
         findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
-    ranked = hotspots.ranked(document.path, target.project.unused_names)
+    ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
@@ -187,7 +187,7 @@ def analyze_shapes(
         return NO_SHAPES
     hotspots = _hotspots(document, catalogue, project)
     hotspots.find()
-    return ShapeReport(hotspots.ranked(document.path, project.unused_names), hotspots.hints())
+    return ShapeReport(hotspots.ranked(), hotspots.hints())
 
 
 def analyze_returned_shapes(
@@ -209,8 +209,7 @@ def analyze_returned_shapes(
 def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
     pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
     names = ModuleNames([piece.bindings for piece in pieces])
-    elsewhere = Elsewhere(project.returned_shapes, document.path)
-    return Hotspots(pieces, names, catalogue, elsewhere)
+    return Hotspots(pieces, names, catalogue, project, document.path)
 
 
 def _launch_findings(

@@ -139,6 +139,8 @@ class Piece:
         inlined: Functions that were looked into for one of these, each with its rule.
         asked: The definitions of other pieces that its idioms rest on, by name, as text.
         hotspots: The dynamic shapes found from its functions on; `None` until that is known.
+        quiet_hotspots: Those found from functions of which nothing is told.
+        looked_through: The functions they were looked for in, by name: whether nothing is told.
         hints: What an editor can show of shapes besides, in offsets from its start.
         sources: Where words of sources of dynamic shapes stand; `None` until asked for.
         looked_up: The definitions of other pieces that its hotspots rest on, by name, as text.
@@ -172,6 +174,8 @@ class Piece:
     inlined: frozenset[tuple[ast.AST, str]] = frozenset()
     asked: dict[str, str | None] = field(default_factory=dict)
     hotspots: tuple[Hotspot, ...] | None = None
+    quiet_hotspots: tuple[Hotspot, ...] = ()
+    looked_through: dict[str, bool] = field(default_factory=dict)
     hints: tuple[Hint, ...] = ()
     sources: object = None
     looked_up: dict[str, str | None] = field(default_factory=dict)

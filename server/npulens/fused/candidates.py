@@ -15,6 +15,7 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.words import identifier_in
 from npulens.text.lines import LineMap
 
@@ -46,7 +47,9 @@ def word_places(text: str, identifiers: Iterable[str], words: Sequence[str]) -> 
 def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:
     """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
     for node in body:
-        if isinstance(node, Function) and _is_between(places, *_reach(node, lines)):
+        if not isinstance(node, Function):
+            continue
+        if any(_is_between(places, *reach) for reach in _code_of(node, lines)):
             yield node.name
 
 
@@ -103,10 +106,11 @@ class Candidates:
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word or a helper stands in a node."""
-        reach = _reach(node, self._lines)
-        if _is_between(self._places, *reach):
-            return True
-        return self._helpers is not None and self._helpers.search(self._text, *reach) is not None
+        return any(
+            _is_between(self._places, *reach)
+            or (self._helpers is not None and self._helpers.search(self._text, *reach) is not None)
+            for reach in _code_of(node, self._lines)
+        )
 
     def _members(self, owner: ClassHere) -> Iterator[str]:
         """Methods and attributes of `self` that may bring a part of a computation.
@@ -170,6 +174,16 @@ def _any_of(names: Iterable[str], before: str = r"\b") -> re.Pattern[str] | None
 def _is_between(places: Sequence[int], start: int, end: int) -> bool:
     index = bisect_left(places, start)
     return index < len(places) and places[index] < end
+
+
+def _code_of(node: ast.stmt | ast.expr, lines: LineMap) -> Iterator[tuple[int, int]]:
+    """What a node reaches over, without the lines of its docstring."""
+    start, end = _reach(node, lines)
+    text = docstring_of(node)
+    if text is not None:
+        yield start, lines.offset(text.lineno, 0)
+        start = _reach(text, lines)[1]
+    yield start, end
 
 
 def _reach(node: ast.stmt | ast.expr, lines: LineMap) -> tuple[int, int]:

@@ -39,15 +39,15 @@ def handed_from_host(
     owner, name = method.owner, method.node.name
     if owner is None or not handed:
         return {}
-    if any(call not in handed for _, call in _uses(owner).get(name, ())):
-        return {}
     first, *others = handed.values()
-    return {
+    found: dict[str, Value] = {
         name: Tensor(kind=value.kind, on_host=True)
         for name, value in first.items()
         if isinstance(value, Tensor)
         and all(is_on_host(given.get(name, UNKNOWN)) for given in (first, *others))
     }
+    is_all = found and all(call in handed for _, call in _uses(owner).get(name, ()))
+    return found if is_all else {}
 
 
 def named_parameters(method: FunctionHere) -> list[str]:

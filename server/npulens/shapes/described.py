@@ -8,6 +8,7 @@ from npulens.graphs.definitions import Definitions
 from npulens.shapes.reporting import name_of
 from npulens.shapes.scoring import calls_in, sends_objects
 from npulens.shapes.worth import functions_of
+from npulens.syntax.docstrings import docstring_of
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -27,10 +28,12 @@ def described(
         trains = ".backward(" in text
         is_module = owner is not None and "forward" in owner.methods
         sends = not trains and sends_objects(text)
-        yield name_of(function), calls_in(function.node), trains, is_module, sends
+        calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
+        yield name_of(function), calls, trains, is_module, sends
     for node in piece.parsed.body:
-        if isinstance(node, Block) and ".backward(" in text_of(node, lines):
-            yield MODULE, calls_in(node), True, False, False
+        text = text_of(node, lines) if isinstance(node, Block) else ""
+        if ".backward(" in text:
+            yield MODULE, calls_in(text), True, False, False
 
 
 def lines_span(node: ast.stmt, lines: LineMap) -> Span:
@@ -38,6 +41,15 @@ def lines_span(node: ast.stmt, lines: LineMap) -> Span:
     starts = lines.starts
     last = node.end_lineno or node.lineno
     return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def code_span(node: ast.stmt, lines: LineMap) -> Span:
+    """These lines; of a function that has a docstring, those behind it."""
+    whole = lines_span(node, lines)
+    text = docstring_of(node)
+    if text is None:
+        return whole
+    return Span(lines.offset(text.end_lineno or text.lineno, text.end_col_offset or 0), whole.end)
 
 
 def text_of(node: ast.stmt, lines: LineMap) -> str:

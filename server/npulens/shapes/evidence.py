@@ -41,13 +41,14 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
     for part in inner_nodes(node):
-        owner = _proven(part)
-        name = None if owner is None else dotted_name(owner)
-        if name is not None and name.root not in ("torch", "F", "np", "nn"):
-            found[part] = name
-        if isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
-            modules.add(dotted_name(part.value))
-        if isinstance(part, Comprehension) and part is not node:
+        if isinstance(part, ast.Attribute | ast.Call):
+            owner = _proven(part)
+            name = None if owner is None else dotted_name(owner)
+            if name is not None and name.root not in ("torch", "F", "np", "nn"):
+                found[part] = name
+            elif isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
+                modules.add(dotted_name(part.value))
+        elif isinstance(part, Comprehension) and part is not node:
             own.append((part, targets_of(part)))
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
@@ -64,11 +65,11 @@ def targets_of(node: Comprehension) -> frozenset[str]:
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
-def _proven(node: ast.AST) -> ast.expr | None:
+def _proven(node: ast.Attribute | ast.Call) -> ast.expr | None:
     """What a node shows to be a tensor: the owner of `.unsqueeze`, of `.sum(dim=1)`."""
     if isinstance(node, ast.Attribute):
         return node.value if node.attr in _PROOFS else None
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+    if not isinstance(node.func, ast.Attribute):
         return None
     has_dim = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return node.func.value if has_dim else None
@@ -106,8 +107,8 @@ def _subscripted(annotation: ast.Subscript) -> Value:
         first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
         return Items(annotated(first))
     if name == "Union" and isinstance(inside, ast.Tuple):
-        parts = [annotated(part) for part in inside.elts]
-        return _unsure(parts[0]) if all(part == parts[0] for part in parts) else UNKNOWN
+        parts = {annotated(part) for part in inside.elts} - {UNKNOWN}
+        return _unsure(parts.pop()) if len(parts) == 1 else UNKNOWN
     return FOREIGN if name in _NO_TENSORS else UNKNOWN
 
 

@@ -7,30 +7,21 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from npulens.catalog.model import ReturnedShape
+from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.shapes.call_graph import CallGraph
 from npulens.shapes.callers import handed_from_host
-from npulens.shapes.described import MODULE, Block, described, lines_span, text_of
+from npulens.shapes.described import MODULE, Block, code_span, lines_span, text_of
 from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import Session
-from npulens.shapes.reporting import PIPELINES, Reporter
+from npulens.shapes.reporting import Reporter, name_of
 from npulens.shapes.runtimes import runtime_names
-from npulens.shapes.scoring import (
-    Described,
-    Reach,
-    is_cold_file,
-    is_copied_file,
-    is_host_file,
-    leaving,
-    reaches,
-    score,
-)
+from npulens.shapes.scoring import Reach
 from npulens.shapes.statements import evaluate
-from npulens.shapes.twins import has_npu_twin, is_for_npu
 from npulens.shapes.values import UNKNOWN, Value
 from npulens.shapes.worth import Sources, functions_of, indexing_parameter, is_host_code
 from npulens.syntax.bindings import Function
@@ -38,6 +29,8 @@ from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.syntax.values import Imported
 from npulens.text.spans import Span
 
+_PIPELINE = re.compile(r"pad_sequence|interpolate|DataLoader|[Cc]ollat|Loader\(")
+"""What functions hold that decide on the size of batches."""
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
 
@@ -65,7 +58,9 @@ class Hotspots:
         pieces: The module.
         names: The names of the module.
         catalogue: Has the operators and their rules.
-        elsewhere: The functions of other modules.
+        project: What is known of other modules.
+        path: Tells what the module is for.
+        told_only: Nothing is asked about places that score too low to be told, nor for hints.
     """
 
     def __init__(
@@ -73,58 +68,37 @@ class Hotspots:
         pieces: Sequence[Piece],
         names: ModuleNames,
         catalogue: Catalogue,
-        elsewhere: Elsewhere,
+        project: ProjectFacts,
+        path: str,
+        *,
+        told_only: bool = False,
     ) -> None:
         self._pieces = pieces
         self._names = names
         self._catalogue = catalogue
-        self._elsewhere = elsewhere
+        self._elsewhere = Elsewhere(project.returned_shapes, path)
+        self._unused = project.unused_names
+        self._path = path
+        self._told_only = told_only
 
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
         for piece in self._pieces:
             if piece.hotspots is None or self._have_changed(piece):
-                piece.hotspots, piece.hints, piece.looked_up = (), (), {}
+                piece.hotspots, piece.quiet_hotspots, piece.hints = (), (), ()
+                piece.looked_up, piece.looked_through = {}, {}
                 if self._has_torch:
                     self._look_through(piece)
 
-    def ranked(self, path: str, unused: Container[str] = ()) -> list[Ranked]:
-        """All hotspots of the module, the worst first.
-
-        Args:
-            path: Tells what the module is for.
-            unused: Classes and functions that nothing of the project uses.
-        """
-        is_cold = is_cold_file(path)
-        is_host = is_host_file(path) or is_copied_file(path)
+    def ranked(self) -> list[Ranked]:
+        """All hotspots of the module, the worst first."""
+        graph = self._call_graph
         found = [
-            Ranked(
-                hotspot,
-                score(
-                    hotspot.cost,
-                    hotspot.loops,
-                    reach,
-                    _is_rare(hotspot),
-                    is_cold or hotspot.function.partition(".")[0] in unused,
-                ),
-                hotspot.function,
-                reach,
-            )
+            Ranked(hotspot, graph.score(hotspot), hotspot.function, graph.reach(hotspot.function))
             for hotspot in self._placed()
-            if not is_host or hotspot.rule in PIPELINES
-            if not self._has_npu_twin(hotspot.function)
-            for reach in (self._reaches.get(hotspot.function, Reach(False, False)),)
+            if graph.counts(hotspot)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
-
-    def _has_npu_twin(self, function: str) -> bool:
-        """Whether a function is for kernels of CUDA, and another does the same for the NPU."""
-        return bool(self._for_npu) and has_npu_twin(function.rpartition(".")[2], self._for_npu)
-
-    @cached_property
-    def _for_npu(self) -> Sequence[str]:
-        """Functions of the module that say that they are for the NPU."""
-        return [name for name in self._definitions.functions if is_for_npu(name)]
 
     def returned(self, wanted: Container[str]) -> dict[str, ReturnedShape]:
         """What functions of the module return, those whose result depends on data.
@@ -162,19 +136,21 @@ class Hotspots:
         starts = {id(piece): start for start, piece in self._starts}
         for piece in self._pieces:
             for hotspot in piece.hotspots or ():
-                home = self._homes.get(hotspot.home, piece) if hotspot.home else piece
-                moved = self._moved(hotspot, starts[id(home)], piece, starts)
+                moved = self._moved(hotspot, piece, starts)
                 key = (moved.span, moved.rule)
                 before = placed.get(key)
                 if before is not None:
                     used = dict.fromkeys((*before.used, *moved.used))
                     moved = replace(before, used=tuple(used)[:8])
                 placed[key] = moved
+        for piece in self._pieces:
+            for hotspot in piece.quiet_hotspots:
+                moved = self._moved(hotspot, piece, starts)
+                placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
         return list(placed.values())
 
-    def _moved(
-        self, hotspot: Hotspot, start: int, piece: Piece, starts: Mapping[int, int]
-    ) -> Hotspot:
+    def _moved(self, hotspot: Hotspot, piece: Piece, starts: Mapping[int, int]) -> Hotspot:
+        start = starts[id(self._homes.get(hotspot.home, piece) if hotspot.home else piece)]
         used = []
         for home, span in hotspot.used:
             owner = self._homes.get(home, piece) if home else piece
@@ -195,15 +171,34 @@ class Hotspots:
             start += len(piece.parsed.text)
 
     def _have_changed(self, piece: Piece) -> bool:
-        return any(self._texts.get(name) != text for name, text in piece.looked_up.items())
+        if any(self._texts.get(name) != text for name, text in piece.looked_up.items()):
+            return True
+        return any(
+            self._call_graph.is_quiet(name) != is_quiet
+            for name, is_quiet in piece.looked_through.items()
+        )
 
     def _look_through(self, piece: Piece) -> None:
         functions = list(self._worth_reading(piece))
         if not functions:
             return
+        is_quiet = {each: self._call_graph.is_quiet(name_of(each)) for each in functions}
         definitions = self._definitions
         definitions.asked = set()
-        reporter = Reporter(self.homes, piece, self._runtimes)
+        told = self._reported(piece, [each for each in functions if not is_quiet[each]])
+        piece.hotspots, piece.hints = tuple(told.hotspots), tuple(told.hints)
+        if not self._told_only:
+            quiet = self._reported(piece, [each for each in functions if is_quiet[each]])
+            piece.quiet_hotspots = tuple(quiet.hotspots)
+            piece.hints += tuple(quiet.hints)
+        piece.looked_through = {name_of(each): is_quiet[each] for each in functions}
+        own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
+        piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+
+    def _reported(self, piece: Piece, functions: Sequence[FunctionHere]) -> Reporter:
+        """What is found in some functions of a piece."""
+        hints = not self._told_only
+        reporter = Reporter(self.homes, piece, self._runtimes, with_hints=hints)
         known = self._session()
         found = [(function, _evaluated(function, known, {})[0]) for function in functions]
         for function, recorder in found:
@@ -211,9 +206,7 @@ class Hotspots:
             if from_host and recorder.events:
                 recorder, _ = _evaluated(function, known, from_host)
             reporter.add(function, recorder)
-        piece.hotspots, piece.hints = tuple(reporter.hotspots), tuple(reporter.hints)
-        own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
-        piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+        return reporter
 
     def _session(self) -> Session:
         operators, methods = self._catalogue.operators, _methods(self._catalogue)
@@ -221,15 +214,18 @@ class Hotspots:
 
     def _worth_reading(self, piece: Piece) -> Iterator[FunctionHere]:
         text = piece.parsed.text
+        if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
+            return
+        if self._told_only and self._call_graph.is_cold_file:
+            return
         sources = self._sources(piece)
         if sources.is_empty and not self._calls_helper(text):
             return
         lines = piece.parsed.lines
         for function in functions_of(piece.parsed.body, self._definitions):
-            span = lines_span(function.node, lines)
-            if is_host_code(function):
-                own = text[slice(*span)]
-                if "pad_sequence" in own or "interpolate" in own:
+            span = code_span(function.node, lines)
+            if self._call_graph.is_of_host or is_host_code(function):
+                if _PIPELINE.search(text, *span) is not None:
                     yield function
             elif sources.has_some(*span) or self._calls_helper(text, *span):
                 yield function
@@ -259,7 +255,7 @@ class Hotspots:
             lines = piece.parsed.lines
             for node in piece.parsed.body:
                 if isinstance(node, Function):
-                    if sources.has_some(*lines_span(node, lines)):
+                    if sources.has_some(*code_span(node, lines)):
                         holding.append(node.name)
                     elif indexing_parameter(node, text_of(node, lines)):
                         indexing.append(node.name)
@@ -337,21 +333,8 @@ class Hotspots:
         return {name: p.parsed.text for p in self._pieces for name in p.bindings.names}
 
     @cached_property
-    def _reaches(self) -> Mapping[str, Reach]:
-        """The call graph is only read where there is something to score."""
-        known: list[tuple[str, frozenset[str], bool, bool, bool]] = []
-        for piece in self._pieces:
-            if piece.described is None:
-                piece.described = tuple(described(piece, self._definitions))
-            known += piece.described
-        return reaches([Described(*each) for each in known], self._leaving)
-
-    @property
-    def _leaving(self) -> Iterator[str]:
-        """Classes, functions and methods that say that they will be removed."""
-        for piece in self._pieces:
-            if "deprecate" in piece.parsed.text:
-                yield from leaving(piece.parsed)
+    def _call_graph(self) -> CallGraph:
+        return CallGraph(self._pieces, self._definitions, self._path, self._unused)
 
 
 def _evaluated(
@@ -367,12 +350,6 @@ def _evaluated(
         return recorder, evaluate(session, function, {**names, **given})
     except RecursionError:
         return Recorder(), UNKNOWN
-
-
-def _is_rare(hotspot: Hotspot) -> bool:
-    """What a module does once when it is run is start-up."""
-    is_once = hotspot.function == MODULE and not hotspot.loops
-    return hotspot.is_rare or (is_once and hotspot.rule not in PIPELINES)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

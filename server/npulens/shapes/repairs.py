@@ -8,9 +8,10 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TypeVar
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
-from npulens.graphs.definitions import FunctionHere
+from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
@@ -32,6 +33,8 @@ _IF_IT_FITS = LocalizedText(
     ", if the mask has all dimensions of the tensor", "，前提是掩码与张量的维数相同"
 )
 
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+
 
 class Repairs:
     """The fixes for the events of one function.
@@ -48,6 +51,11 @@ class Repairs:
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return parents_below(self._function.node)
+
+    def _statements(self, kind: type[_Statement]) -> Iterator[_Statement]:
+        """The statements of a kind in the function; a fraction of its nodes."""
+        statements = inner_statements(self._function.node.body)
+        return (statement for statement in statements if isinstance(statement, kind))
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""
@@ -138,8 +146,8 @@ class Repairs:
 
     def _assigned(self, target: ast.Subscript, mask: ast.expr, event: Event) -> Iterator[Fix]:
         """`x[mask] = value` for a number, and `x[mask] = y[mask]`."""
-        statement = self._parents.get(target)
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        statement = next((s for s in self._statements(ast.Assign) if s.targets == [target]), None)
+        if statement is None:
             return
         if isinstance(mask, ast.Tuple | ast.Slice):
             return
@@ -164,10 +172,10 @@ class Repairs:
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then."""
         callee = node.func
-        statement = self._parents.get(node)
         if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
             return
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        statement = next((s for s in self._statements(ast.AugAssign) if s.value is node), None)
+        if statement is not None and isinstance(statement.op, ast.Add):
             text = f"{self._source(callee.value)}.detach()"
             more = LocalizedText("; the total is a tensor then", "；累加结果将变为张量")
             yield self._fix(node, text, Applicability.UNSAFE, more)

@@ -21,14 +21,24 @@ PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-
 
 
 class Reporter:
-    """Turns what evaluations of one piece have found into hotspots and hints."""
+    """Turns what evaluations of one piece have found into hotspots and hints.
+
+    Args:
+        homes: For the functions of the module the top-level name and the piece they are in.
+        piece: Where the evaluations begin.
+        runtimes: Names of the module that stand for runtimes of other accelerators.
+        with_hints: Hints are asked for, too.
+    """
 
     def __init__(
         self,
         homes: Mapping[ast.AST, tuple[str, Piece]],
         piece: Piece,
         runtimes: re.Pattern[str] | None,
+        *,
+        with_hints: bool,
     ) -> None:
+        self._with_hints = with_hints
         self._homes = homes
         self._piece = piece
         self._runtimes = runtimes
@@ -53,7 +63,7 @@ class Reporter:
             kept.append(event)
             if event.used or not event.is_elsewhere:
                 self.hotspots.append(self._hotspot(event))
-        if not kept:
+        if not (kept and self._with_hints):
             return
         own = [event for event in kept if event.function.node is function.node]
         if own and function.node.name.isidentifier():

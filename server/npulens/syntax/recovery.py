@@ -8,6 +8,7 @@ size of the text times its depth of nesting.
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from npulens.syntax.parsing import SyntaxProblem, parse
@@ -27,6 +28,20 @@ _MAX_PROBLEMS = 50
 _MAX_DEPTH = 40
 
 
+class Known(NamedTuple):
+    """What is known of a text before it is read.
+
+    Attributes:
+        broken: The lines of a statement that does not parse, from 0; nothing that they stand in
+            parses either.
+        whole: Statements that do, by their first line from 0; with each the first line of the one
+            behind it.
+    """
+
+    broken: range
+    whole: Mapping[int, tuple[ast.stmt, int]]
+
+
 class Recovered(NamedTuple):
     """What could be read of a text, and what could not; lines count from 1."""
 
@@ -34,9 +49,9 @@ class Recovered(NamedTuple):
     problems: list[SyntaxProblem]
 
 
-def recover(text: str) -> Recovered:
+def recover(text: str, known: Known | None = None) -> Recovered:
     """All statements of `text` that parse, in order, with positions in `text`."""
-    reader = _Reader(_lines(text))
+    reader = _Reader(_lines(text), known)
     for number, line in enumerate(reader.lines, 1):
         if _CONFLICT.match(line):
             reader.lines[number - 1] = "\n"
@@ -56,13 +71,14 @@ def _indentation(line: str) -> int | None:
 
 
 class _Reader:
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], known: Known | None = None) -> None:
         self.lines = lines
         self.problems: list[SyntaxProblem] = []
+        self._known = known
 
     def block(self, start: int, end: int, depth: int) -> list[ast.stmt]:
         """Statements of lines `start` to `end`, which share one indentation."""
-        parsed = self._parse(start, end)
+        parsed = self._problem_in(start, end) or self._parse(start, end)
         if not isinstance(parsed, SyntaxProblem):
             return parsed
         if len(self.problems) >= _MAX_PROBLEMS:
@@ -73,12 +89,31 @@ class _Reader:
             return []
         body: list[ast.stmt] = []
         for first, last in statements:
+            known = self._statement_at(first, last)
+            if known is not None:
+                body.append(known)
+                continue
             whole = parsed if len(statements) == 1 else self._parse(first, last)
             if isinstance(whole, SyntaxProblem):
                 body += self._broken(first, last, whole, depth)
             else:
                 body += whole
         return body
+
+    def _problem_in(self, start: int, end: int) -> SyntaxProblem | None:
+        """Why lines do not parse, if that is known: some of them do not."""
+        broken = None if self._known is None else self._known.broken
+        if broken is None or not (start <= broken.start and broken.stop <= end):
+            return None
+        found = None if end - start == len(broken) else self._parse(broken.start, broken.stop)
+        return found if isinstance(found, SyntaxProblem) else None
+
+    def _statement_at(self, start: int, end: int) -> ast.stmt | None:
+        """The statement of these lines, if it is known."""
+        known = None if self._known is None else self._known.whole.get(start)
+        if known is None or known[1] < end or (known[0].end_lineno or 0) > end:
+            return None
+        return known[0]
 
     def _broken(self, start: int, end: int, problem: SyntaxProblem, depth: int) -> list[ast.stmt]:
         """A statement that does not parse: it has bodies, or a bracket swallowed what follows."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.recovery import recover
+from npulens.syntax.splicing import edited_class
 from npulens.syntax.strings import LexicalState
 from npulens.text.lines import LineMap
 
@@ -25,11 +26,13 @@ class ParsedText:
         text: The text; all positions in `body` count from its start.
         body: Its statements, without those that do not parse.
         problems: What does not parse.
+        base: The version before that does, if this one was read in its place and does not.
     """
 
     text: str
     body: list[ast.stmt]
     problems: tuple[SyntaxProblem, ...]
+    base: "ParsedText | None" = None
 
     @cached_property
     def lines(self) -> LineMap:
@@ -91,16 +94,33 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
 
     The pieces together read exactly as `parse_text` would read the text.
     """
+    texts = list(split_statements(text))
+    spliced = _spliced(texts, known)
     pieces = []
     broken = False
-    for piece_text in split_statements(text):
-        piece = known.get(piece_text)
+    for piece_text in texts:
+        piece = known.get(piece_text) or spliced.get(piece_text)
         if piece is None:
             piece = parse_whole(piece_text)
-        broken = broken or bool(piece.problems)
+        broken = broken or (bool(piece.problems) and piece_text not in spliced)
         pieces.append(piece)
     if broken and len(pieces) > 1:
         whole = parse(text)
         if not isinstance(whole, SyntaxProblem):
             return [ParsedText(text, whole.body, ())]
     return pieces
+
+
+def _spliced(texts: list[str], known: dict[str, ParsedText]) -> dict[str, ParsedText]:
+    """The one piece that is new, if it is one of before in which a method was edited."""
+    new = [text for text in texts if text not in known]
+    gone = known.keys() - set(texts) if len(new) == 1 else ()
+    if len(gone) != 1:
+        return {}
+    before, text = known[next(iter(gone))], new[0]
+    base = before.base or before
+    found = None if base.problems else edited_class(base.lines, base.body, text)
+    if found is None:
+        return {}
+    problems = tuple(found.problems)
+    return {text: ParsedText(text, found.body, problems, base if problems else None)}
