@@ -702,7 +702,7 @@ def test_hints_have_symbolic_shapes_counts_and_the_way_from_the_source() -> None
     }
     assert named["kept"].is_dynamic
     assert not named["mask"].is_dynamic
-    assert [source[slice(*span)] for span in named["kept"].sources] == ["x[mask]"]
+    assert [source[slice(*span)] for _, span in named["kept"].sources] == ["x[mask]"]
     assert (named["forward"].shapes, named["forward"].waits) == (1, 1)
 
 

@@ -89,9 +89,10 @@ class StatementCache:
         self.signature = signature
         for piece in pieces:
             if affected is None or not affected.isdisjoint(piece.words):
-                piece.findings = piece.idioms = piece.hotspots = None
+                piece.findings = piece.recognized = piece.hotspots = None
+                piece.before, piece.evaluations = {}, {}
             elif before is not None and before.sources != state.sources:
-                piece.hotspots = None
+                piece.hotspots, piece.evaluations = None, {}
 
 
 class ModuleState(NamedTuple):
@@ -136,7 +137,7 @@ def analyze(
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
-    idioms = Idioms(pieces, names, catalogue, target.style)
+    idioms = Idioms(pieces, names, catalogue, target.style, is_kept=cache is not None)
     hotspots = Hotspots(
         pieces, names, catalogue, target.project, document.path, told_only=cache is None
     )
@@ -233,12 +234,16 @@ def _reused_pieces(
     if cache.catalogue is not catalogue or cache.triggers != triggers:
         cache.catalogue, cache.triggers, cache.pieces, cache.state = catalogue, triggers, {}, None
     known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
-    pieces = []
+    pieces, new = [], []
     for parsed in parse_statements(text, known):
         piece = cache.pieces.get(parsed.text)
         if piece is None or piece.parsed is not parsed:
             piece = piece_of(parsed, triggers)
+            new.append(piece)
         pieces.append(piece)
+    gone = cache.pieces.keys() - {piece.parsed.text for piece in pieces}
+    if len(new) == len(gone) == 1:
+        new[0].take_over(cache.pieces[gone.pop()])
     # A statement that stands there twice may mean something else at its second place.
     times = Counter(piece.parsed.text for piece in pieces)
     cache.pieces = {p.parsed.text: p for p in pieces if times[p.parsed.text] == 1}

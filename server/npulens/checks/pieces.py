@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from npulens.checks.evidence import evidence_of
 from npulens.checks.intent.guards import holds_word, npu_words
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
+from npulens.graphs.interfaces import Interface
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
@@ -38,11 +39,29 @@ _BACKEND_TYPE = re.compile(
 
 
 class Idiom(NamedTuple):
-    """A computation found in a function, and the rule that its pattern belongs to."""
+    """A computation found in a function, and the rule that its pattern belongs to.
 
-    function: ast.AST
+    Places of the finding count from the first line of the function.
+    """
+
+    function: ast.stmt
     rule: str
     finding: Finding
+
+
+class Recognition(NamedTuple):
+    """What was found in one function.
+
+    Attributes:
+        idioms: The computations.
+        inlined: Functions that were looked into for one of these, each with its rule: what is
+            found there alone is part of a larger computation here.
+        rests_on: The functions that were asked for: it holds as long as these are what they were.
+    """
+
+    idioms: tuple[Idiom, ...]
+    inlined: frozenset[tuple[ast.AST, str]]
+    rests_on: frozenset[ast.AST]
 
 
 class Hint(NamedTuple):
@@ -50,12 +69,12 @@ class Hint(NamedTuple):
 
     Attributes:
         span: A name that is assigned, or the name of a function.
-        home: The top-level name of another piece that it stands in; empty for the piece itself.
+        home: The function that it stands in, see `Hotspot`.
         shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
         is_dynamic: The shape depends on data.
         shapes: How many places of the function make shapes depend on data.
         waits: In how many places the host waits for the device.
-        sources: Where the shape of the name comes from.
+        sources: Where the shape of the name comes from, each with its `home`.
     """
 
     span: Span
@@ -64,12 +83,7 @@ class Hint(NamedTuple):
     is_dynamic: bool = False
     shapes: int = 0
     waits: int = 0
-    sources: tuple[Span, ...] = ()
-
-    def shifted(self, distance: int) -> "Hint":
-        """The same hint in a text that has `distance` more code points before it."""
-        sources = tuple(span.shifted(distance) for span in self.sources)
-        return self._replace(span=self.span.shifted(distance), home="", sources=sources)
+    sources: tuple[tuple[str, Span], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +92,9 @@ class Hotspot:
 
     Attributes:
         rule: The name of the rule that it breaks.
-        span: The place, in offsets of its piece.
+        span: The place, in offsets from the first line of its home.
         symbol: Its text, in one line.
-        home: The top-level name of another piece that it stands in; empty for the piece itself.
+        home: `function` or `Class.method` at the top of the module; empty for the piece itself.
         function: `function` or `Class.method` that it stands in.
         cost: How much it hurts in a step, from 0 to 100.
         loops: How many loops of the function are around it.
@@ -105,6 +119,27 @@ class Hotspot:
     advice: LocalizedText
     used: tuple[tuple[str, Span], ...]
     fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What evaluating one function on shapes has found.
+
+    Attributes:
+        hotspots: The hotspots, also in functions that it calls.
+        hints: The hints.
+        rests_on: The functions that were asked for: it holds as long as these are what they were.
+        handed: What calls in it hand to methods of their class.
+        has_events: Something happened in it.
+        from_host: Parameters that were taken to be on the host, with what they hold.
+    """
+
+    hotspots: tuple[Hotspot, ...]
+    hints: tuple[Hint, ...]
+    rests_on: frozenset[ast.AST]
+    handed: tuple[object, ...]
+    has_events: bool
+    from_host: Mapping[str, object]
 
 
 @dataclass(slots=True)
@@ -135,15 +170,17 @@ class Piece:
         word_places: Where words of computations stand that NPU operators replace; `None` until
             asked.
         helpers: Its functions that hold such words; `None` until asked.
-        idioms: The computations found in it, in offsets from its start, like `findings`.
-        inlined: Functions that were looked into for one of these, each with its rule.
-        asked: The definitions of other pieces that its idioms rest on, by name, as text.
+        recognized: The computations found in it, by the nodes of its functions; `None` until
+            they are looked for.
+        before: What was found in them before an edit.
+        asked: The interfaces that these rest on, by name.
         hotspots: The dynamic shapes found from its functions on; `None` until that is known.
         quiet_hotspots: Those found from functions of which nothing is told.
         looked_through: The functions they were looked for in, by name: whether nothing is told.
-        hints: What an editor can show of shapes besides, in offsets from its start.
+        hints: What an editor can show of shapes besides.
+        evaluations: What was found from each of its functions on, by node.
         sources: Where words of sources of dynamic shapes stand; `None` until asked for.
-        looked_up: The definitions of other pieces that its hotspots rest on, by name, as text.
+        looked_up: The interfaces that its hotspots rest on, by name.
         described: Its functions with what they call; `None` until asked for.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
@@ -170,17 +207,23 @@ class Piece:
     backend_types: frozenset[str] | None = None
     word_places: tuple[int, ...] | None = None
     helpers: frozenset[str] | None = None
-    idioms: list[Idiom] | None = None
-    inlined: frozenset[tuple[ast.AST, str]] = frozenset()
-    asked: dict[str, str | None] = field(default_factory=dict)
+    recognized: dict[ast.AST, Recognition] | None = None
+    before: dict[ast.AST, Recognition] = field(default_factory=dict)
+    asked: dict[str, Interface | None] = field(default_factory=dict)
     hotspots: tuple[Hotspot, ...] | None = None
     quiet_hotspots: tuple[Hotspot, ...] = ()
     looked_through: dict[str, bool] = field(default_factory=dict)
     hints: tuple[Hint, ...] = ()
     sources: object = None
-    looked_up: dict[str, str | None] = field(default_factory=dict)
+    evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
+    looked_up: dict[str, Interface | None] = field(default_factory=dict)
     described: tuple[tuple[str, frozenset[str], bool, bool, bool], ...] | None = None
     findings: list[Finding] | None = None
+
+    def take_over(self, before: "Piece") -> None:
+        """Keep what holds for functions that an edit of one statement has left as they were."""
+        self.evaluations, self.looked_up = before.evaluations, before.looked_up
+        self.before, self.asked = before.recognized or {}, before.asked
 
 
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:

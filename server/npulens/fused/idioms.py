@@ -2,16 +2,18 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
 from npulens.catalog.tables import Catalogue
-from npulens.checks.pieces import Piece
+from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, helpers_in, word_places
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
 from npulens.graphs.definitions import Definitions
+from npulens.graphs.interfaces import Interfaces
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
@@ -25,6 +27,7 @@ class Idioms:
         names: The names of the module.
         catalogue: Has the patterns and their rules.
         style: Which fixes come first.
+        is_kept: What is found is asked for again after an edit.
     """
 
     def __init__(
@@ -33,7 +36,10 @@ class Idioms:
         names: ModuleNames,
         catalogue: Catalogue,
         style: MigrationStyle,
+        *,
+        is_kept: bool,
     ) -> None:
+        self._is_kept = is_kept
         self._pieces = pieces
         self._names = names
         self._catalogue = catalogue
@@ -43,40 +49,66 @@ class Idioms:
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
         for piece in self._pieces:
-            if piece.idioms is None or self._have_changed(piece):
-                self._look_through(piece)
+            is_same = self._interfaces.are(piece.asked)
+            known = piece.before if piece.recognized is None else piece.recognized
+            if not (
+                is_same and piece.recognized is not None and all(map(self._holds, known.values()))
+            ):
+                piece.before, piece.recognized = {}, {}
+                self._look_through(piece, known if is_same else {})
 
     def findings(self, piece: Piece) -> Iterator[Finding]:
         """The findings in a piece; of a helper, none that belong to a larger computation."""
-        for idiom in piece.idioms or ():
-            if (idiom.function, idiom.rule) not in self._inlined:
-                yield idiom.finding
+        starts = piece.parsed.lines.starts
+        for recognition in (piece.recognized or {}).values():
+            for idiom in recognition.idioms:
+                if (idiom.function, idiom.rule) not in self._inlined:
+                    yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
 
-    def _have_changed(self, piece: Piece) -> bool:
-        """Whether definitions that the idioms of a piece rest on are not what they were."""
-        return any(self._texts.get(name) != text for name, text in piece.asked.items())
+    def _holds(self, recognition: Recognition) -> bool:
+        """Whether all functions that were asked for are what they were."""
+        return not recognition.rests_on or recognition.rests_on <= self._nodes
 
-    def _look_through(self, piece: Piece) -> None:
-        piece.idioms, piece.inlined, piece.asked = [], frozenset(), {}
+    def _look_through(self, piece: Piece, known: Mapping[ast.AST, Recognition]) -> None:
         if not self._has_torch or not self._may_hold_some(piece):
             return
-        text, body, lines = piece.parsed.text, piece.parsed.body, piece.parsed.lines
-        definitions = self._definitions
-        definitions.asked = set()
+        lines, definitions = piece.parsed.lines, self._definitions
+        definitions.asked = set(piece.asked) if known else set()
         functions = list(
-            Candidates(lines, definitions, self._places(piece), self.helpers).among(body)
+            Candidates(lines, definitions, self._places(piece), self.helpers).among(
+                piece.parsed.body
+            )
         )
         if not functions:
             return
         patterns = read_patterns(self._catalogue.patterns)
         recognizer = Recognizer(lines, definitions, patterns, self._catalogue, self._style)
-        piece.idioms, piece.inlined = recognizer.idioms(functions)
-        own = {name for name in definitions.asked if self._texts.get(name) == text}
-        piece.asked = {name: self._texts.get(name) for name in definitions.asked - own}
+        piece.recognized = {}
+        for function in functions:
+            found = known.get(function.node)
+            if found is None or not self._holds(found):
+                found = recognizer.recognize(function)
+            piece.recognized[function.node] = found
+        if self._is_kept:
+            owners = {each.owner.node.name for each in functions if each.owner is not None}
+            piece.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
-        return frozenset().union(*(piece.inlined for piece in self._pieces))
+        found = (each.inlined for p in self._pieces for each in (p.recognized or {}).values())
+        return frozenset().union(*found)
+
+    @cached_property
+    def _nodes(self) -> frozenset[ast.AST]:
+        """The functions of the module, and the methods of its classes."""
+        definitions = self._definitions
+        methods = (each.methods.values() for each in definitions.classes.values())
+        functions = chain(definitions.functions.values(), *methods)
+        return frozenset(function.node for function in functions)
+
+    @cached_property
+    def _interfaces(self) -> Interfaces:
+        return Interfaces(self._definitions)
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
@@ -110,11 +142,6 @@ class Idioms:
         for index, piece in enumerate(self._pieces):
             definitions.add(piece.parsed.body, ModuleScope(self._names, index))
         return definitions
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        """For each name that the module defines, the text of the piece that does."""
-        return {name: p.parsed.text for p in self._pieces for name in p.bindings.names}
 
 
 @lru_cache(maxsize=4)

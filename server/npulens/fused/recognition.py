@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
-from npulens.checks.pieces import Idiom
+from npulens.checks.pieces import Idiom, Recognition
 from npulens.fused.activations import names_another
 from npulens.fused.conditions import holds
 from npulens.fused.matching import Match, is_type_of, matches, stripped
@@ -63,24 +63,20 @@ class Recognizer:
         for pattern in patterns:
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
 
-    def idioms(
-        self, functions: Sequence[FunctionHere]
-    ) -> tuple[list[Idiom], frozenset[tuple[ast.AST, str]]]:
-        """What is found in some functions of the piece.
-
-        With it come the functions that were looked into, each with the rule: what is found there
-        alone is part of a larger computation here.
-        """
+    def recognize(self, function: FunctionHere) -> Recognition:
+        """What is found in a function of the piece."""
         found: list[Idiom] = []
         inlined: set[tuple[ast.AST, str]] = set()
-        for function in functions:
-            record = self._evaluator.evaluate(function)
-            for place in [] if record is None else self._places(record):
-                assert record is not None
-                rule = place.match.pattern.rule
-                inlined.update((node, rule) for node in record.inlined)
-                found += (Idiom(function.node, rule, f) for f in self._finding(record, place))
-        return found, frozenset(inlined)
+        start = self._lines.starts[function.node.lineno - 1]
+        self._evaluator.visited = set()
+        record = self._evaluator.evaluate(function)
+        for place in [] if record is None else self._places(record):
+            assert record is not None
+            rule = place.match.pattern.rule
+            inlined.update((node, rule) for node in record.inlined)
+            findings = self._finding(record, place)
+            found += (Idiom(function.node, rule, f.shifted(-start)) for f in findings)
+        return Recognition(tuple(found), frozenset(inlined), frozenset(self._evaluator.visited))
 
     def _places(self, record: Evaluated) -> list[Place]:
         """Where patterns are found in a function, the larger where they overlap."""

@@ -29,7 +29,9 @@ class Evaluator(Statements):
     def __init__(self, definitions: Definitions) -> None:
         super().__init__(Graph(), definitions)
         self.inlined: set[ast.AST] = set()
-        self._initialized: dict[ClassHere, dict[str, Node]] = {}
+        self.visited: set[ast.AST] = set()
+        """Functions that were asked for since it was emptied, also those not looked into."""
+        self._initialized: dict[ClassHere, tuple[dict[str, Node], set[ast.AST]]] = {}
 
     def evaluate(
         self,
@@ -86,9 +88,12 @@ class Evaluator(Statements):
         """What constructors of a class assign to attributes of `self`, and no other method does."""
         known = self._initialized.get(owner)
         if known is None:
-            self._initialized[owner] = {}  # while it is being found out
-            known = self._initialized[owner] = self._constructed_attributes(owner)
-        return known
+            self._initialized[owner] = {}, set()  # while it is being found out
+            outer, self.visited = self.visited, set()
+            known = self._constructed_attributes(owner), self.visited
+            self._initialized[owner], self.visited = known, outer
+        self.visited |= known[1]
+        return known[0]
 
     def default(self, value: Node) -> Node | None:
         """The default of a constructor's parameter, `None` for any other value."""

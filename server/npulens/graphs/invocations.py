@@ -18,6 +18,7 @@ from npulens.graphs.operators import (
 )
 from npulens.graphs.rearranging import rearranged
 from npulens.graphs.tensors import Keywords
+from npulens.syntax.scopes import FunctionScope
 
 _MAX_DEPTH = 4
 _MAX_STATEMENTS = 40
@@ -36,6 +37,7 @@ class Invocations(Modules):
 
     nested: dict[int, FunctionHere]
     """Functions defined in functions, by the serial of their value."""
+    visited: set[ast.AST]
     owner: ClassHere | None = None
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
@@ -225,6 +227,8 @@ class Invocations(Modules):
         frame: Frame,
     ) -> Node | None:
         """What a function of this file returns for these arguments."""
+        if not isinstance(function.scope.parent, FunctionScope):
+            self.visited.add(function.node)  # others are part of what they stand in
         if frame.depth >= _MAX_DEPTH or not _can_be_inlined(function):
             return None
         given = list(positional)

@@ -51,7 +51,7 @@ def tooltip(analysis: Analysis, hint: Hint) -> str:
     parts = [say.SYMBOLIC_SHAPE.in_language(language)]
     if hint.is_dynamic:
         parts.append(say.DEPENDS_ON_DATA.in_language(language))
-        for source in hint.sources[:_MOST_SOURCES]:
+        for _, source in hint.sources[:_MOST_SOURCES]:
             code = code_of(view.document.text[slice(*source)])
             parts.append(f"- {in_its_line(code, source, view, language)}")
     return "\n\n".join(parts)

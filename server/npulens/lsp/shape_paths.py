@@ -23,7 +23,7 @@ def paths_at(analysis: Analysis, offset: int) -> tuple[list[str], Span] | None:
     """The paths that a place is on, the worst first, each in Markdown, and the place itself."""
     named: dict[Span, list[Hint]] = {}
     for hint in analysis.shapes.hints:
-        for source in hint.sources:
+        for _, source in hint.sources:
             named.setdefault(source, []).append(hint)
     near = [
         (span, ranked)

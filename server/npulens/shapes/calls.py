@@ -14,7 +14,7 @@ from npulens.shapes.factories import (
     kind_of_type,
     made,
 )
-from npulens.shapes.frames import MAX_CALLS, MAX_DEPTH
+from npulens.shapes.frames import MAX_CALLS, MAX_DEPTH, Handed
 from npulens.shapes.layers import layer_result
 from npulens.shapes.libraries import Libraries
 from npulens.shapes.operators import TRANSFERS
@@ -289,8 +289,8 @@ class Calls(Libraries):
         call = self.applied(node, "")
         if is_of_self:
             given = dict(zip(named_parameters(function), call.arguments, strict=False))
-            calls = self.session.handed.setdefault(function.node, {})
-            calls[node] = {**given, **call.keywords}
+            values = {**given, **call.keywords}
+            self.session.handed.append(Handed(function.node, node, values))
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         if spread or any(keyword.arg is None for keyword in node.keywords):
             return self.invoke(function, [], {})

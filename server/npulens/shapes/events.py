@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from npulens.catalog.model import LocalizedText
 from npulens.graphs.definitions import FunctionHere
@@ -54,6 +54,11 @@ class Assigned:
     value: Value
 
 
+def copy_of(event: Event) -> Event:
+    """The same event, to which other consumers can come."""
+    return replace(event, used=dict(event.used))
+
+
 class Recorder:
     """Collects what evaluations find, each place once.
 
@@ -71,6 +76,10 @@ class Recorder:
     def add(self, event: Event) -> None:
         """Note an event; the first at a place stays."""
         self.log.append(self.events.setdefault(event.node, event))
+
+    def add_copy(self, event: Event) -> None:
+        """Note an event that others have noted, too."""
+        self.add(self.events.get(event.node) or copy_of(event))
 
     def use(self, sources: Iterable[ast.AST], node: ast.AST, function: FunctionHere) -> None:
         """Note that a node works on what depends on some sources."""

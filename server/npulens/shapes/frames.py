@@ -49,11 +49,28 @@ class ExhaustedError(Exception):
     """A function is too long to be evaluated to its end."""
 
 
+class Handed(NamedTuple):
+    """What a call within a class hands to one of its methods."""
+
+    method: ast.AST
+    call: ast.Call
+    values: Mapping[str, Value]
+
+
 class Result(NamedTuple):
-    """What a call came to: its value, and what happened in it."""
+    """What a call came to: its value, and what happened in it.
+
+    Attributes:
+        value: What it returned.
+        events: What was found.
+        visited: The functions that were asked for, each as often as that happened.
+        handed: What calls in it handed to methods of their class.
+    """
 
     value: Value
     events: tuple[Event, ...]
+    visited: tuple[ast.AST, ...]
+    handed: tuple[Handed, ...]
 
 
 @dataclass(slots=True)
@@ -74,7 +91,8 @@ class Session:
         known: Names that functions show to be tensors.
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
-        handed: What calls within a class hand to its methods, by method and call.
+        visited: The functions that the current one rests on.
+        handed: What calls within a class hand to its methods.
         on_host: Attributes of classes that their methods move to the host.
     """
 
@@ -91,7 +109,8 @@ class Session:
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
-    handed: dict[ast.AST, dict[ast.Call, dict[str, Value]]] = field(default_factory=dict)
+    visited: list[ast.AST] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
     on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0

@@ -10,13 +10,13 @@ from npulens.shapes.values import Tensor
 from npulens.text.spans import Span
 
 Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
-"""The piece that a node of a function stands in, by a name that it defines, and where there."""
+"""The function at the top of the module that a node stands in, and where there."""
 
 
-def hint_of_function(name: Span, events: Sequence[Event]) -> Hint:
+def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
     """How many dynamic shapes and waits the statements of a function hold."""
     shapes = sum(event.is_shape for event in events)
-    return Hint(name, "", "", bool(shapes), shapes, sum(event.waits for event in events))
+    return Hint(name, home, "", bool(shapes), shapes, sum(event.waits for event in events))
 
 
 def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:
@@ -39,7 +39,5 @@ def _hint(assigned: Assigned, home: str, span: Span, recorder: Recorder, placed:
     for source in value.sources:
         event = recorder.events.get(source)
         if event is not None:
-            where, place = placed(source, event.function)
-            if where == home:
-                places.append(place)
+            places.append(placed(source, event.function))
     return Hint(span, home, value.shape.described(), depends(value), sources=tuple(sorted(places)))

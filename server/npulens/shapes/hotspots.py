@@ -9,16 +9,17 @@ from functools import cached_property
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece
 from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.call_graph import CallGraph
 from npulens.shapes.callers import handed_from_host
 from npulens.shapes.described import MODULE, Block, code_span, lines_span, text_of
 from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.events import Recorder
 from npulens.shapes.evidence import parameters
-from npulens.shapes.frames import Session
-from npulens.shapes.reporting import Reporter, name_of
+from npulens.shapes.frames import Handed, Session
+from npulens.shapes.reporting import Home, Reporter, name_of
 from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import Reach
 from npulens.shapes.statements import evaluate
@@ -84,11 +85,16 @@ class Hotspots:
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
         for piece in self._pieces:
+            if not self._interfaces.are(piece.looked_up):
+                piece.evaluations = {}
             if piece.hotspots is None or self._have_changed(piece):
+                # What is said of runtimes anywhere in a class counts for all of it.
+                known = piece.evaluations if self._runtimes is None else {}
+                piece.evaluations = {}
                 piece.hotspots, piece.quiet_hotspots, piece.hints = (), (), ()
-                piece.looked_up, piece.looked_through = {}, {}
+                piece.looked_through = {}
                 if self._has_torch:
-                    self._look_through(piece)
+                    self._look_through(piece, known)
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
@@ -110,8 +116,9 @@ class Hotspots:
         for name, function in self._definitions.functions.items():
             if name not in wanted or is_host_code(function) or not self._has_torch:
                 continue
-            recorder, value = _evaluated(function, self._session(), {})
-            waits = any(event.waits for event in recorder.events.values())
+            session = self._session()
+            value = _evaluated(function, session, {})
+            waits = any(event.waits for event in session.recorder.events.values())
             summary = summary_of(value, waits=waits)
             if summary is not None:
                 found[name] = summary
@@ -120,11 +127,16 @@ class Hotspots:
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
         found: dict[Span, Hint] = {}
-        starts = {id(piece): start for start, piece in self._starts}
-        for piece in self._pieces:
+        for start, piece in self._starts:
             for hint in piece.hints:
-                home = self._homes.get(hint.home, piece) if hint.home else piece
-                moved = hint.shifted(starts[id(home)])
+                moved = hint._replace(
+                    span=hint.span.shifted(self._place_of(hint.home, start)),
+                    home="",
+                    sources=tuple(
+                        ("", span.shifted(self._place_of(home, start)))
+                        for home, span in hint.sources
+                    ),
+                )
                 before = found.get(moved.span)
                 if before is None or not before.is_dynamic:
                     found[moved.span] = moved
@@ -133,35 +145,41 @@ class Hotspots:
     def _placed(self) -> list[Hotspot]:
         """The hotspots in offsets of the module, each once."""
         placed: dict[tuple[Span, str], Hotspot] = {}
-        starts = {id(piece): start for start, piece in self._starts}
-        for piece in self._pieces:
+        for start, piece in self._starts:
             for hotspot in piece.hotspots or ():
-                moved = self._moved(hotspot, piece, starts)
+                moved = self._moved(hotspot, start)
                 key = (moved.span, moved.rule)
                 before = placed.get(key)
                 if before is not None:
                     used = dict.fromkeys((*before.used, *moved.used))
                     moved = replace(before, used=tuple(used)[:8])
                 placed[key] = moved
-        for piece in self._pieces:
+        for start, piece in self._starts:
             for hotspot in piece.quiet_hotspots:
-                moved = self._moved(hotspot, piece, starts)
+                moved = self._moved(hotspot, start)
                 placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
         return list(placed.values())
 
-    def _moved(self, hotspot: Hotspot, piece: Piece, starts: Mapping[int, int]) -> Hotspot:
-        start = starts[id(self._homes.get(hotspot.home, piece) if hotspot.home else piece)]
-        used = []
-        for home, span in hotspot.used:
-            owner = self._homes.get(home, piece) if home else piece
-            used.append(("", span.shifted(starts[id(owner)])))
+    def _moved(self, hotspot: Hotspot, start: int) -> Hotspot:
+        """A hotspot of a piece that starts at an offset, in offsets of the module."""
+        place = self._place_of(hotspot.home, start)
+        used = (("", span.shifted(self._place_of(home, start))) for home, span in hotspot.used)
         return replace(
             hotspot,
-            span=hotspot.span.shifted(start),
+            span=hotspot.span.shifted(place),
             home="",
             used=tuple(sorted(used)),
-            fixes=tuple(fix.shifted(start) for fix in hotspot.fixes),
+            fixes=tuple(fix.shifted(place) for fix in hotspot.fixes),
         )
+
+    def _place_of(self, home: str, start: int) -> int:
+        """Where a function of the module starts; of no function, where the piece does."""
+        return self._places[home] if home else start
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        starts = {id(piece): start for start, piece in self._starts}
+        return {home.name: starts[id(home.piece)] + home.start for home in self.homes.values()}
 
     @property
     def _starts(self) -> Iterator[tuple[int, Piece]]:
@@ -171,42 +189,74 @@ class Hotspots:
             start += len(piece.parsed.text)
 
     def _have_changed(self, piece: Piece) -> bool:
-        if any(self._texts.get(name) != text for name, text in piece.looked_up.items()):
+        """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
+        if len(piece.evaluations) < len(piece.looked_through):
             return True
-        return any(
+        return not all(map(self._holds, piece.evaluations.values())) or any(
             self._call_graph.is_quiet(name) != is_quiet
             for name, is_quiet in piece.looked_through.items()
         )
 
-    def _look_through(self, piece: Piece) -> None:
+    def _holds(self, evaluation: Evaluation) -> bool:
+        """Whether all functions that an evaluation rests on are what they were."""
+        return evaluation.rests_on <= self.homes.keys()
+
+    def _look_through(self, piece: Piece, known: Mapping[ast.AST, Evaluation]) -> None:
+        """Evaluate the functions of a piece, but for those of which that holds still.
+
+        Args:
+            piece: The piece.
+            known: What was found from its functions on before.
+        """
         functions = list(self._worth_reading(piece))
         if not functions:
             return
         is_quiet = {each: self._call_graph.is_quiet(name_of(each)) for each in functions}
-        definitions = self._definitions
-        definitions.asked = set()
-        told = self._reported(piece, [each for each in functions if not is_quiet[each]])
-        piece.hotspots, piece.hints = tuple(told.hotspots), tuple(told.hints)
+        self._definitions.asked = set(piece.looked_up) if known else set()
+        told = self._evaluations(piece, [each for each in functions if not is_quiet[each]], known)
+        quiet = []
         if not self._told_only:
-            quiet = self._reported(piece, [each for each in functions if is_quiet[each]])
-            piece.quiet_hotspots = tuple(quiet.hotspots)
-            piece.hints += tuple(quiet.hints)
+            quiet = self._evaluations(piece, [each for each in functions if is_quiet[each]], known)
+            owners = {each.owner.node.name for each in functions if each.owner is not None}
+            asked = self._definitions.asked | owners
+            piece.looked_up = {name: self._interfaces.of(name) for name in asked}
+        piece.hotspots = tuple(hotspot for each in told for hotspot in each.hotspots)
+        piece.quiet_hotspots = tuple(hotspot for each in quiet for hotspot in each.hotspots)
+        piece.hints = tuple(hint for each in (*told, *quiet) for hint in each.hints)
         piece.looked_through = {name_of(each): is_quiet[each] for each in functions}
-        own = {name for name in definitions.asked if self._texts.get(name) == piece.parsed.text}
-        piece.looked_up = {name: self._texts.get(name) for name in definitions.asked - own}
+        evaluated = [each for each in functions if not is_quiet[each]]
+        evaluated += [each for each in functions if is_quiet[each] and not self._told_only]
+        piece.evaluations = {
+            function.node: evaluation
+            for function, evaluation in zip(evaluated, [*told, *quiet], strict=True)
+        }
 
-    def _reported(self, piece: Piece, functions: Sequence[FunctionHere]) -> Reporter:
+    def _evaluations(
+        self, piece: Piece, functions: Sequence[FunctionHere], known: Mapping[ast.AST, Evaluation]
+    ) -> list[Evaluation]:
         """What is found in some functions of a piece."""
-        hints = not self._told_only
-        reporter = Reporter(self.homes, piece, self._runtimes, with_hints=hints)
-        known = self._session()
-        found = [(function, _evaluated(function, known, {})[0]) for function in functions]
-        for function, recorder in found:
-            from_host = handed_from_host(function, known.handed.get(function.node, {}))
-            if from_host and recorder.events:
-                recorder, _ = _evaluated(function, known, from_host)
-            reporter.add(function, recorder)
-        return reporter
+        reporter = Reporter(self.homes, piece, self._runtimes, with_hints=not self._told_only)
+        session = self._session()
+        found: list[Evaluation] = []
+        for function in functions:
+            before = known.get(function.node)
+            if before is None or not self._holds(before):
+                before = _evaluation(function, session, reporter, {})
+            found.append(before)
+        handed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
+        for evaluation in found:
+            for each in evaluation.handed:
+                assert isinstance(each, Handed)
+                handed.setdefault(each.method, {})[each.call] = each.values
+        for index, function in enumerate(functions):
+            evaluation = found[index]
+            calls = handed.get(function.node, {}) if evaluation.has_events else {}
+            from_host = handed_from_host(function, calls)
+            if from_host != evaluation.from_host:
+                again = _evaluation(function, session, reporter, from_host)
+                # What it hands on counts as it is for any arguments.
+                found[index] = replace(again, handed=evaluation.handed, has_events=True)
+        return found
 
     def _session(self) -> Session:
         operators, methods = self._catalogue.operators, _methods(self._catalogue)
@@ -314,42 +364,65 @@ class Hotspots:
         return definitions
 
     @cached_property
-    def homes(self) -> dict[ast.AST, tuple[str, Piece]]:
-        """For the nodes of functions and methods the top-level name and the piece they are in."""
-        found: dict[ast.AST, tuple[str, Piece]] = {}
-        for piece in self._pieces:
-            for function in functions_of(piece.parsed.body, self._definitions):
-                owner = function.owner
-                name = function.node.name if owner is None else owner.node.name
-                found[function.node] = (name, piece)
-        return found
+    def homes(self) -> dict[ast.AST, Home]:
+        """The functions of the module and the methods of its classes, by their nodes."""
+        return {
+            function.node: Home(name_of(function), piece, starts[function.node.lineno - 1])
+            for piece in self._pieces
+            for starts in (piece.parsed.lines.starts,)
+            for function in functions_of(piece.parsed.body, self._definitions)
+        }
 
     @cached_property
-    def _homes(self) -> dict[str, Piece]:
-        return {name: piece for piece in self._pieces for name in piece.bindings.names}
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        return {name: p.parsed.text for p in self._pieces for name in p.bindings.names}
+    def _interfaces(self) -> Interfaces:
+        return Interfaces(self._definitions)
 
     @cached_property
     def _call_graph(self) -> CallGraph:
         return CallGraph(self._pieces, self._definitions, self._path, self._unused)
 
 
-def _evaluated(
-    function: FunctionHere, known: Session, given: Mapping[str, Value]
-) -> tuple[Recorder, Value]:
-    """What is found in a function, of whose parameters some may be known, and what it returns."""
-    recorder = Recorder()
-    session = replace(known, recorder=recorder, active=[], results={}, calls=0, steps=0)
+def _evaluation(
+    function: FunctionHere, known: Session, reporter: Reporter, from_host: Mapping[str, Value]
+) -> Evaluation:
+    """What is found in a function, of whose parameters some are known to be on the host."""
+    session = _session_for(known)
+    _evaluated(function, session, from_host)
+    hotspots, hints = reporter.report(function, session.recorder)
+    return Evaluation(
+        hotspots,
+        hints,
+        frozenset(session.visited),
+        tuple(session.handed),
+        bool(session.recorder.events),
+        from_host,
+    )
+
+
+def _session_for(known: Session) -> Session:
+    """What the evaluation of one function begins with."""
+    return replace(
+        known,
+        recorder=Recorder(),
+        active=[],
+        results={},
+        visited=[],
+        handed=[],
+        calls=0,
+        steps=0,
+    )
+
+
+def _evaluated(function: FunctionHere, session: Session, given: Mapping[str, Value]) -> Value:
+    """What a function returns, of whose parameters some may be known; the session has the rest."""
     names = dict(parameters(function.node, function.node.name == "forward"))
     if function.receiver is not None:
         names[function.receiver] = UNKNOWN
     try:
-        return recorder, evaluate(session, function, {**names, **given})
+        return evaluate(session, function, {**names, **given})
     except RecursionError:
-        return Recorder(), UNKNOWN
+        session.recorder = Recorder()
+        return UNKNOWN
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

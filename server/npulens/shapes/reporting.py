@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from npulens.checks.pieces import Hint, Hotspot, Piece
 from npulens.graphs.definitions import FunctionHere
@@ -11,7 +12,6 @@ from npulens.shapes.hints import hint_of_function, hints_of_names
 from npulens.shapes.repairs import Repairs
 from npulens.shapes.runtimes import is_copy, uses_runtime
 from npulens.shapes.worth import is_host_code
-from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -20,11 +20,25 @@ PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-
 """The rules on the size of batches, which the host decides."""
 
 
+class Home(NamedTuple):
+    """A function at the top of the module, or a method of a class there.
+
+    Attributes:
+        name: `function` or `Class.method`; empty for a piece as a whole.
+        piece: The piece that it stands in.
+        start: Where its first line starts there; places in it count from here.
+    """
+
+    name: str
+    piece: Piece
+    start: int
+
+
 class Reporter:
     """Turns what evaluations of one piece have found into hotspots and hints.
 
     Args:
-        homes: For the functions of the module the top-level name and the piece they are in.
+        homes: The functions of the module.
         piece: Where the evaluations begin.
         runtimes: Names of the module that stand for runtimes of other accelerators.
         with_hints: Hints are asked for, too.
@@ -32,7 +46,7 @@ class Reporter:
 
     def __init__(
         self,
-        homes: Mapping[ast.AST, tuple[str, Piece]],
+        homes: Mapping[ast.AST, Home],
         piece: Piece,
         runtimes: re.Pattern[str] | None,
         *,
@@ -42,13 +56,13 @@ class Reporter:
         self._homes = homes
         self._piece = piece
         self._runtimes = runtimes
-        self._lines: dict[int, LineMap] = {}
         self._known_repairs: dict[ast.AST, Repairs] = {}
-        self.hotspots: list[Hotspot] = []
-        self.hints: list[Hint] = []
 
-    def add(self, function: FunctionHere, recorder: Recorder) -> None:
+    def report(
+        self, function: FunctionHere, recorder: Recorder
+    ) -> tuple[tuple[Hotspot, ...], tuple[Hint, ...]]:
         """What was found from one function on."""
+        hotspots = []
         on_host = is_host_code(function)
         kept = []
         for event in recorder.events.values():
@@ -62,38 +76,42 @@ class Reporter:
                 continue  # a number is told where it decides about a size
             kept.append(event)
             if event.used or not event.is_elsewhere:
-                self.hotspots.append(self._hotspot(event))
+                hotspots.append(self._hotspot(event))
         if not (kept and self._with_hints):
-            return
+            return tuple(hotspots), ()
+        hints = []
         own = [event for event in kept if event.function.node is function.node]
         if own and function.node.name.isidentifier():
-            self.hints.append(hint_of_function(self._name(function), own))
-        self.hints += hints_of_names(recorder, self._placed)
+            hints.append(hint_of_function(*self._name(function), own))
+        hints += hints_of_names(recorder, self._placed)
+        return tuple(hotspots), tuple(hints)
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
-        return uses_runtime(self._home(event.function)[1].parsed.text, self._runtimes)
+        return uses_runtime(self._home(event.function).piece.parsed.text, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
-        home, piece = self._home(function)
-        return home if piece is not self._piece else "", self._span(node, piece)
+        home = self._home(function)
+        return home.name, _span(node, home.piece.parsed.lines).shifted(-home.start)
 
-    def _name(self, function: FunctionHere) -> Span:
-        node, lines = function.node, self._lines_of(self._piece)
+    def _name(self, function: FunctionHere) -> tuple[str, Span]:
+        home = self._home(function)
+        node, lines = function.node, self._piece.parsed.lines
         keyword = lines.text.index("def", lines.offset(node.lineno, node.col_offset))
-        start = lines.text.index(node.name, keyword + len("def"))
-        return Span(start, start + len(node.name))
+        start = lines.text.index(node.name, keyword + len("def")) - home.start
+        return home.name, Span(start, start + len(node.name))
 
     def _hotspot(self, event: Event) -> Hotspot:
-        home, piece = self._home(event.function)
-        span = self._span(event.node, piece)
+        home = self._home(event.function)
+        lines = home.piece.parsed.lines
+        span = _span(event.node, lines)
         used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
-            span,
-            " ".join(piece.parsed.text[slice(*span)].split()),
-            home if piece is not self._piece else "",
-            self._outermost(event.function),
+            span.shifted(-home.start),
+            " ".join(lines.text[slice(*span)].split()),
+            home.name,
+            home.name or name_of(event.function),
             event.cost,
             event.loops,
             event.is_rare,
@@ -101,43 +119,30 @@ class Reporter:
             event.is_shape,
             event.advice,
             used,
-            self._repairs(event.function, piece).fixes(event),
+            tuple(
+                fix.shifted(-home.start)
+                for fix in self._repairs(event.function, lines).fixes(event)
+            ),
         )
 
-    def _repairs(self, function: FunctionHere, piece: Piece) -> Repairs:
+    def _repairs(self, function: FunctionHere, lines: LineMap) -> Repairs:
         if function.node not in self._known_repairs:
-            self._known_repairs[function.node] = Repairs(function, self._lines_of(piece))
+            self._known_repairs[function.node] = Repairs(function, lines)
         return self._known_repairs[function.node]
 
-    def _home(self, function: FunctionHere) -> tuple[str, Piece]:
+    def _home(self, function: FunctionHere) -> Home:
         scope: Scope | None = function.scope
         while scope is not None:
             if isinstance(scope, FunctionScope) and scope.node in self._homes:
                 return self._homes[scope.node]
             scope = scope.parent
-        return "", self._piece
+        return Home("", self._piece, 0)
 
-    def _outermost(self, function: FunctionHere) -> str:
-        """The function or method that a nested function stands in, as the call graph names it."""
-        scope: Scope | None = function.scope
-        while scope is not None:
-            node = scope.node if isinstance(scope, FunctionScope) else None
-            if isinstance(node, Function) and node in self._homes:
-                home = self._homes[node][0]
-                return node.name if node.name == home else f"{home}.{node.name}"
-            scope = scope.parent
-        return name_of(function)
 
-    def _lines_of(self, piece: Piece) -> LineMap:
-        if id(piece) not in self._lines:
-            self._lines[id(piece)] = LineMap(piece.parsed.text)
-        return self._lines[id(piece)]
-
-    def _span(self, node: ast.AST, piece: Piece) -> Span:
-        assert isinstance(node, ast.expr | ast.stmt)
-        lines = self._lines_of(piece)
-        start = lines.offset(node.lineno, node.col_offset)
-        return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+def _span(node: ast.AST, lines: LineMap) -> Span:
+    assert isinstance(node, ast.expr | ast.stmt)
+    start = lines.offset(node.lineno, node.col_offset)
+    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
 
 def name_of(function: FunctionHere) -> str:

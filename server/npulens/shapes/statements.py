@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.binding import Binding
 from npulens.shapes.callers import any_tested, none_tested
+from npulens.shapes.events import copy_of
 from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
@@ -283,18 +284,25 @@ class Statements(Binding):
                 names[name] = value
         key = (function.node, tuple(map(repr_of, names.values())))
         session, recorder = self.session, self.session.recorder
+        session.visited.append(function.node)
         known = session.results.get(key) or session.shared.get(key)
         if known is not None:
             for event in known.events:
-                recorder.add(event)
+                recorder.add_copy(event)
+            session.visited += known.visited
+            session.handed += known.handed
             return known.value
         if not self.can_look_into(function.node):
             return UNKNOWN
-        start = len(recorder.log)
+        start = len(recorder.log), len(session.visited), len(session.handed)
         value = evaluate(session, function, names)
-        session.results[key] = Result(value, tuple(dict.fromkeys(recorder.log[start:])))
+        events = tuple(dict.fromkeys(recorder.log[start[0] :]))
+        visited = tuple(dict.fromkeys(session.visited[start[1] :]))
+        result = Result(value, events, visited, tuple(session.handed[start[2] :]))
+        session.results[key] = result
         if len(session.active) == 1:
-            session.shared[key] = session.results[key]
+            # What else comes to use them in this function is nothing to others.
+            session.shared[key] = result._replace(events=tuple(map(copy_of, events)))
         return value
 
     def run_closure(

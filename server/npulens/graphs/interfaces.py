@@ -1,0 +1,95 @@
+"""What functions may know of a class without looking into its methods.
+
+Evaluations of functions are kept while other functions are edited. What they rest on is the
+functions that were looked into, each as a node, and the interfaces of the classes asked about.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from weakref import WeakKeyDictionary
+
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    inner_statements,
+    stored_by,
+)
+from npulens.syntax.walking import inner_nodes
+
+CONSTRUCTORS = ("__init__", "_init_layers", "__post_init__")
+"""Methods that are read for what attributes hold."""
+Interface = tuple[object, ...]
+FUNCTION: Interface = ("function",)
+"""That of each function: those that were looked into are known as nodes."""
+_CLASSES: WeakKeyDictionary[ast.ClassDef, Interface] = WeakKeyDictionary()
+_METHODS: WeakKeyDictionary[ast.AST, tuple[frozenset[str], Interface]] = WeakKeyDictionary()
+"""What was found of methods, with the names of all methods of their class."""
+
+
+class Interfaces:
+    """The interfaces of the definitions of a module.
+
+    Args:
+        definitions: Those of the module.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+
+    def of(self, name: str) -> Interface | None:
+        """What a name of the module stands for; `None` if it is no function or class."""
+        if name in self._definitions.functions:
+            return FUNCTION
+        owner = self._definitions.classes.get(name)
+        if owner is None:
+            return None
+        known = _CLASSES.get(owner.node)
+        if known is None:
+            known = _CLASSES[owner.node] = tuple(_of_class(owner))
+        return known
+
+    def are(self, before: Mapping[str, Interface | None]) -> bool:
+        """Whether names stand for what they stood for; nodes are compared by identity."""
+        return all(self.of(name) == interface for name, interface in before.items())
+
+
+def _of_class(owner: ClassHere) -> Iterator[object]:
+    """Its head, its attributes, its constructors as they are, and what other methods show."""
+    node = owner.node
+    yield from (ast.dump(part) for part in (*node.decorator_list, *node.bases, *node.keywords))
+    names = frozenset(owner.methods)
+    yield names
+    methods: dict[ast.stmt, FunctionHere] = {each.node: each for each in owner.methods.values()}
+    for statement in node.body:
+        method = methods.get(statement)
+        if method is None:
+            yield ast.dump(statement)
+        elif method.node.name in CONSTRUCTORS:
+            yield statement
+        else:
+            yield _of_method(method, names)
+
+
+def _of_method(method: FunctionHere, names: frozenset[str]) -> Interface:
+    """Its head, what it assigns to attributes of `self`, and how it uses other methods."""
+    node = method.node
+    known = _METHODS.get(node)
+    if known is None or known[0] != names:
+        head = [ast.dump(part) for part in (node.args, *node.decorator_list)]
+        stores = [
+            ast.dump(statement)
+            for statement in inner_statements(node.body)
+            if any(stored_by(statement, method.receiver))
+        ]
+        known = names, (node.name, *head, "stores", *stores, "uses", *_uses(node, names))
+        _METHODS[node] = known
+    return known[1]
+
+
+def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
+    """Calls of methods, and methods that are handed on."""
+    for part in inner_nodes(node):
+        called = part.func if isinstance(part, ast.Call) else part
+        if isinstance(called, ast.Attribute) and called.attr in names:
+            yield ast.dump(part)
