@@ -3,8 +3,9 @@
     python tests/benchmarks/check_runs.py FOLDER [--share N]
 
 A copy of the tree is checked: with one process and two, filling a cache, with it, and after one
-file changed; then a report is written with the cache. Beside it, in turns: `ast.parse` of the same Python files, `ruff check` without its
-cache if it is installed, and LibCST with names resolved, of every fiftieth file and scaled by size.
+file changed; then a report is written with the cache. Beside it, in turns: `ast.parse` of the same
+Python files, `ruff check` without its cache if it is installed, and LibCST with names resolved, of
+every fiftieth file and scaled by size.
 
 Of each run the time by the clock and the time of processors is told; where a machine is busy only
 the second can be compared. The peak of memory is the sum over a run's processes, looked at ten
