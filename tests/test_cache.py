@@ -18,6 +18,8 @@ from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.finding_records import finding_of, record_of
+from npulens.workspace.project import contents as contents_module
+from npulens.workspace.project import returned_shapes as shapes_module
 from npulens.workspace.run import Checker
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -41,6 +43,10 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def states(here: Path) -> list[Path]:
     return sorted((here / ".npulens_cache").glob("*.json"))
+
+
+def facts(here: Path) -> list[Path]:
+    return sorted((here / ".npulens_cache").glob("*.facts"))
 
 
 class TestReuse:
@@ -224,6 +230,168 @@ class TestWhatFindingsDependOn:
         assert len(states(here)) == 8
 
 
+MASKED = """import torch
+
+
+def chosen(x: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    return x[scores > 0.5]
+"""
+SHAPES = {
+    "pack/__init__.py": "",
+    "pack/deep.py": MASKED,
+    "pack/utils.py": """import torch
+from .deep import chosen
+
+
+def handed_on(x: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    return chosen(x, scores) + 1
+""",
+    "pack/net.py": """import torch
+from .utils import handed_on
+
+
+def forward(x: torch.Tensor, scores: torch.Tensor):
+    return handed_on(x, scores) * 2
+""",
+    "pack/kernel.py": "import triton\nimport triton.language as tl\n",
+    "pack/tried.py": "try:\n    from .kernel import scale\nexcept ImportError:\n    scale = None\n",
+    "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
+    "CUDAExtension('pack._C', ['csrc/op.cu'])\n",
+    "csrc/op.cu": "#include <torch/extension.h>\n#include <cuda.h>\n"
+    'PYBIND11_MODULE(_C, m) { m.def("scale", &scale); }\n',
+    "pack/uses.py": "import torch\nfrom pack import _C\n_C.scale(torch.ones(2))\n",
+    "pack/ops/scale.py": "class Scale:\n    sources = ['csrc/op.cu']\n",
+    "pack/ops/npu/scale.py": "class Scale:\n    sources = []\n",
+}
+"""A project in which each kind of fact is found."""
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules of which it is evaluated what they return."""
+    paths: list[str] = []
+    analyze = shapes_module.analyze_returned_shapes
+
+    def remember(document: Document, *others):  # type: ignore[no-untyped-def]
+        paths.append(document.path)
+        return analyze(document, *others)
+
+    monkeypatch.setattr(shapes_module, "analyze_returned_shapes", remember)
+    return paths
+
+
+class TestFacts:
+    """What files say of each other is known by their content as well."""
+
+    @pytest.fixture
+    def project(self, here: Path) -> Path:
+        for name, text in SHAPES.items():
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).write_text(text)
+        return here
+
+    def same(self, *arguments: str) -> list[str]:
+        """The places of findings, which are those without the cache."""
+        found = records(*arguments)
+        assert found == records("--no-cache", *arguments)
+        return [f"{record['path']}:{record['code']}" for record in found]
+
+    def test_what_is_known_is_not_evaluated(self, project: Path, evaluated: list[str]) -> None:
+        first = invoke("check")
+        assert evaluated
+        evaluated.clear()
+        assert invoke("check") == first
+        assert not evaluated
+        (project / "pack/other.py").write_text(MASKED + "from pack import other\n")
+        invoke("check")
+        assert set(evaluated) == {"pack/other.py", "pack/utils.py"}  # this as others are known
+
+    def test_each_file_is_read_once_for_all_facts(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        paths: list[str] = []
+        read = contents_module._read
+        monkeypatch.setattr(contents_module, "_read", lambda path: paths.append(path) or read(path))
+        (project / "pack/shim.py").write_text("from torch_npu.contrib import transfer_to_npu\n")
+        invoke("check")
+        assert sorted(paths) == sorted({*paths})
+        assert len([path for path in paths if path.endswith(".py")]) == 11
+
+    def test_a_callee_in_another_file(self, project: Path) -> None:
+        told = "pack/net.py:NPU801"
+        assert told in self.same()
+        (project / "pack/deep.py").write_text(MASKED.replace("x[scores > 0.5]", "x * scores"))
+        assert told not in self.same()
+        (project / "pack/deep.py").write_text(MASKED)
+        assert told in self.same()
+        (project / "pack/utils.py").write_text(SHAPES["pack/utils.py"].replace("deep", "none"))
+        assert told not in self.same()
+
+    @pytest.mark.parametrize(
+        ("name", "text", "told"),
+        [
+            ("pack/plain.py", "from .kernel import scale\n", "pack/kernel.py:NPU6"),
+            ("pack/tried.py", "", "pack/kernel.py:NPU6"),
+        ],
+    )
+    def test_who_imports_a_module(self, project: Path, name: str, text: str, told: str) -> None:
+        before = self.same()
+        (project / name).write_text(text)
+        after = self.same()
+        assert any(each.startswith(told) for each in after)
+        assert not any(each.startswith(told) for each in before)
+
+    def test_rules_of_the_user(self, project: Path) -> None:
+        self.same()
+        assert len(facts(project)) == 1
+        (project / "ours.json").write_text(json.dumps({"family": "ours", "rules": []}))
+        (project / "npulens.toml").write_text('extend-rules = ["ours.json"]\n')
+        self.same()
+        assert len(facts(project)) == 2
+
+    def test_answers_of_any_form(self, project: Path) -> None:
+        expected = records("--no-cache")
+        invoke("check")
+        (file,) = facts(project)
+        keys = list(json.loads(file.read_bytes().split(b"\n", 1)[1]))
+        for value in (
+            *(0, 1.5, "x", True, {}, {"a": 1}, [0], [[]], [[0]], [["x"]], [[["x"]]], ["x", 1]),
+            *([1e999], [["x", 1e999]], [["x", ["x"]]], [[1, "x", [], True, True]], [[], [[]]]),
+            *([["x", ["tensor", 5, 1, 1, "", [], False]]], [["x", "abcdefg"]], ["\ud800"]),
+            [[["", "x", True, "", True, [0, "x"], 0]], True, True],
+        ):
+            file.write_bytes(signed(json.dumps(dict.fromkeys(keys, value)).encode()))
+            found = records()
+            assert isinstance(found, list)
+        file.write_bytes(signed(json.dumps(dict.fromkeys(keys, 0)).encode()))
+        assert records() == expected
+
+    @pytest.mark.parametrize("data", [b"", b"[]\n[]", b"x" * 100, b"[" * 100_000])
+    def test_damage(self, project: Path, data: bytes) -> None:
+        expected = invoke("check")
+        (file,) = facts(project)
+        for damaged in (data, signed(data)):
+            file.write_bytes(damaged)
+            assert invoke("check") == expected
+
+    def test_a_report_after_a_check(self, project: Path, analysed: list[str]) -> None:
+        invoke("check")
+        analysed.clear()
+        code, page, _ = invoke("report", ".")
+        assert code == 0
+        assert not analysed
+        assert "handed_on(x, scores)" in page.partition("## Dynamic shapes")[2]
+        assert page == invoke("report", ".", "--no-cache")[1]
+        assert analysed
+
+    def test_one_file_alone_forgets_no_other(self, project: Path, evaluated: list[str]) -> None:
+        invoke("check")
+        invoke("check", "pack/uses.py")
+        evaluated.clear()
+        invoke("check")
+        assert not evaluated
+
+
 class TestTrouble:
     @pytest.mark.parametrize(
         "damage",
@@ -288,7 +456,9 @@ class TestTrouble:
             assert [run.communicate(timeout=60)[0] for run in runs] == [expected] * 3
         assert len(states(here)) == 1
         names = {path.name for path in (here / ".npulens_cache").iterdir()}
-        assert names == {states(here)[0].name, ".gitignore", "CACHEDIR.TAG"}
+        assert len(facts(here)) == 1
+        kept = {states(here)[0].name, facts(here)[0].name}
+        assert names == {*kept, ".gitignore", "CACHEDIR.TAG"}
 
 
 def signed(body: bytes) -> bytes:

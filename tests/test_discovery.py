@@ -87,6 +87,16 @@ def test_exclude(here: Path, pattern: str, kept: list[str]) -> None:
     assert found("gen/b.py", "a.py", exclude=[pattern]) == ["gen/b.py", "a.py"]
 
 
+def test_what_is_named_may_be_excluded(here: Path) -> None:
+    (here / "gen").mkdir()
+    for name in ("a.py", "gen/b.py", "package.json", "run.sh"):
+        (here / name).write_text("")
+    names = ["gen/b.py", "a.py", str(here / "gen/b.py"), "package.json", "run.sh"]
+    for pattern in ("gen/", "gen", "/gen/*.py"):
+        files = discover(names, [pattern], Path(), force_exclude=True).files
+        assert [file.as_posix() for file in files] == ["a.py", "run.sh"]
+
+
 def test_exclude_is_relative_to_its_root(here: Path) -> None:
     make(here, "gen/a.py", "sub/gen/b.py")
     result = discover(["."], ["/gen"], here / "sub")

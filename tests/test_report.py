@@ -31,7 +31,6 @@ from npulens.workspace.file_report import FileReport
 from npulens.workspace.migrating.effort import effort_of, total_minutes
 from npulens.workspace.migrating.readiness import Readiness, readiness_of
 from npulens.workspace.run import Checker
-from npulens.workspace.shape_run import places_in
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -89,8 +88,7 @@ def results(files: dict[str, str] = PROJECT, **more: Any) -> Results:
         Path(name).write_text(text, encoding="utf-8")
     names = FileNames(str(Path.cwd()), str(Path.cwd()))
     reports = [checked(name, text) for name, text in files.items()]
-    places = places_in([Path(name) for name in files], CATALOGUE).places
-    return Results("project", reports, places, CATALOGUE, Target(), names, **more)
+    return Results("project", reports, CATALOGUE, Target(), names, **more)
 
 
 def page(files: dict[str, str] = PROJECT, language: Language = "en") -> Page:
@@ -234,7 +232,7 @@ class TestModel:
     def test_what_cannot_be_read(self) -> None:
         report = FileReport("gone.py", problem="cannot be read: No such file or directory")
         names = FileNames(str(Path.cwd()), str(Path.cwd()))
-        made = page_of(Results("x", [report], [], CATALOGUE, Target(), names), "en")
+        made = page_of(Results("x", [report], CATALOGUE, Target(), names), "en")
         assert made.shares[Readiness.UNKNOWN] == 1
         assert "cannot be read: No such file or directory" in as_html(made)
 

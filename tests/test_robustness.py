@@ -189,23 +189,49 @@ def test_a_full_disk_keeps_the_old_report(here: Path) -> None:
     assert not list(here.glob(".npulens-*"))
 
 
-@on_linux
-def test_twenty_thousand_files(here: Path) -> None:
-    """Memory stays small: what is kept of a file is its path."""
+def write_many(root: Path) -> None:
+    """Twenty thousand files, in each twentieth of which one thing is found."""
     for folder in range(200):
-        (here / f"{folder:03}").mkdir()
+        (root / f"{folder:03}").mkdir(parents=True)
         for file in range(100):
             text = CODE if file % 20 == 0 else f"VALUE = {file}\n"
-            (here / f"{folder:03}" / f"{file:02}.py").write_text(text)
+            (root / f"{folder:03}" / f"{file:02}.py").write_text(text)
+
+
+def measured(*arguments: str) -> tuple[int, int]:
+    """Run the command with its output in `out.jsonl`: its exit code, and MiB at its peak."""
     script = (
         "import resource, subprocess, sys\n"
-        "command = [sys.executable, '-m', 'npulens', 'check', '--output-format', 'jsonl']\n"
+        "command = [sys.executable, '-m', 'npulens', *sys.argv[1:]]\n"
         "run = subprocess.run(command, stdout=open('out.jsonl', 'w'))\n"
         "print(run.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)\n"
     )
-    output = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600)
+    output = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, timeout=600
+    )
     code, peak = map(int, output.stdout.split())
-    assert code == 1
-    assert len(Path("out.jsonl").read_text().splitlines()) == 1000
-    assert peak < 200, f"{peak} MiB"
+    return code, peak
+
+
+@on_linux
+def test_twenty_thousand_files(here: Path) -> None:
+    """Memory stays small: what is kept of a file is its path."""
+    write_many(here)
+    for _ in range(2):
+        code, peak = measured("check", "--output-format", "jsonl")
+        assert code == 1
+        assert len(Path("out.jsonl").read_text().splitlines()) == 1000
+        assert peak < 200, f"{peak} MiB"
     assert len(records("000")) == 5
+
+
+@on_linux
+def test_a_migration_of_twenty_thousand_files(here: Path) -> None:
+    write_many(here / "src")
+    code, peak = measured("migrate", "src", "-o", "dst")
+    assert code == 0
+    assert Path("out.jsonl").read_text().startswith("dst: changed 1000 of 20000 files")
+    assert peak < 200, f"{peak} MiB"
+    assert (here / "dst/199/80.py").read_text() != CODE
+    assert (here / "dst/199/81.py").read_text() == "VALUE = 81\n"
+    assert not list(here.glob(".npulens-*"))

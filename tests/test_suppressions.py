@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from helpers import check, findings, fixed, unmarked
+from helpers import CATALOGUE, check, findings, fixed, unmarked
+from npulens.catalog.model import Finding
 
 SUPPRESSED = [
     "x.cuda()  # npulens: ignore",
@@ -31,6 +32,15 @@ SUPPRESSED = [
     '# npulens: ignore-file[NPU105, NPU110]\nx.cuda()\ny.to("cuda")',
     "x.cuda()\n# npulens: ignore-file",
     "def f():\n    # npulens: ignore-file\n    x.cuda()",
+]
+
+SUPPRESSED += [
+    # in a condition whose text says for which device an arm is
+    'if (\n    x.device.type not in ("cuda", "xpu")  # npulens: ignore[NPU111]\n'
+    "    and x.is_leaf\n):\n    f()",
+    'assert same(torch.cuda.get_rng_state()), "not on the GPU"  # npulens: ignore[NPU101]',
+    'if (\n    b == 1\n    and dist.get_backend() == "nccl"  # npulens: ignore[NPU201]\n'
+    "    or not fine\n):\n    f()",
 ]
 
 # Marked as always; NPU002 is an unused suppression.
@@ -121,3 +131,28 @@ def test_snippets_are_python() -> None:
     for case in SUPPRESSED + NOT_SUPPRESSED:
         snippet = case if isinstance(case, str) else case.values[0]
         ast.parse(unmarked(snippet)[0])
+
+
+def line_of(text: str, finding: Finding) -> int:
+    return text.count("\n", 0, finding.span.start) + 1
+
+
+EXAMPLES = [
+    (f"{rule.code}-{number}", example.before)
+    for rule in CATALOGUE.rules.values()
+    for number, example in enumerate(rule.examples)
+    if rule.family != "launch" and not rule.code.startswith("NPU00")
+]
+
+
+@pytest.mark.parametrize("text", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
+def test_a_comment_that_names_npulens_is_no_word_on_the_npu(text: str) -> None:
+    """What a comment silences would be told without it: removing it is no safe fix else."""
+    lines = text.split("\n")
+    told = [(f.rule.code, line_of(text, f)) for f in findings(text)]
+    for _, line in told:
+        if not lines[line - 1].endswith(("\\", '"""')) and "#" not in lines[line - 1]:
+            comment = "  # npulens: ignore[NPU999]"
+            changed = "\n".join([*lines[: line - 1], lines[line - 1] + comment, *lines[line:]])
+            found = [f for f in findings(changed) if f.rule.code != "NPU002"]
+            assert [(f.rule.code, line_of(changed, f)) for f in found] == told

@@ -3,8 +3,9 @@
     python tests/benchmarks/check_runs.py FOLDER [--share N]
 
 A copy of the tree is checked: with one process and two, filling a cache, with it, and after one
-file changed. Beside it, in turns: `ast.parse` of the same Python files, `ruff check` without its
-cache if it is installed, and LibCST with names resolved, of every fiftieth file and scaled by size.
+file changed; then a report is written with the cache. Beside it, in turns: `ast.parse` of the same
+Python files, `ruff check` without its cache if it is installed, and LibCST with names resolved, of
+every fiftieth file and scaled by size.
 
 Of each run the time by the clock and the time of processors is told; where a machine is busy only
 the second can be compared. The peak of memory is the sum over a run's processes, looked at ten
@@ -75,6 +76,7 @@ def main() -> None:
         ("warm", "one process"),
         ("median file changed", "one process"),
         ("largest file changed", "one process"),
+        ("report after a check", "one process"),
         ("one process", "ruff check"),
         ("LibCST with names", "one process"),
     ):
@@ -110,6 +112,8 @@ def measured(place: Path, files: list[tuple[str, int]]) -> dict[str, Run]:
         with Path(file).open("a", encoding="utf-8") as changed:
             changed.write("\n# import torch\n")
         runs[f"{label} file changed"] = run([*check, "--jobs", "1"], place)
+    report = [sys.executable, "-m", "npulens", "report", "tree", "-o", "report.html"]
+    runs["report after a check"] = run([*report, "--jobs", "1"], place)
     ruff = shutil.which("ruff") or shutil.which("ruff", path=Path(sys.executable).parent)
     if ruff is not None:
         runs["ruff check"] = run([ruff, "check", "--isolated", "--no-cache", "-q", "tree"], place)

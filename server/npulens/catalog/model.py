@@ -269,6 +269,26 @@ class Related(NamedTuple):
     text: LocalizedText
 
 
+class DynamicShape(NamedTuple):
+    """How much a shape that depends on data hurts, or a wait for the device.
+
+    Attributes:
+        score: From 0 to 100.
+        function: Where it is, `function` or `Class.method`.
+        reached: From where that is reached: `training`, `evaluation` or `unknown`.
+        is_shape: A shape depends on data.
+        waits: The host waits for the device.
+        advice: What is better.
+    """
+
+    score: int
+    function: str
+    reached: str
+    is_shape: bool
+    waits: bool
+    advice: LocalizedText
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule broken at a place.
@@ -281,6 +301,7 @@ class Finding:
         fixes: Ways to repair it, the preferred one first.
         severity: Overrides the rule's, or `None`.
         related: Other places that belong to it.
+        dynamic_shape: What else is known of a dynamic shape, `None` of other findings.
     """
 
     rule: Rule
@@ -290,6 +311,7 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
     severity: Severity | None = None
     related: tuple[Related, ...] = ()
+    dynamic_shape: DynamicShape | None = None
 
     def shifted(self, distance: int) -> "Finding":
         """The same finding in a text that has `distance` more code points before it."""

@@ -10,6 +10,7 @@ import click
 from npulens.cli.options import (
     Settings,
     dirty_option,
+    force_exclude_option,
     jobs_option,
     settings,
     settings_options,
@@ -67,6 +68,7 @@ Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-libr
 @unsafe_option
 @dirty_option
 @settings_options
+@force_exclude_option
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
 @click.option(
@@ -170,7 +172,9 @@ def _check(
     if reads_stdin:
         return show([_check_stdin(paths[0], asked)], report, output, 1, filters)
     is_changing = options["fix"] or options["add_suppressions"]
-    project = find_project(paths, asked, not (options["no_cache"] or is_changing))
+    project = find_project(
+        paths, asked, not (options["no_cache"] or is_changing), options["force_exclude"]
+    )
     total = len(project.files) + len(project.problems)
     if is_changing:
         repair = _repair(project, options)

@@ -2,11 +2,16 @@
 
 import click
 
+_EPILOG = """\b
+Examples:
+  npulens completion bash > ~/.local/share/bash-completion/completions/npulens
+  npulens completion zsh > ~/.zfunc/_npulens
+  npulens completion fish > ~/.config/fish/completions/npulens.fish
 
-@click.command(
-    epilog='For example, in ~/.bashrc: eval "$(npulens completion bash)"; in fish: '
-    "npulens completion fish > ~/.config/fish/completions/npulens.fish"
-)
+Or, in ~/.bashrc: eval "$(npulens completion bash)\""""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script with which a SHELL completes commands, options and rules."""

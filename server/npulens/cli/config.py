@@ -5,8 +5,14 @@ import click
 from npulens.cli.options import config_option, configuration_for
 from npulens.cli.refusals import refusals
 
+_EPILOG = """\b
+Examples:
+  npulens config --show
+  npulens config src/train.py --show
+  npulens config --show --config ci/npulens.toml"""
 
-@click.command()
+
+@click.command(epilog=_EPILOG)
 @click.argument("path", default=".")
 @click.option("--show", is_flag=True, required=True, help="Print what applies, as TOML.")
 @config_option

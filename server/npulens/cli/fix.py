@@ -7,6 +7,7 @@ import click
 from npulens.cli.main import FINDINGS
 from npulens.cli.options import (
     dirty_option,
+    force_exclude_option,
     jobs_option,
     settings,
     settings_options,
@@ -30,6 +31,7 @@ error."""
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")
 @dirty_option
 @settings_options
+@force_exclude_option
 @jobs_option
 @click.pass_context
 def fix(
@@ -41,6 +43,7 @@ def fix(
     allow_dirty: bool,
     config: str | None,
     jobs: int | None,
+    force_exclude: bool,
     **options: Any,
 ) -> None:
     """Fix the files among PATHS and below, and say what is left to do by hand.
@@ -60,7 +63,7 @@ def fix(
 
     paths = paths or (".",)
     asked = settings(paths, config, options)
-    project = find_project(paths, asked, use_cache=False)
+    project = find_project(paths, asked, use_cache=False, force_exclude=force_exclude)
     repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, jobs)
     if diff:
         context.exit(_print_patches(repair))

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from npulens import __version__
-from npulens.cli.refusals import FAILURE, complain
+from npulens.cli.refusals import FAILURE, complain, show_wrong_usage
 
 FINDINGS = 1
 """Exit code where there are findings."""
@@ -33,6 +33,9 @@ def main() -> None:
         sys.stdout.flush()
     except click.Abort:
         code = INTERRUPTED
+    except click.UsageError as error:
+        show_wrong_usage(error)
+        code = FAILURE
     except click.ClickException as error:
         error.show()
         code = FAILURE

@@ -24,9 +24,17 @@ if TYPE_CHECKING:
     from npulens.workspace.migrating.migration import Request
 
 
-@click.command(
-    epilog="Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
-)
+_EPILOG = """\b
+Examples:
+  npulens migrate project -o project-npu
+  npulens migrate project -o project-npu --unsafe-fixes --migration-style device-agnostic
+  npulens migrate project -o project-ddp --distributed --entry train.py --model net
+  npulens migrate project --in-place
+
+Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("source", metavar="SRC")
 @click.option("-o", "--output", metavar="DST", help="Where the migrated copy shall be.")
 @click.option("--in-place", is_flag=True, help="Change SRC itself; git can take that back.")

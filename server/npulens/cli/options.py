@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from npulens.cli.refusals import common_folder, refusals
+from npulens.cli.refusals import common_folder, refusals, speak
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from npulens.catalog.model import Language
     from npulens.catalog.tables import Catalogue
     from npulens.workspace.configuration import Configuration
@@ -39,8 +41,17 @@ def _words(context: click.Context, parameter: click.Parameter, values: tuple[str
     return words or None
 
 
+def _language(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    speak(value)
+    return value
+
+
 language_option = click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="The language of messages."
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    callback=_language,
+    is_eager=True,  # what is wrong with the other options is told in it
+    help="The language of messages.",
 )
 config_option = click.option(
     "--config", metavar="FILE", help="The configuration, instead of the nearest one."
@@ -50,6 +61,9 @@ jobs_option = click.option(
 )
 unsafe_option = click.option(
     "--unsafe-fixes", is_flag=True, help="Apply fixes too that have to be read afterwards."
+)
+force_exclude_option = click.option(
+    "--force-exclude", is_flag=True, help="Leave out what is excluded even where it is named."
 )
 dirty_option = click.option(
     "--allow-dirty", is_flag=True, help="Fix files even if git could not take that back."
@@ -83,7 +97,31 @@ def settings_options(function: _Function) -> _Function:
 
 
 def _rules_option(name: str, text: str) -> Callable[[_Function], _Function]:
-    return click.option(name, multiple=True, callback=_words, metavar="RULES", help=text)
+    return click.option(
+        name,
+        multiple=True,
+        callback=_words,
+        metavar="RULES",
+        help=text,
+        shell_complete=complete_rules,
+    )
+
+
+def complete_rules(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """The rules whose code or name begins with what stands there, of a list with its last word."""
+    from click.shell_completion import CompletionItem
+
+    from npulens.catalog.loader import load_catalogue
+
+    before, comma, word = incomplete.rpartition(",")
+    rules = load_catalogue().rules.values()
+    by_code = [(rule.code, rule.name) for rule in rules if rule.code.startswith(word.upper())]
+    by_name = [(rule.name, rule.code) for rule in rules if word and rule.name.startswith(word)]
+    return [
+        CompletionItem(f"{before}{comma}{found}", help=other) for found, other in by_code or by_name
+    ]
 
 
 class Settings(NamedTuple):
@@ -122,6 +160,7 @@ def settings(
     """
     with refusals():
         configuration = configuration_for(paths, file, options, defaults)
+        speak(configuration.language)
         return Settings(configuration, _catalogue(configuration, options))
 
 

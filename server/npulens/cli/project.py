@@ -29,23 +29,41 @@ class Project(NamedTuple):
     cache: "FindingCache | None"
 
 
-def find_project(paths: Sequence[str], asked: Settings, use_cache: bool) -> Project:
-    """The files at and below the paths."""
-    from npulens.workspace.cache import FindingCache
+def find_project(
+    paths: Sequence[str], asked: Settings, use_cache: bool, force_exclude: bool = False
+) -> Project:
+    """The files at and below the paths.
+
+    Args:
+        paths: What the user names.
+        asked: The settings.
+        use_cache: Whether what earlier runs found counts.
+        force_exclude: Whether what is excluded is left out even where it is named.
+    """
+    from npulens.workspace.cache import FactCache, FindingCache
     from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.discovery import discover
+    from npulens.workspace.project.contents import Contents
     from npulens.workspace.project.operators import project_facts
     from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.run import Checker
 
     configuration, catalogue = asked
     found = discover(
-        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
+        paths,
+        configuration.exclude,
+        configuration.root,
+        configuration.respect_gitignore,
+        force_exclude,
     )
-    facts = project_facts(found.files, found.folders, catalogue)
-    shims = ShimFinder().states_of_project(configuration, found.files, common_folder(paths))
+    known = FactCache(configuration.root, catalogue, configuration) if use_cache else None
+    memo = None if known is None else known.memo
+    contents = Contents()
+    facts = project_facts(found.files, found.folders, catalogue, contents, memo)
+    shims = ShimFinder(contents).states_of_project(configuration, found.files, common_folder(paths))
     cache = None
-    if use_cache:
+    if known is not None:
+        known.save()
         cache = FindingCache(configuration.root, catalogue, configuration, facts)
     checker = Checker(catalogue, configuration, facts, shims, cache)
     problems = [FileReport(path, problem=problem) for path, problem in found.problems.items()]

@@ -4,17 +4,39 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+
 FAILURE = 2
 """Exit code of wrong usage, of input that cannot be checked, and of mistakes of npulens."""
+_LANGUAGE = "npulens.language"
 
 
-def complain(sentence: str, traceback: str = "") -> None:
+def speak(language: "Language | None") -> None:
+    """Complain in this language for the rest of the command, if it is one."""
+    context = click.get_current_context(silent=True)
+    if context is not None and language is not None:
+        context.meta[_LANGUAGE] = language
+
+
+def spoken(context: click.Context | None) -> "Language":
+    """The language of a command, as far as it was told when something goes wrong."""
+    from npulens.report.wording import environment_language
+
+    asked: Language | None = None if context is None else context.meta.get(_LANGUAGE)
+    return asked or environment_language(os.environ)
+
+
+def complain(sentence: str, traceback: str = "", language: "Language | None" = None) -> None:
     """A sentence on standard error, with a traceback where that is asked for."""
-    click.echo(f"npulens: {sentence}", err=True)
+    from npulens.report.complaints import complaint
+
+    language = language or spoken(click.get_current_context(silent=True))
+    click.echo(f"npulens: {complaint(sentence, language)}", err=True)
     if os.environ.get("NPULENS_TRACEBACK") == "1":
         click.echo(traceback, err=True, nl=False)
 
@@ -24,8 +46,20 @@ class Refusal(click.ClickException):
 
     exit_code = FAILURE
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self._language = spoken(click.get_current_context(silent=True))
+
     def show(self, file: IO[Any] | None = None) -> None:
-        complain(self.message)
+        complain(self.message, language=self._language)
+
+
+def show_wrong_usage(error: click.UsageError) -> None:
+    """What is wrong with the words of a command, and how it is used."""
+    from npulens.report.complaints import complaint
+
+    sentence = complaint(error.format_message(), spoken(error.ctx))
+    click.UsageError(sentence, error.ctx).show()
 
 
 @contextmanager

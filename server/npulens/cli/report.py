@@ -16,13 +16,21 @@ if TYPE_CHECKING:
     from npulens.cli.project import Project
     from npulens.workspace.configuration import Settings
     from npulens.workspace.file_report import FileReport
-    from npulens.workspace.shape_run import Place
 
 _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 """By the ending of the file that is written."""
 
 
-@click.command(epilog="Exit codes: 0 written, 2 wrong usage, an error, or files not checked.")
+_EPILOG = """\b
+Examples:
+  npulens report . -o report.html
+  npulens report src scripts -o report.html --language zh --title "My model"
+  npulens report . --format markdown
+
+Exit codes: 0 written, 2 wrong usage, an error, or files not checked."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "-o", "--output-file", default="-", metavar="FILE", help='Write there; "-" is standard output.'
@@ -83,7 +91,6 @@ def report(
     results = Results(
         title or root.name or str(root),
         reports,
-        _places(project, reports, jobs),
         asked.catalogue,
         asked.configuration.target,
         FileNames(str(root), str(folder), editor_links),
@@ -126,24 +133,6 @@ def _checked(project: "Project", jobs: int | None) -> "list[FileReport]":
         reports.append(each)
     progress.clear()
     return reports
-
-
-def _places(project: "Project", reports: "Sequence[FileReport]", jobs: int | None) -> "list[Place]":
-    """The dynamic shapes among the findings with their scores, which findings do not have."""
-    from npulens.workspace.processes import in_processes
-    from npulens.workspace.shape_run import places_of_file
-
-    told = {
-        (each.path, finding.rule.code, finding.span)
-        for each in reports
-        for finding in each.findings
-        if finding.rule.family == "dynamic"
-    }
-    files = [Path(path) for path in dict.fromkeys(path for path, _, _ in sorted(told))]
-    runs = in_processes(places_of_file, project.checker, files, jobs)
-    places = [place for run in runs for place in run.places]
-    found = [p for p in places if (p.document.path, p.rule.code, p.ranked.hotspot.span) in told]
-    return sorted(found, key=lambda place: -place.ranked.score)
 
 
 def _kept_by_editor(text: str | None, folder: Path) -> "Settings":

@@ -4,15 +4,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npulens.cli.options import language_option, settings
+from npulens.cli.options import complete_rules, language_option, settings
 from npulens.cli.refusals import Refusal
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
 
 
-@click.command()
-@click.argument("code")
+_EPILOG = """\b
+Examples:
+  npulens rule NPU101
+  npulens rule cuda-api --language zh"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("code", shell_complete=complete_rules)
 @language_option
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""

@@ -4,8 +4,14 @@ import click
 
 from npulens.cli.refusals import Refusal
 
+_EPILOG = """\b
+Examples:
+  npulens server
+  npulens server --tcp 2087
+  npulens server --websocket 0 --host 127.0.0.1"""
 
-@click.command()
+
+@click.command(epilog=_EPILOG)
 @click.option("--tcp", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Use a socket.")
 @click.option(
     "--websocket",

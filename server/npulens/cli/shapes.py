@@ -5,13 +5,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from npulens.cli.options import config_option, language_option
 from npulens.cli.refusals import FAILURE, common_folder, complain, refusals
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
 
 
-@click.command(epilog="Exit codes: 0 done, 2 wrong usage or an error.")
+_EPILOG = """\b
+Examples:
+  npulens shapes src
+  npulens shapes src --limit 20
+  npulens shapes src --output-format csv --output shapes.csv
+
+Exit codes: 0 done, 2 wrong usage or an error."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "--output-format",
@@ -22,8 +32,8 @@ if TYPE_CHECKING:
 )
 @click.option("--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many places, the worst first.")
-@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the reasons.")
-@click.option("--config", metavar="FILE", help="The configuration, instead of the nearest one.")
+@language_option
+@config_option
 @click.pass_context
 def shapes(
     context: click.Context,

@@ -18,10 +18,19 @@ _MEBIBYTE = 1 << 20
 _STEPS = 3
 
 
-@click.command(
-    epilog="Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says nothing, "
-    "wrong usage or an error."
-)
+_EPILOG = """\b
+Examples:
+  npulens verify train.py -- --epochs 1
+  npulens verify train.py --steps 10 --compare
+  npulens verify notebook.ipynb --unsafe-fixes
+  npulens verify --processes 2 train_ddp.py
+  npulens verify -m pytest -- tests/test_model.py -k train
+
+Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says nothing, wrong usage or
+an error."""
+
+
+@click.command(epilog=_EPILOG)
 @click.argument("script", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", metavar="MODULE", help="Run a module instead of a script.")
@@ -82,10 +91,8 @@ def verify(
 ) -> None:
     """Migrate a copy of a project and run SCRIPT in it on an NPU emulated on the CPU.
 
-    SCRIPT is a Python file or a notebook. What stands behind `--` is handed to it:
-    npulens verify train.py -- --epochs 1
-
-    Tests are run by pytest: npulens verify -m pytest -- tests/test_model.py -k train
+    SCRIPT is a Python file or a notebook. What stands behind `--` is handed to it. Tests are run
+    by pytest, as a module.
 
     The script is executed, with all rights that you have.
     """

@@ -19,7 +19,9 @@ from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.words import identifier_in
 from npulens.text.lines import LineMap
 
-_NPU_CHOICE = re.compile(r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\()", re.IGNORECASE)
+_NPU_CHOICE = re.compile(
+    r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\(|lens|\d{3})", re.IGNORECASE
+)
 """The NPU is asked for, which is more than an operator of it being called."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from npulens import __version__
 from npulens.catalog.model import Applicability, Language, LocalizedText
+from npulens.report.complaints import complaint
 from npulens.report.human import printable
 from npulens.report.wording import APPLICABILITIES
 from npulens.workspace.configuration import Configuration
@@ -127,7 +128,7 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
         )
         parts += _section(_NOTES, notes, language)
     if log.problems:
-        lines = (f"- {_code(path)}: {problem}" for path, problem in log.problems.items())
+        lines = (f"- {_code(path)}: {complaint(p, language)}" for path, p in log.problems.items())
         parts += _section(_PROBLEMS, lines, language)
     if log.left_out:
         not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.tables import Catalogue
+from npulens.report.complaints import complaint
 from npulens.report.page_folders import folder_tree
 from npulens.report.page_model import (
     Entry,
@@ -31,7 +32,7 @@ _MOST_PLACES = 3
 def page_of(results: Results, language: Language) -> Page:
     """The page about a project, in a language."""
     entries = _entries(results.files)
-    files = _file_rows(results, entries)
+    files = _file_rows(results, entries, language)
     grouping = _Grouping(files, language)
     return Page(
         title=results.title,
@@ -78,7 +79,9 @@ def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _file_rows(results: Results, entries: Sequence[Entry]) -> tuple[FileRow, ...]:
+def _file_rows(
+    results: Results, entries: Sequence[Entry], language: Language
+) -> tuple[FileRow, ...]:
     work: Counter[int] = Counter()
     advice: Counter[int] = Counter()
     for entry in entries:
@@ -91,7 +94,7 @@ def _file_rows(results: Results, entries: Sequence[Entry]) -> tuple[FileRow, ...
             len(report.findings),
             work[index],
             advice[index],
-            report.problem or "",
+            complaint(report.problem or "", language),
         )
         for index, report in enumerate(results.files)
     )
@@ -203,27 +206,30 @@ def _libraries(
 def _hotspots(
     results: Results, files: Sequence[FileRow], language: Language
 ) -> tuple[HotspotRow, ...]:
-    rows = {report.path: row for report, row in zip(results.files, files, strict=True)}
+    """The dynamic shapes among the findings, the worst first."""
     found = []
-    for place in results.places:
-        hotspot, reach = place.ranked.hotspot, place.ranked.reach
-        start = hotspot.span.start
-        found.append(
-            HotspotRow(
-                place.ranked.score,
-                place.rule,
-                hotspot.is_shape,
-                hotspot.waits,
-                place.ranked.function,
-                "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
-                place.rule.message.in_language(language).format(symbol=hotspot.symbol),
-                hotspot.advice.in_language(language),
-                Shown(
-                    rows[place.document.path],
-                    file_line(place.document, start),
-                    shown_place(place.document, start).rpartition(":")[0],
-                    (line_of(place.document, hotspot.span),),
-                ),
+    for report, row in sorted(zip(results.files, files, strict=True), key=lambda f: f[0].path):
+        for finding in report.findings:
+            shape, document = finding.dynamic_shape, report.document
+            if shape is None or document is None:
+                continue
+            start = finding.span.start
+            found.append(
+                HotspotRow(
+                    shape.score,
+                    finding.rule,
+                    shape.is_shape,
+                    shape.waits,
+                    shape.function,
+                    shape.reached,
+                    finding.rule.message.in_language(language).format_map(finding.arguments),
+                    shape.advice.in_language(language),
+                    Shown(
+                        row,
+                        file_line(document, start),
+                        shown_place(document, start).rpartition(":")[0],
+                        (line_of(document, finding.span),),
+                    ),
+                )
             )
-        )
-    return tuple(found)
+    return tuple(sorted(found, key=lambda row: -row.score))

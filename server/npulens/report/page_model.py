@@ -12,7 +12,6 @@ from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.migrating.readiness import Readiness
-from npulens.workspace.shape_run import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,6 @@ class Results:
     Attributes:
         title: The name of the project.
         files: What the check of each file came to.
-        places: The dynamic shapes among the findings, the worst first.
         catalogue: The rules it was checked with.
         target: What it was checked for.
         names: How files are named and linked.
@@ -31,7 +29,6 @@ class Results:
 
     title: str
     files: Sequence[FileReport]
-    places: Sequence[Place]
     catalogue: Catalogue
     target: Target
     names: FileNames

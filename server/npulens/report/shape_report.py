@@ -8,6 +8,7 @@ from typing import Any
 
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
+from npulens.shapes.findings import reached
 from npulens.text.places import place_at
 from npulens.workspace.shape_run import Place
 
@@ -28,14 +29,19 @@ FIELDS = (
 def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
     """One place as plain data; `uses` are the lines that work on what comes of it."""
     document, ranked = place.document, place.ranked
-    hotspot, reach = ranked.hotspot, ranked.reach
+    hotspot = ranked.hotspot
     line, column = place_at(document, hotspot.span.start)
     end_line, end_column = place_at(document, hotspot.span.end)
-    reached = "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
     uses = sorted({place_at(document, span.start)[0] for _, span in hotspot.used})
     values = (
         *(rank, ranked.score, document.path, line, column, end_line, end_column),
-        *(place.rule.code, place.rule.name, _kind(place, "en"), ranked.function, reached),
+        *(
+            place.rule.code,
+            place.rule.name,
+            _kind(place, "en"),
+            ranked.function,
+            reached(ranked.reach),
+        ),
         *(hotspot.symbol, _why(place, language), uses),
     )
     return dict(zip(FIELDS, values, strict=True))

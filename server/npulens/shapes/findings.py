@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from npulens.catalog.model import Finding, LocalizedText, Related
+from npulens.catalog.model import DynamicShape, Finding, LocalizedText, Related
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.hotspots import Ranked
-from npulens.shapes.scoring import TOLD, severity_of
+from npulens.shapes.scoring import TOLD, Reach, severity_of
 
 _USED = LocalizedText("works on a shape that depends on data", "在依赖数据的形状上计算")
 
@@ -27,7 +27,20 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             hotspot.fixes,
             severity=severity_of(each.score),
             related=tuple(Related(span, _USED) for _, span in hotspot.used),
+            dynamic_shape=DynamicShape(
+                each.score,
+                each.function,
+                reached(each.reach),
+                hotspot.is_shape,
+                hotspot.waits,
+                hotspot.advice,
+            ),
         )
+
+
+def reached(reach: Reach) -> str:
+    """From where a function is reached, in a word."""
+    return "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
 
 
 def note_of(advice: LocalizedText) -> LocalizedText:

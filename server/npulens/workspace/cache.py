@@ -5,6 +5,9 @@ rules, the settings, the facts of the project. In it, the findings of each check
 digest of its path, its text and whether it runs under the shim. The analysis is a function of
 these and nothing else, so what fits is as good as a new analysis.
 
+Beside them a file with what is known of the contents of single files for the facts of the project,
+see `project/memo.py`, for each npulens with its rules.
+
 The folder may come with a project from anywhere. So it is data, of which nothing is run, and what
 changes files does not read it. Whatever is wrong with it, it counts as not there.
 """
@@ -12,7 +15,7 @@ changes files does not read it. Whatever is wrong with it, it counts as not ther
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -27,10 +30,14 @@ from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.finding_records import finding_of, record_of
+from npulens.workspace.project.memo import Memo
 
 FOLDER = ".npulens_cache"
 _MOST_STATES = 8
 """Of so many states of settings and project, those used last, the findings are kept."""
+_FINDINGS, _FACTS = ".json", ".facts"
+_MAX_SIZE = 500_000_000
+"""In bytes; no run writes a larger file."""
 
 
 class FindingCache:
@@ -52,8 +59,8 @@ class FindingCache:
             project: What a file cannot know of its project.
         """
         self._rules = catalogue.rules
-        self._file = folder / FOLDER / f"{_state(catalogue, configuration, project)}.json"
-        self._known = _read(self._file)
+        self._file = folder / FOLDER / f"{_state(catalogue, configuration, project)}{_FINDINGS}"
+        self._known = _read_findings(self._file)
         self._new: dict[str, tuple[str, list[Any]]] = {}
 
     def digest(self, path: str, shim: Shim, data: bytes) -> str:
@@ -87,26 +94,58 @@ class FindingCache:
         """
         if not self._new:
             return
-        known = {path: entry for path, entry in _read(self._file).items() if os.path.lexists(path)}
-        body = json.dumps({**known, **self._new}, separators=(",", ":")).encode()
-        with suppress(OSError):
-            _prepare(self._file.parent)
-            write_whole(self._file, _checksum(body) + b"\n" + body)
-            _drop_oldest(self._file.parent)
+        known = _read_findings(self._file).items()
+        kept = {path: entry for path, entry in known if os.path.lexists(path)}
+        _write(self._file, {**kept, **self._new})
+
+
+class FactCache:
+    """What is known of the contents of files, whichever project they belong to.
+
+    Attributes:
+        memo: Holds it.
+    """
+
+    def __init__(self, folder: Path, catalogue: Catalogue, configuration: Configuration) -> None:
+        """Read what is there.
+
+        Args:
+            folder: The folder in which `.npulens_cache` stands.
+            catalogue: The rules.
+            configuration: The settings.
+        """
+        state = _digest(_rules_state(catalogue, configuration))
+        self._file = folder / FOLDER / f"{state}{_FACTS}"
+        self.memo = Memo(_read(self._file))
+
+    def save(self) -> None:
+        """Write what is new; of two runs at once the last wins."""
+        if self.memo.has_new:
+            _write(self._file, self.memo.answers())
 
 
 def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectFacts) -> str:
     """A name for all that findings depend on besides the file."""
-    parts: list[object] = [npulens.__version__, sys.version_info[:3], *_program()]
-    parts += [path.read_bytes() for path in configuration.extend_rules]
+    parts = _rules_state(catalogue, configuration)
     plain = replace(
         configuration, language=None, exclude=(), respect_gitignore=True, extend_rules=()
     )
     # Patterns for files are relative to one folder, and the names of files to another.
-    parts += [plain, bool(catalogue.native.verified), Path.cwd()]
+    parts += [plain, Path.cwd()]
     for name in ProjectFacts.__slots__:
         fact = getattr(project, name)
         parts.append(fact if isinstance(fact, bool) else sorted(fact))
+    return _digest(parts)
+
+
+def _rules_state(catalogue: Catalogue, configuration: Configuration) -> list[object]:
+    """The version of npulens and all rules, those of the user among them."""
+    parts: list[object] = [npulens.__version__, sys.version_info[:3], *_program()]
+    parts += [path.read_bytes() for path in configuration.extend_rules]
+    return [*parts, bool(catalogue.native.verified)]
+
+
+def _digest(parts: Iterable[object]) -> str:
     return blake2b("\0".join(map(repr, parts)).encode(), digest_size=16).hexdigest()
 
 
@@ -123,8 +162,15 @@ def _program() -> list[tuple[str, int, int]]:
     return sorted(stamps)
 
 
-def _read(file: Path) -> Mapping[str, tuple[str, list[Any]]]:
+def _read_findings(file: Path) -> dict[str, tuple[str, list[Any]]]:
+    known = _read(file).items()
+    return {path: (e[0], e[1]) for path, e in known if isinstance(e, list) and len(e) == 2}
+
+
+def _read(file: Path) -> dict[str, Any]:
     try:
+        if file.stat().st_size > _MAX_SIZE:
+            return {}
         checksum, _, body = file.read_bytes().partition(b"\n")
         if checksum != _checksum(body):
             return {}
@@ -133,9 +179,16 @@ def _read(file: Path) -> Mapping[str, tuple[str, list[Any]]]:
             os.utime(file)  # used last
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(known, dict):
-        return {}
-    return {path: (e[0], e[1]) for path, e in known.items() if isinstance(e, list) and len(e) == 2}
+    return known if isinstance(known, dict) else {}
+
+
+def _write(file: Path, known: Mapping[str, Any]) -> None:
+    body = json.dumps(known, separators=(",", ":")).encode()
+    with suppress(OSError):
+        _prepare(file.parent)
+        write_whole(file, _checksum(body) + b"\n" + body)
+        for suffix in (_FINDINGS, _FACTS):
+            _drop_oldest(file.parent, suffix)
 
 
 def _checksum(body: bytes) -> bytes:
@@ -153,7 +206,7 @@ def _prepare(folder: Path) -> None:
             write_whole(folder / name, text.encode())
 
 
-def _drop_oldest(folder: Path) -> None:
-    states = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+def _drop_oldest(folder: Path, suffix: str) -> None:
+    states = sorted(folder.glob(f"*{suffix}"), key=lambda file: file.stat().st_mtime_ns)
     for file in states[:-_MOST_STATES]:
         file.unlink(missing_ok=True)

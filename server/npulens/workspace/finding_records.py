@@ -5,6 +5,7 @@ from typing import Any
 
 from npulens.catalog.model import (
     Applicability,
+    DynamicShape,
     Edit,
     Finding,
     Fix,
@@ -28,6 +29,7 @@ def record_of(finding: Finding) -> list[Any]:
         [_fix_record(fix) for fix in finding.fixes],
         finding.severity and finding.severity.value,
         finding.related,
+        finding.dynamic_shape,
     ]
 
 
@@ -38,7 +40,7 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         KeyError: There is no such rule.
         TypeError, ValueError: It is no such record.
     """
-    code, span, arguments, note, fixes, severity, related = record
+    code, span, arguments, note, fixes, severity, related, shape = record
     return Finding(
         rules[code],
         Span(*span),
@@ -47,7 +49,14 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         tuple(_fix_of(fix) for fix in fixes),
         severity and Severity(severity),
         tuple(Related(Span(*place), LocalizedText(*text)) for place, text in related),
+        shape and _shape_of(*shape),
     )
+
+
+def _shape_of(
+    score: Any, function: Any, reached: Any, is_shape: Any, waits: Any, advice: Any
+) -> DynamicShape:
+    return DynamicShape(score, function, reached, is_shape, waits, LocalizedText(*advice))
 
 
 def _fix_record(fix: Fix) -> list[Any]:

@@ -11,7 +11,7 @@ from npulens.shapes.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.run import MAX_FILE_SIZE, Checker, internal_error
+from npulens.workspace.run import MAX_FILE_SIZE, internal_error
 
 _NO_PROJECT = ProjectFacts()
 
@@ -58,11 +58,6 @@ def places_in(
             found.problems[str(path)], _ = internal_error(error)
     found.places.sort(key=lambda place: -place.ranked.score)
     return found
-
-
-def places_of_file(checker: Checker, path: Path) -> ShapeRun:
-    """The places of one file, for `in_processes`."""
-    return places_in([path], checker.catalogue, checker.project)
 
 
 def _add(found: ShapeRun, path: Path, catalogue: Catalogue, project: ProjectFacts) -> None:

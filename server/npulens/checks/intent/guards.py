@@ -29,7 +29,8 @@ from npulens.checks.intent.twins import Twins
 from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
-    r"(?<![a-zA-Z])(?:npu|NPU|hccl|ascend|Ascend|ASCEND)|Npu|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
+    r"(?<![a-zA-Z])(?:npu(?!lens)|NPU(?!\d{3})|hccl|ascend|Ascend|ASCEND)|Npu"
+    r"|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
 )
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"

@@ -62,18 +62,24 @@ class Discovery:
 
 
 def discover(
-    paths: Sequence[str], exclude: Sequence[str], root: Path, respect_gitignore: bool = True
+    paths: Sequence[str],
+    exclude: Sequence[str],
+    root: Path,
+    respect_gitignore: bool = True,
+    force_exclude: bool = False,
 ) -> Discovery:
     """The files among `paths`, and those below the folders among them that npulens reads.
 
-    A file named is always taken. Below a folder, links to folders are not followed, nor links to
-    files outside of it.
+    A file named is taken, unless `force_exclude` is asked for. Below a folder, links to folders are
+    not followed, nor links to files outside of it.
 
     Args:
         paths: What the user names.
         exclude: Patterns as in `.gitignore` for what to leave out below folders.
         root: The folder to which these patterns are relative.
         respect_gitignore: Whether what git ignores is left out below folders.
+        force_exclude: Whether what these patterns name, and files that tools write, are left out
+            even where they are named, as by a hook that names all changed files.
     """
     found = Discovery()
     seen: set[str] = set()
@@ -85,6 +91,8 @@ def discover(
 
     is_excluded = _exclusion(exclude, root)
     for path in paths:
+        if force_exclude and (is_excluded(path) or os.path.basename(path) in _LOCK_FILES):  # noqa: PTH119
+            continue
         try:
             # pathlib takes an empty path for the current folder, which an unset variable of a
             # shell script does not mean.

@@ -1,15 +1,27 @@
 """One run at a time for a tree."""
 
+import errno
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 
-_locks: ModuleType | None
-try:
-    import fcntl as _locks
-except ImportError:  # Windows, where two runs at once are not kept apart
-    _locks = None
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        # Unlike flock, this is not handed on to the workers that the process forks.
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_TAKEN = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
+"""What the systems answer where another process has a lock."""
 
 
 class LockedError(Exception):
@@ -53,21 +65,21 @@ class Lock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if sys.platform == "win32":  # removes no file that is open here, nor in another run
+            os.close(self._handle)
         with suppress(OSError):
             self._path.unlink()
-        os.close(self._handle)
+        if sys.platform != "win32":  # where a file of this name might be another run's by now
+            os.close(self._handle)
 
 
 def _take(handle: int) -> None:
-    if _locks is None:
-        return
     try:
-        # Unlike flock, this is not handed on to the workers that the process forks.
-        _locks.lockf(handle, _locks.LOCK_EX | _locks.LOCK_NB)
-    except (BlockingIOError, PermissionError) as error:
-        raise LockedError from error
-    except OSError:  # a file system without locks
-        return
+        _lock(handle)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            raise LockedError from error
+        # Else it is a file system without locks.
 
 
 def _is_same_file(handle: int, path: Path) -> bool:

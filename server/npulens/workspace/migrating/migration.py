@@ -31,6 +31,8 @@ from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, relative_path
 from npulens.workspace.migrating.distribution import Distribution, distribute_entry
 from npulens.workspace.processes import in_processes
+from npulens.workspace.project.contents import Contents
+from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.operators import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.run import Checker
@@ -209,8 +211,9 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     earlier = dict(log.problems)
     work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
     around: tuple[ProjectFacts, Mapping[str, Shim]] | None = None
+    memo = Memo()
     for _ in range(_MOST_ROUNDS):
-        before, around = around, _around(request, files)
+        before, around = around, _around(request, files, memo)
         if around == before:
             break
         checker = Checker(request.catalogue, request.configuration, *around)
@@ -223,11 +226,14 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     log.sort()
 
 
-def _around(request: Request, files: list[Path]) -> tuple[ProjectFacts, Mapping[str, Shim]]:
+def _around(
+    request: Request, files: list[Path], memo: Memo
+) -> tuple[ProjectFacts, Mapping[str, Shim]]:
     """What counts for the files besides themselves."""
-    facts = project_facts(files, [request.source], request.catalogue)
-    shims = ShimFinder().states_of_project(request.configuration, files, request.source)
-    return facts, shims
+    contents = Contents()
+    facts = project_facts(files, [request.source], request.catalogue, contents, memo)
+    finder = ShimFinder(contents)
+    return facts, finder.states_of_project(request.configuration, files, request.source)
 
 
 def _keep(fixed: FixedFile, report: FileReport, root: Path, log: ChangeLog) -> None:

@@ -5,12 +5,14 @@ it one of the same name for the NPU. What only the first compiles is not left to
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npulens.syntax.parsing import module_tree
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.project.contents import Content, Modules
+from npulens.workspace.project.memo import Memo, text, texts
 
 _NPU_FOLDERS = frozenset({"npu", "ascend"})
 
@@ -27,51 +29,63 @@ class NpuBuilders(NamedTuple):
     sources: frozenset[Path]
 
 
-def npu_builders(files: Sequence[Path]) -> NpuBuilders:
+def npu_builders(modules: Modules, memo: Memo) -> NpuBuilders:
     """Read the builders in folders for the NPU, and those that they stand in for.
 
     Args:
-        files: All files of the project that are checked.
+        modules: The Python files of the project.
+        memo: What is known of them.
     """
     for_npu: dict[Path, set[str]] = {}
-    for file in files:
-        if file.parent.name in _NPU_FOLDERS and file.suffix == ".py":
-            names = {node.name for node in _classes(file)}
+    for file, content in modules.items():
+        if file.parent.name in _NPU_FOLDERS:
+            names = (name for name, _ in _classes(content, memo))
             for_npu.setdefault(file.parent.parent, set()).update(names)
     sources = {
-        source
-        for file in files
-        if file.suffix == ".py" and file.parent in for_npu
-        for node in _classes(file)
-        if node.name in for_npu[file.parent]
-        for source in _sources(node, file.parent)
+        folder / source
+        for file, content in modules.items()
+        if file.parent in for_npu
+        for name, sources in _classes(content, memo)
+        if name in for_npu[file.parent]
+        for source in sources
+        for folder in (file.parent, file.parent.parent)
     }
     return NpuBuilders(frozenset().union(*for_npu.values()), frozenset(sources))
 
 
-def copies(texts: Mapping[Path, str]) -> Iterator[Path]:
+def copies(contents: Mapping[Path, Content]) -> Iterator[Path]:
     """Files that say what another of the same name says that is less deep in the project."""
     told: set[tuple[str, str]] = set()
-    for file in sorted(texts, key=lambda file: (len(file.parts), file)):
-        content = (file.name, texts[file])
-        if texts[file] and content in told:
+    for file in sorted(contents, key=lambda file: (len(file.parts), file)):
+        content = (file.name, contents[file].digest)
+        if contents[file].data and content in told:
             yield file
         told.add(content)
 
 
-def _classes(file: Path) -> Iterator[ast.ClassDef]:
-    """The classes of a module; none if it cannot be read, which is told when it is checked."""
-    try:
-        tree = module_tree(file.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    yield from (node for node in tree.body if isinstance(node, ast.ClassDef))
+def _classes(module: Content, memo: Memo) -> list[tuple[str, tuple[str, ...]]]:
+    """The classes of a module, each with the C++ and CUDA sources that it names.
+
+    None of a module that cannot be read, which is told when it is checked.
+    """
+
+    def answer() -> list[tuple[str, list[str]]]:
+        try:
+            tree = module_tree(module.text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+        return [(n.name, list(_sources(n))) for n in tree.body if isinstance(n, ast.ClassDef)]
+
+    return memo.recall("classes with sources", (module.digest,), answer, _read_classes)
 
 
-def _sources(builder: ast.ClassDef, folder: Path) -> Iterator[Path]:
+def _read_classes(plain: Any) -> list[tuple[str, tuple[str, ...]]]:
+    return [(text(name), texts(sources)) for name, sources in plain]
+
+
+def _sources(builder: ast.ClassDef) -> Iterator[str]:
     """Sources that a builder names, by paths from its folder or from the one around."""
     for node in ast.walk(builder):
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and kind_by_name(text) is Kind.NATIVE:
-            yield folder / text
-            yield folder.parent / text
+            yield text

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npulens.catalog.model import ProjectFacts
 from npulens.catalog.tables import Catalogue
@@ -18,14 +18,15 @@ from npulens.checks.other_files.native_sources import (
 )
 from npulens.syntax.parsing import module_tree
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.spans import Span
+from npulens.workspace.project.contents import Content, Contents
+from npulens.workspace.project.memo import Memo, text, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
-from npulens.workspace.project.optional_modules import optional_parts, python_files
+from npulens.workspace.project.optional_modules import optional_parts
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.unused import unused_classes, unused_functions
 
-_MAX_SIZE = 2_000_000
-"""In bytes; a larger source is generated and binds nothing by hand."""
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
 _FOR_NPU = re.compile(r"(?:npu|ascend)\.py")
@@ -45,7 +46,11 @@ class _Extension(NamedTuple):
 
 
 def project_facts(
-    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+    files: Sequence[Path],
+    folders: Iterable[Path],
+    catalogue: Catalogue,
+    contents: Contents | None = None,
+    memo: Memo | None = None,
 ) -> ProjectFacts:
     """Read what is to be known of a project before its files are checked.
 
@@ -53,29 +58,33 @@ def project_facts(
         files: All files of it that are checked, C++ and CUDA sources among them.
         folders: The folders that the user named.
         catalogue: Says which names of modules matter.
+        contents: What was read of the files already.
+        memo: What was known of contents before, with the same catalogue and the same npulens.
     """
+    contents, memo = contents or Contents(), memo or Memo()
     folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
-    builders = npu_builders(files)
-    modules = python_files(files)
-    returned = returned_shapes(modules, catalogue)
-    unused = unused_classes(files, folders) | unused_functions(modules, folders)
+    modules = contents.modules(files)
+    builders = npu_builders(modules, memo)
+    returned = returned_shapes(modules, catalogue, memo)
+    unused = unused_classes(files, folders, contents, memo)
+    unused |= unused_functions(modules, folders, memo)
     if not native:
         return ProjectFacts(
             own,
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
-            optional_modules=optional_parts(modules, catalogue, ()).modules,
+            optional_modules=optional_parts(modules, catalogue, (), memo).modules,
             unused_names=unused,
             returned_shapes=returned,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
-    built = {file: list(_extensions(file)) for file in builds}
+    built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
     extensions = [extension for found in built.values() for extension in found]
-    texts = {file: _text(file) for file in native}
-    sources = {file: read_native_source(text, str(file)) for file, text in texts.items()}
+    natives = {file: contents.of(file) for file in native}
+    sources = {file: _native_source(file, content, memo) for file, content in natives.items()}
     beside = frozenset(_beside_cuda(sources, extensions))
     bindings = {
         file: list(_named(cuda_bindings(source, str(file) in beside), _modules(file, extensions)))
@@ -85,10 +94,11 @@ def project_facts(
         modules,
         catalogue,
         {b.owner for each in bindings.values() for b in each if not b.registered},
+        memo,
     )
     settled = {file for file in sources if file in builders.sources}
     settled |= {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
-    kernels = optional_kernels([f for f, each in bindings.items() if each], modules)
+    kernels = optional_kernels([f for f, each in bindings.items() if each], modules, memo)
     settled |= kernels.sources
     told = [binding for file, each in bindings.items() if file not in settled for binding in each]
     ported = {
@@ -113,7 +123,7 @@ def project_facts(
         beside,
         for_npu,
         builders.classes,
-        frozenset(map(str, {*settled, *copies(texts)})),
+        frozenset(map(str, {*settled, *copies(natives)})),
         optional.modules | only_optional | set(map(str, kernels.modules)),
         not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
         unused,
@@ -200,20 +210,52 @@ def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
     return top
 
 
-def _text(file: Path) -> str:
-    """The text of a file as far as it can be read; what cannot be is reported when checked."""
-    try:
-        if file.stat().st_size > _MAX_SIZE:
-            return ""
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+def _native_source(file: Path, content: Content, memo: Memo) -> NativeSource:
+    """What a C++ or CUDA source binds."""
+    about = (str(file), content.digest)
+    return memo.recall(
+        "native source",
+        about,
+        lambda: read_native_source(content.text, str(file)),
+        _read_native_source,
+    )
 
 
-def _extensions(file: Path) -> Iterator[_Extension]:
+def _read_native_source(plain: Any) -> NativeSource:
+    bindings, is_cuda, is_ported = plain
+    return NativeSource(
+        tuple(_read_binding(*each) for each in bindings), truth(is_cuda), truth(is_ported)
+    )
+
+
+def _read_binding(
+    owner: Any, name: Any, registered: Any, key: Any, has_code: Any, span: Any, block: Any
+) -> Binding:
+    start, end = span
+    if not all(isinstance(number, int) for number in (start, end, block)):
+        raise TypeError("no binding")
+    owner, name, key = texts([owner, name, key])
+    return Binding(owner, name, truth(registered), key, truth(has_code), Span(start, end), block)
+
+
+def _extensions(file: Path, content: Content, memo: Memo) -> Iterator[_Extension]:
     """The extension modules that a build file declares."""
+
+    def answer() -> list[tuple[str, list[str]]]:
+        return [(module, sorted(sources)) for module, sources in _declared(content.text)]
+
+    for module, sources in memo.recall("extensions", (content.digest,), answer, _read_extensions):
+        yield _Extension(file.parent, module, sources)
+
+
+def _read_extensions(plain: Any) -> list[tuple[str, frozenset[str]]]:
+    return [(text(module), frozenset(texts(sources))) for module, sources in plain]
+
+
+def _declared(text: str) -> Iterator[tuple[str, set[str]]]:
+    """The names of the extension modules that a build file declares, with their sources."""
     try:
-        tree = module_tree(_text(file))
+        tree = module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
@@ -227,7 +269,7 @@ def _extensions(file: Path) -> Iterator[_Extension]:
         name = given.get("name", node.args[0] if node.args else None)
         module = _end_of_text(name).rpartition(".")[2]
         if module.isidentifier():
-            yield _Extension(file.parent, module, frozenset(_source_names(node)))
+            yield module, set(_source_names(node))
 
 
 def _end_of_text(node: ast.expr | None) -> str:

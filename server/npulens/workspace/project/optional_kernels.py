@@ -7,7 +7,7 @@ PyTorch's own operators elsewhere.
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from npulens.checks.intent.file_purpose import is_test_file
 from npulens.checks.intent.optional_code import blocks, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.lines import LineMap
+from npulens.workspace.project.contents import Content, Modules
+from npulens.workspace.project.memo import Memo, truth
 
 _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""
@@ -37,45 +39,45 @@ class OptionalKernels(NamedTuple):
     modules: frozenset[Path]
 
 
-def optional_kernels(sources: Iterable[Path], modules: Mapping[Path, bytes]) -> OptionalKernels:
+def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> OptionalKernels:
     """Of some C++ and CUDA files that bind operators those which need not be ported.
 
     Args:
         sources: The files.
-        modules: The content of the Python files of the project.
+        modules: The Python files of the project.
+        memo: What is known of them.
     """
     spared: set[Path] = set()
     careful: set[Path] = set()
     for source in sources:
         loaders = _loaders(source, modules)
-        texts = [modules[file].decode("utf-8", "replace") for file in loaders]
-        if texts and all(_does_without(text, source.name) for text in texts):
+        if loaders and all(_does_without(modules[file], source.name, memo) for file in loaders):
             spared.add(source)
             careful.update(loaders)
     compilers = {
         file
-        for file, data in (modules.items() if careful else ())
-        if _COMPILES in data and _serves_only(file, careful, modules)
+        for file, content in (modules.items() if careful else ())
+        if _COMPILES in content.data and _serves_only(file, careful, modules)
     }
     return OptionalKernels(frozenset(spared), frozenset(compilers))
 
 
-def _loaders(source: Path, modules: Mapping[Path, bytes]) -> list[Path]:
+def _loaders(source: Path, modules: Modules) -> list[Path]:
     """The modules that name a source; none if a build file does, which compiles it in any case."""
     name, folder = os.fsencode(source.name), os.fsencode(source.parent.name)
     loaders = [
         file
-        for file, data in modules.items()
-        if name in data
-        and (folder in data or file.parent == source.parent)
+        for file, content in modules.items()
+        if name in content.data
+        and (folder in content.data or file.parent == source.parent)
         and not is_test_file(str(file))
     ]
     return [] if any(_BUILD_FILE.search(file.stem) for file in loaders) else loaders
 
 
-def _serves_only(module: Path, careful: set[Path], modules: Mapping[Path, bytes]) -> bool:
+def _serves_only(module: Path, careful: set[Path], modules: Modules) -> bool:
     """Whether the functions of a module that compile sources are named by careful modules only."""
-    tree = parse(modules[module].decode("utf-8", "replace"))
+    tree = parse(modules[module].text)
     if isinstance(tree, SyntaxProblem):
         return False
     compiling = [
@@ -86,22 +88,35 @@ def _serves_only(module: Path, careful: set[Path], modules: Mapping[Path, bytes]
     ]
     users = {
         file
-        for file, data in modules.items()
-        if file != module and any(name in data for name in compiling)
+        for file, content in modules.items()
+        if file != module and any(name in content.data for name in compiling)
     }
     return bool(users) and users <= careful
 
 
-def _does_without(text: str, source: str) -> bool:
+def _does_without(module: Content, source: str, memo: Memo) -> bool:
     """Whether a module that loads a source has another way for each use of it."""
-    tree = parse(text)
-    return not isinstance(tree, SyntaxProblem) and _User(tree, text).does_without(source)
+
+    def answer() -> bool:
+        user = _user(module.text)
+        return user is not None and user.does_without(source)
+
+    return memo.recall("does without source", (module.digest, source), answer, truth)
 
 
-def does_without_extension(text: str, extension: str) -> bool:
+def does_without_extension(module: Content, extension: str, memo: Memo) -> bool:
     """Whether a module that imports an extension has another way for each use of it."""
+
+    def answer() -> bool:
+        user = _user(module.text)
+        return user is not None and user.can_miss(extension)
+
+    return memo.recall("does without extension", (module.digest, extension), answer, truth)
+
+
+def _user(text: str) -> "_User | None":
     tree = parse(text)
-    return not isinstance(tree, SyntaxProblem) and _User(tree, text).can_miss(extension)
+    return None if isinstance(tree, SyntaxProblem) else _User(tree, text)
 
 
 class _User:

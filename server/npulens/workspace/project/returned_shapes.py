@@ -4,80 +4,70 @@ Only functions that another module imports by name, or through its module, are e
 one may return what another of these returns. Methods are not, since nobody knows whose they are.
 """
 
-import ast
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path, PurePath
-from threading import Lock
-from typing import NamedTuple
+from typing import Any
 
 from npulens.analysis import analyze_returned_shapes
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.worth import Sources
-from npulens.syntax.parsing import module_tree
 from npulens.syntax.words import identifiers_in
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
+from npulens.workspace.project.contents import Content, Modules
+from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.module_imports import import_words, module_imports
 
 _ROUNDS = 3
 """How many functions a result may be handed on through."""
-_IMPORT = b"import "
-"""Plain searches: an expression takes seconds for large projects."""
-_WORD = re.compile(rb"\w+")
 _FUNCTION = re.compile(rb"\n(?:async )?def (\w+)\(")
 _STATEMENT = re.compile(rb"\n(?=[^\s#)\]}])")
 _DEFINED = re.compile(rb"(?:async )?def (\w+)\(")
-_CALLED = re.compile(rb"(\w+)\(")
+_CALLED = re.compile(rb"(?<!def )\b(\w+)\(")
 _ASSIGNED = re.compile(rb"\w+ = ")
 _CONTEXT = re.compile(rb"(?:from|import|if|elif|else|try|except|finally)\b")
 _LONGEST_CONSTANT = 200
 _MAX_SIZE = 1_000_000
 """In bytes; larger modules are generated."""
-_MOST_KNOWN = 2000
 _MOST_CALLED = 20
 """Functions of its module that one is looked through for."""
 _PACKAGE = "__init__"
 
 Found = dict[tuple[str, str], ReturnedShape]
-
-
-class _Candidate(NamedTuple):
-    """A function that others import, by its module and name.
-
-    Attributes:
-        text: Its definition, and those of the functions of its module that it calls.
-    """
-
-    file: Path
-    name: str
-    text: bytes
+Names = dict[Path, tuple[str, ...]]
+"""Functions by their modules."""
 
 
 def returned_shapes(
-    modules: Mapping[Path, bytes], catalogue: Catalogue
+    modules: Modules, catalogue: Catalogue, memo: Memo
 ) -> frozenset[tuple[str, str, ReturnedShape]]:
     """What functions return, by the paths of their modules without ending and their names.
 
     Args:
-        modules: The content of the Python files of the project.
+        modules: The Python files of the project.
         catalogue: The rules.
+        memo: What is known of the modules.
     """
-    imported = _imported_words(modules.values())
-    candidates = [c for file, data in modules.items() for c in _candidates(file, data, imported)]
+    imported = frozenset().union(*(import_words(c, memo).names for c in modules.values()))
+    candidates = {
+        file: names
+        for file, content in modules.items()
+        if (names := _imported_functions(file, content, imported, memo))
+    }
     found: Found = {}
-    wanted = [candidate for candidate in candidates if _holds_source(candidate.text)]
+    wanted = {f: _with_source(modules[f], names, memo) for f, names in candidates.items()}
     for _ in range(_ROUNDS):
-        new = dict(_evaluated(wanted, modules, catalogue, found))
-        new.update(_handed_on(modules, {**found, **new}))
+        new = dict(_evaluated(wanted, modules, catalogue, found, memo))
+        new.update(_handed_on(modules, {**found, **new}, memo))
         new = {key: shape for key, shape in new.items() if found.get(key) != shape}
         if not new:
             break
         found.update(new)
-        calls = [f"{name}(".encode() for _, name in new]
-        wanted = [c for c in candidates if any(call in c.text for call in calls)]
+        called = sorted({name for _, name in new})
+        wanted = {f: _calling(modules[f], names, called, memo) for f, names in candidates.items()}
     return _facts(found).returned_shapes
 
 
@@ -87,38 +77,50 @@ def _facts(found: Found) -> ProjectFacts:
     )
 
 
-def _imported_words(modules: Iterable[bytes]) -> frozenset[bytes]:
-    """What stands in the imports of all modules: names of functions, classes and modules."""
-    return frozenset(word for data in modules for word in _words_imported(data))
+def _imported_functions(
+    file: Path, content: Content, imported: frozenset[str], memo: Memo
+) -> tuple[str, ...]:
+    """The functions of a module that return something and that others may import."""
+    if b"torch" not in content.data or len(content.data) > _MAX_SIZE:
+        return ()
 
+    def answer() -> list[str]:
+        functions = _functions(_STATEMENT.split(content.data))
+        return [name.decode() for name, text in functions.items() if b"return " in text]
 
-@lru_cache(maxsize=8192)
-def _words_imported(data: bytes) -> frozenset[bytes]:
-    return frozenset(_WORD.findall(b" ".join(_imports(data))))
-
-
-def _imports(data: bytes) -> Iterator[bytes]:
-    """What stands behind each `import`: up to the closing bracket, or to the end of the line."""
-    at = data.find(_IMPORT)
-    while at >= 0:
-        start = at + len(_IMPORT)
-        end = data.find(b")" if data.startswith(b"(", start) else b"\n", start)
-        end = len(data) if end < 0 else end
-        yield data[start:end]
-        at = data.find(_IMPORT, end)
-
-
-def _candidates(file: Path, data: bytes, imported: frozenset[bytes]) -> Iterator[_Candidate]:
-    if b"torch" not in data or len(data) > _MAX_SIZE:
-        return
+    names = memo.recall("functions that return", (content.digest,), answer, texts)
     stem = file.parent.name if file.stem == _PACKAGE else file.stem
-    by_module = os.fsencode(stem) in imported
-    names = [d[1] for d in _FUNCTION.finditer(data) if by_module or d[1] in imported]
-    functions = _functions(_STATEMENT.split(data)) if names else {}
+    return names if stem in imported else tuple(name for name in names if name in imported)
+
+
+def _with_source(content: Content, names: Iterable[str], memo: Memo) -> tuple[str, ...]:
+    """Of functions of a module those that hold a word of some source, or call one that does."""
+
+    def answer() -> list[str]:
+        return [name for name, text in _texts_of(content, names) if _holds_source(text)]
+
+    return memo.recall("functions with source", (content.digest, *names), answer, texts)
+
+
+def _calling(
+    content: Content, names: Iterable[str], called: Collection[str], memo: Memo
+) -> tuple[str, ...]:
+    """Of functions of a module those that call any of some functions, or one that does."""
+
+    def answer() -> list[str]:
+        wanted = {name.encode() for name in called}
+        return [n for n, text in _texts_of(content, names) if wanted & {*_CALLED.findall(text)}]
+
+    about = (content.digest, *names, "", *called)
+    return memo.recall("functions that call", about, answer, texts)
+
+
+def _texts_of(content: Content, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Functions with their text and that of the functions of their module that they call."""
+    functions = _functions(_STATEMENT.split(content.data))
     for name in names:
-        if b"return " in functions.get(name, b""):
-            text = b"\n".join(functions[called] for called in _called_by([name], functions))
-            yield _Candidate(file, name.decode(), text)
+        reached = _called_by([name.encode()], functions)
+        yield name, b"\n".join(functions[each] for each in reached)
 
 
 def _functions(statements: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -141,7 +143,6 @@ def _called_by(
     return reached
 
 
-@lru_cache(maxsize=8192)
 def _holds_source(text: bytes) -> bool:
     """Whether a function holds a word of some source."""
     decoded = text.decode("utf-8", "replace")
@@ -149,47 +150,39 @@ def _holds_source(text: bytes) -> bool:
 
 
 def _evaluated(
-    wanted: Iterable[_Candidate],
-    modules: Mapping[Path, bytes],
+    wanted: Mapping[Path, Collection[str]],
+    modules: Modules,
     catalogue: Catalogue,
     found: Found,
+    memo: Memo,
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
-    by_file: dict[Path, set[str]] = {}
-    for candidate in wanted:
-        by_file.setdefault(candidate.file, set()).add(candidate.name)
     project = _facts(found)
-    for file, names in by_file.items():
-        shapes = _memory.returned(file, modules[file], catalogue, project, frozenset(names))
-        for name, shape in shapes.items():
+    others = blake2b(repr(sorted(project.returned_shapes)).encode("utf-8", "surrogatepass"))
+    for file, names in wanted.items():
+        if not names:
+            continue
+
+        def answer(file: Path = file, names: Collection[str] = names) -> Any:
+            shapes = _returned(file, modules[file].data, catalogue, project, frozenset(names))
+            return sorted(shapes.items())
+
+        about = (str(file), modules[file].digest, others.hexdigest(), *names)
+        for name, shape in memo.recall("shapes", about, answer, _read_shapes):
             yield (_place(file), name), shape
 
 
-class _Memory:
-    """What modules were found to return, since an editor asks again whenever a file changes."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._catalogue: Catalogue | None = None
-        self._known: dict[object, Mapping[str, ReturnedShape]] = {}
-
-    def returned(
-        self,
-        file: Path,
-        data: bytes,
-        catalogue: Catalogue,
-        project: ProjectFacts,
-        names: frozenset[str],
-    ) -> Mapping[str, ReturnedShape]:
-        with self._lock:
-            if catalogue is not self._catalogue or len(self._known) > _MOST_KNOWN:
-                self._catalogue, self._known = catalogue, {}
-            key = (file, data, project.returned_shapes, names)
-            if key not in self._known:
-                self._known[key] = _returned(file, data, catalogue, project, names)
-            return self._known[key]
+def _read_shapes(plain: Any) -> list[tuple[str, ReturnedShape]]:
+    return [(text(name), _read_shape(*shape)) for name, shape in plain]
 
 
-_memory = _Memory()
+def _read_shape(
+    kind: Any, dims: Any, is_open: Any, depends: Any, element: Any, parts: Any, waits: Any
+) -> ReturnedShape:
+    known = texts([kind, element])
+    if not all(isinstance(each, bool) for each in (is_open, depends, waits)):
+        raise TypeError("no shape")
+    inside = tuple(_read_shape(*part) for part in parts)
+    return ReturnedShape(known[0], texts(list(dims)), is_open, depends, known[1], inside, waits)
 
 
 def _returned(
@@ -221,37 +214,33 @@ def _is_kept(statement: bytes, functions: set[bytes]) -> bool:
 
 
 def _handed_on(
-    modules: Mapping[Path, bytes], found: Found
+    modules: Modules, found: Found, memo: Memo
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
     """The same functions under the names of packages that import them."""
-    names = {name.encode() for _, name in found}
-    for file, data in modules.items():
-        if file.stem != _PACKAGE or b"import" not in data:
+    by_module: dict[str, dict[str, ReturnedShape]] = {}
+    for (path, name), shape in found.items():
+        by_module.setdefault(path, {})[name] = shape
+    names = {name for _, name in found}
+    for file, content in modules.items():
+        if file.stem != _PACKAGE or not found:
             continue
-        if b"import *" not in data and names.isdisjoint(_words_imported(data)):
+        if b"import *" not in content.data and names.isdisjoint(import_words(content, memo).names):
             continue
-        for node in _from_imports(data):
-            origin = _origin(file, node)
-            for alias in node.names:
-                for path, name in [key for key in found if key[0] == origin]:
-                    if alias.name in ("*", name):
-                        yield (_place(file), alias.asname or name), found[path, name]
+        for each in module_imports(content, memo):
+            if not each.is_at_top or each.level < 1:
+                continue
+            known = by_module.get(_origin(file, each.level, each.module), {})
+            for name, known_as in each.names:
+                for own in known if name == "*" else {name} & known.keys():
+                    yield (_place(file), own if name == "*" else known_as), known[own]
 
 
-def _from_imports(data: bytes) -> Iterator[ast.ImportFrom]:
-    try:
-        body = module_tree(data.decode("utf-8", "replace")).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    yield from (node for node in body if isinstance(node, ast.ImportFrom) and node.level)
-
-
-def _origin(file: Path, node: ast.ImportFrom) -> str:
+def _origin(file: Path, level: int, module: str) -> str:
     """The place of the module that a package imports from."""
     folder = file.parent
-    for _ in range(node.level - 1):
+    for _ in range(level - 1):
         folder = folder.parent
-    return folder.joinpath(*(node.module or "").split(".")).as_posix()
+    return folder.joinpath(*module.split(".")).as_posix()
 
 
 def _place(file: Path) -> str:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npulens.catalog.model import Shim
+from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.contents import Contents
 
 _SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
 _SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
@@ -60,9 +62,14 @@ _Stamp = tuple[int, int]
 
 
 class ShimFinder:
-    """Finds out about the shim in a tree; asked again, it reads only what has changed."""
+    """Finds out about the shim in a tree; asked again, it reads only what has changed.
 
-    def __init__(self) -> None:
+    Args:
+        contents: What was read of its files already; one that is asked again has none.
+    """
+
+    def __init__(self, contents: Contents | None = None) -> None:
+        self._contents = contents
         self._mentions: dict[str, tuple[_Stamp | None, bool]] = {}
         self._sources: dict[str, tuple[_Stamp | None, _Source]] = {}
         self._tree: tuple[str, dict[str, _Source]] = ("", {})
@@ -77,7 +84,9 @@ class ShimFinder:
             files: The Python files of a tree.
             root: Its folder, from which modules can be imported.
         """
-        stamps = {path: _stamp(path) for path in (str(absolute(file)) for file in files)}
+        paths = (os.path.abspath(file) for file in files)  # noqa: PTH100 (of thousands)
+        python = (path for path in paths if kind_by_name(path) in (Kind.PYTHON, None))
+        stamps = {path: _stamp(path) for path in python}
         if not any(self._mentions_shim(path, stamp) for path, stamp in stamps.items()):
             self._sources.clear()
             return {}
@@ -121,16 +130,20 @@ class ShimFinder:
     def _mentions_shim(self, path: str, stamp: _Stamp | None) -> bool:
         known = self._mentions.get(path)
         if known is None or known[0] != stamp:
-            data = _content(path)
+            data = self._content(path)
             known = stamp, b"transfer_to_npu" in data or b"TORCH_TRANSFER_TO_NPU" in data
             self._mentions[path] = known
         return known[1]
+
+    def _content(self, path: str) -> bytes:
+        return _content(path) if self._contents is None else self._contents.of(path).data
 
     def _read(self, path: str, stamp: _Stamp | None) -> tuple[_Stamp | None, _Source]:
         known = self._sources.get(path)
         if known is not None and known[0] == stamp:
             return known
-        text = _content(path).decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        data = self._content(path)
+        text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         imports = tuple(_imports(text))
         has_shim = any(_is_shim(each) for each in imports)
         return stamp, _Source(imports, has_shim, _ACTS.search(text) is not None)

@@ -18,6 +18,7 @@ from npulens.workspace.configuration import (
     require_known_words,
 )
 from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.operators import project_facts, project_root
 from npulens.workspace.project.shim import ShimFinder
 
@@ -55,6 +56,7 @@ class Lookout:
         self._catalogues = Catalogues()
         self._finders: dict[Path | None, ShimFinder] = {}
         self._projects: dict[Path, ProjectFacts] = {}
+        self._memos: dict[Path, tuple[Catalogue, Memo]] = {}
         self._good: dict[Path | None, Configuration] = {}
 
     def look(
@@ -143,5 +145,14 @@ class Lookout:
                 configuration.root,
                 configuration.respect_gitignore,
             ).files
-            self._projects[root] = project_facts(files, [root], catalogue)
+            memo = self._memo(root, catalogue)
+            self._projects[root] = project_facts(files, [root], catalogue, memo=memo)
+            memo.forget_unasked()
         return self._projects[root]
+
+    def _memo(self, root: Path, catalogue: Catalogue) -> Memo:
+        """What was known of the files of a project when it was last read, with the same rules."""
+        known = self._memos.get(root)
+        if known is None or known[0] is not catalogue:
+            known = self._memos[root] = catalogue, Memo()
+        return known[1]

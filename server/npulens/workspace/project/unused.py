@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-_MAX_SIZE = 2_000_000
-"""In bytes; larger files are generated."""
+from npulens.workspace.project.contents import Content, Contents, Modules
+from npulens.workspace.project.memo import Memo, text, texts
+
 _LONGEST_DECORATOR = 500
 _PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")
 _CLASS = re.compile(rb"(?:^|(?<=\n))class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
@@ -23,7 +26,12 @@ _PLAIN_BASES = frozenset(
 """Of these nobody hears that there is a class of them."""
 
 
-def unused_classes(files: Sequence[Path], folders: Iterable[Path]) -> frozenset[str]:
+Counts = list[tuple[str, int]]
+
+
+def unused_classes(
+    files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: Memo
+) -> frozenset[str]:
     """The names of classes that are named nowhere but in themselves.
 
     Others may import what a package offers, so only projects that cannot be installed are looked
@@ -32,55 +40,73 @@ def unused_classes(files: Sequence[Path], folders: Iterable[Path]) -> frozenset[
     Args:
         files: All files of the project that are checked.
         folders: The folders that the user named.
+        contents: Reads the files.
+        memo: What is known of contents.
     """
     named = list(folders)
     if not named or any(_is_part_or_package(folder) for folder in named):
         return frozenset()
-    texts = [data for file in files if (data := _data(file))]
-    own: Counter[bytes] = Counter()
-    defined: Counter[bytes] = Counter()
-    for name, count in (found for data in texts for found in _defined(data)):
-        own[name] += count
-        defined[name] += 1
+    own: Counter[str] = Counter()
+    defined: Counter[str] = Counter()
+    for file in files:
+        for name, count in _defined_in(contents.of(file), memo):
+            own[name] += count
+            defined[name] += 1
     if not own:
         return frozenset()
-    used = Counter(word for data in texts for word in _WORD.findall(data) if word in own)
-    return frozenset(n.decode() for n in own if used[n] == own[n] and defined[n] == 1)
+    used: Counter[str] = Counter()
+    names = {name.encode() for name in own}
+    all_names = blake2b(" ".join(sorted(own)).encode(), digest_size=16).hexdigest()
+    for file in files:
+        for name, count in _used_in(contents.of(file), names, all_names, memo):
+            used[name] += count
+    return frozenset(name for name in own if used[name] == own[name] and defined[name] == 1)
 
 
-def unused_functions(modules: Mapping[Path, bytes], folders: Iterable[Path]) -> frozenset[str]:
+def unused_functions(modules: Modules, folders: Iterable[Path], memo: Memo) -> frozenset[str]:
     """The names of private functions of modules that stand nowhere but in their definition.
 
     Only whole packages and projects are looked at: elsewhere another part may import them.
 
     Args:
-        modules: The content of the Python files of the project.
+        modules: The Python files of the project.
         folders: The folders that the user named.
+        memo: What is known of them.
     """
     named = [folder.resolve() for folder in folders]
     if not named or any((folder.parent / "__init__.py").exists() for folder in named):
         return frozenset()
-    found = set()
-    for file, data in modules.items():
-        for definition in _PRIVATE.finditer(data) if b"torch" in data else ():
-            name = definition[1]
-            end = _BODY.search(data, definition.end())
-            if (
-                _READS.search(data, definition.end(), len(data) if end is None else end.start())
-                is None
-            ):
-                continue
-            is_decorated = (
-                data[max(definition.start() - _LONGEST_DECORATOR, 0) : definition.start()]
-                .rstrip()
-                .rpartition(b"\n")[2][:1]
-                == b"@"
-            )
-            if data.count(name) != 1 or is_decorated:
-                continue
-            if not any(name in other for each, other in modules.items() if each is not file):
-                found.add(name.decode())
-    return frozenset(found)
+    return frozenset(
+        name
+        for file, content in modules.items()
+        for name in _private_in(content, memo)
+        if not any(name.encode() in m.data for each, m in modules.items() if each is not file)
+    )
+
+
+def _private_in(content: Content, memo: Memo) -> tuple[str, ...]:
+    """The private functions of a module that it does not use itself, and that read data."""
+
+    def answer() -> list[str]:
+        is_torch = b"torch" in content.data
+        return [name.decode() for name in _private(content.data)] if is_torch else []
+
+    return memo.recall("private functions", (content.digest,), answer, texts)
+
+
+def _private(data: bytes) -> Iterator[bytes]:
+    for definition in _PRIVATE.finditer(data):
+        name = definition[1]
+        end = _BODY.search(data, definition.end())
+        body_end = len(data) if end is None else end.start()
+        is_alone = data.count(name) == 1 and not _is_decorated(data, definition.start())
+        if is_alone and _READS.search(data, definition.end(), body_end) is not None:
+            yield name
+
+
+def _is_decorated(data: bytes, at: int) -> bool:
+    before = data[max(at - _LONGEST_DECORATOR, 0) : at].rstrip()
+    return before.rpartition(b"\n")[2].startswith(b"@")
 
 
 def _is_part_or_package(folder: Path) -> bool:
@@ -94,20 +120,34 @@ def _is_part_or_package(folder: Path) -> bool:
     )
 
 
-def _data(file: Path) -> bytes:
-    """The content of a file, nothing of one that cannot be read; checking it says so."""
-    try:
-        return file.read_bytes() if file.stat().st_size <= _MAX_SIZE else b""
-    except OSError:
-        return b""
+def _defined_in(content: Content, memo: Memo) -> Counts:
+    """Plain classes without decorators, each with how often it stands in its own statement."""
+
+    def answer() -> Counts:
+        return [(name.decode(), count) for name, count in _defined(content.data)]
+
+    return memo.recall("plain classes", (content.digest,), answer, _read_counts)
+
+
+def _used_in(content: Content, names: Collection[bytes], all_names: str, memo: Memo) -> Counts:
+    """How often each of some names stands in a file."""
+
+    def answer() -> Counts:
+        words = Counter(word for word in _WORD.findall(content.data) if word in names)
+        return sorted((name.decode(), count) for name, count in words.items())
+
+    return memo.recall("uses of names", (content.digest, all_names), answer, _read_counts)
+
+
+def _read_counts(plain: Any) -> Counts:
+    if not all(isinstance(count, int) for _, count in plain):
+        raise TypeError("no counts")
+    return [(text(name), count) for name, count in plain]
 
 
 def _defined(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Plain classes without decorators, each with how often it stands in its own statement."""
     for found in _CLASS.finditer(data):
-        before = data[max(found.start() - _LONGEST_DECORATOR, 0) : found.start()].rstrip()
-        is_decorated = before.rpartition(b"\n")[2].startswith(b"@")
-        if is_decorated or (found[2] or b"") not in _PLAIN_BASES:
+        if _is_decorated(data, found.start()) or (found[2] or b"") not in _PLAIN_BASES:
             continue
         end = _BODY.search(data, found.end())
         body = data[found.start() : len(data) if end is None else end.start()]

@@ -1,0 +1,90 @@
+"""Answers to questions about the contents of files, so that each is asked once."""
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+_Answer = TypeVar("_Answer")
+_MOST_ANSWERS = 20_000
+"""So many are kept where a run asks for fewer, as one for a single file does."""
+
+
+class Memo:
+    """Remembers answers; every one is a function of what it was asked about.
+
+    They are plain data, as JSON has, so that they can be written down. What comes back from there
+    may be anything, so it is looked at before it is believed.
+
+    Args:
+        known: The answers of earlier runs, by their keys.
+    """
+
+    def __init__(self, known: Mapping[str, Any] | None = None) -> None:
+        self._known = dict(known or {})
+        self._asked: dict[str, Any] = {}
+        self.has_new = False
+
+    def recall(
+        self,
+        question: str,
+        about: tuple[str, ...],
+        answer: Callable[[], Any],
+        read: Callable[[Any], _Answer],
+    ) -> _Answer:
+        """The answer to a question.
+
+        Args:
+            question: A name for it.
+            about: All that the answer depends on, such as digests of contents.
+            answer: Finds the answer as plain data.
+            read: Makes of plain data what it stands for; raises `TypeError` or `ValueError` for
+                data of another form.
+        """
+        name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
+        key = blake2b(name, digest_size=16).hexdigest()
+        plain = self._asked.get(key, self._known.get(key))
+        if plain is not None:
+            try:
+                found = read(plain)
+            except (TypeError, ValueError, RecursionError):
+                pass
+            else:
+                self._asked[key] = plain
+                return found
+        plain = self._asked[key] = answer()
+        self.has_new = True
+        return read(plain)
+
+    def forget_unasked(self) -> None:
+        """Forget what was not asked for since this was called before, as of files that changed."""
+        self._known, self._asked = self._asked, {}
+
+    def answers(self) -> dict[str, Any]:
+        """What is worth keeping: what was asked for, and some of what was known besides."""
+        spare = max(_MOST_ANSWERS - len(self._asked), 0)
+        others = [key for key in self._known if key not in self._asked]
+        kept = {key: self._known[key] for key in others[len(others) - spare :] if spare}
+        return {**kept, **self._asked}
+
+
+def text(plain: Any) -> str:
+    """Read a text; half of a surrogate pair, which JSON may have, is none."""
+    if not isinstance(plain, str):
+        raise TypeError("no text")
+    if not plain.isascii():
+        plain.encode()
+    return plain
+
+
+def texts(plain: Any) -> tuple[str, ...]:
+    """Read a list of texts."""
+    if not isinstance(plain, list):
+        raise TypeError("no list")
+    return tuple(map(text, plain))
+
+
+def truth(plain: Any) -> bool:
+    """Read a yes or no."""
+    if not isinstance(plain, bool):
+        raise TypeError("neither yes nor no")
+    return plain
