@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from npulens.text.lines import LineMap
 _STATEMENT_START = re.compile(
     r"^(?!(?:else|elif|except|finally)\b|<{7}|={7}|>{7}|\|{7})(?=[^\s#)\]}])(@)?", re.MULTILINE
 )
+_AHEAD = 2
+"""So many pieces of before are compared with what stands at a place: one may be gone."""
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
 
@@ -50,35 +52,63 @@ def parse_whole(text: str) -> ParsedText:
     return ParsedText(text, recovered.body, tuple(recovered.problems) or (parsed,))
 
 
-def split_statements(text: str) -> Iterator[str]:
+def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
     """Cut a text into pieces that each hold one top-level statement, or several on one line.
 
     Only white space at the start of a line, triple quotes and line continuations are looked at, so
     in broken code, or code with unindented lines in brackets, a piece may be too short. Pieces in
     a row are always the text.
+
+    Args:
+        text: The text.
+        before: Pieces of an earlier version in order; where they stand again nothing is read.
     """
-    start = 0
+    known = list(before)
+    start = index = 0
+    while start < len(text) or not text:
+        found = next(
+            (i for i in range(index, index + _AHEAD) if _stands_at(known, i, text, start)), None
+        )
+        if found is not None:
+            index = found + 1
+            end = start + len(known[found])
+        else:
+            end = _end_of_statement(text, start)
+            index += not _stands_at(known, index, text, end)
+        yield text[start:end]
+        if not text:
+            return
+        start = end
+
+
+def _stands_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
+    """Whether a piece stands at a place of a text, and a statement begins behind it."""
+    if index >= len(known) or not text.startswith(known[index], start):
+        return False
+    end = start + len(known[index])
+    # The last one ended with its text: a string or decorators may be left open there.
+    is_closed = index < len(known) - 1
+    return end == len(text) or (is_closed and _STATEMENT_START.match(text, end) is not None)
+
+
+def _end_of_statement(text: str, start: int) -> int:
+    """Where the next statement begins behind the one at `start`."""
     state = LexicalState()
-    read_to = 0
+    read_to = start
     decorated = False
-    for match in _STATEMENT_START.finditer(text):
+    for match in _STATEMENT_START.finditer(text, start):
         position = match.start()
-        if position:
+        if position > start:
             gap = text[read_to:position]
             if state.quote or state.continued or _TRIPLE_QUOTE.search(gap) or "\\" in gap:
                 state.read(gap)
             read_to = position
             if state.quote or state.continued:
                 continue
-            if decorated:
-                decorated = match.group(1) is not None
-                continue
-            if text[start:position].strip():
-                yield text[start:position]
-                start = position
+            if not decorated and text[start:position].strip():
+                return position
         decorated = match.group(1) is not None
-    if start < len(text) or not text:
-        yield text[start:]
+    return len(text)
 
 
 def parse_text(text: str) -> list[ParsedText]:
@@ -94,7 +124,7 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
 
     The pieces together read exactly as `parse_text` would read the text.
     """
-    texts = list(split_statements(text))
+    texts = list(split_statements(text, known))
     spliced = _spliced(texts, known)
     pieces = []
     broken = False
