@@ -72,6 +72,27 @@ export async function tellOfProblem(problem: Problem): Promise<void> {
   }
 }
 
+/**
+ * Say why a command of the server has not done what was asked for.
+ *
+ * @param isOfPython Whether another interpreter may help, as for want of PyTorch.
+ */
+export async function tellOfFailure(error: unknown, isOfPython: boolean): Promise<void> {
+  const reason = error instanceof Error ? error.message : String(error);
+  const select = vscode.l10n.t("Select Interpreter");
+  const log = vscode.l10n.t("Show Log");
+  const text = isOfPython
+    ? vscode.l10n.t("The script was not run: {0}", reason)
+    : vscode.l10n.t("npulens could not do that: {0}", reason);
+  const actions = isOfPython ? [select, log] : [log];
+  const answer = await vscode.window.showErrorMessage(text, ...actions);
+  if (answer === select) {
+    await selectInterpreter();
+  } else if (answer === log) {
+    await vscode.commands.executeCommand("npulens.showLog");
+  }
+}
+
 /** Say that the server has been given up. */
 export async function tellOfCrashes(): Promise<void> {
   const again = vscode.l10n.t("Start Again");

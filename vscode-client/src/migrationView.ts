@@ -117,7 +117,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
   }
 
   private async refresh(): Promise<void> {
-    if (this.session.canMigrate) {
+    if (this.session.has(RESTART_INDEX)) {
       await vscode.commands.executeCommand(RESTART_INDEX);
     }
     this.store.readAgain();

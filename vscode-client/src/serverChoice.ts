@@ -36,6 +36,8 @@ export interface Wishes {
   /** Further arguments of `npulens server`. */
   readonly args: readonly string[];
   readonly bundle: Bundle | undefined;
+  /** The script that starts npulens, of the bundle or of the environment. */
+  readonly launcher: string;
 }
 
 /**
@@ -79,20 +81,29 @@ export function isServer(found: ServerChoice | Problem): found is ServerChoice {
   return "args" in found;
 }
 
+/**
+ * What the launcher is told by variables. None of them is one of Python itself: scripts that the
+ * server runs on the emulated NPU get what it has.
+ *
+ * @param cache Where compiled modules of Python go.
+ */
+export function launchVariables({ kind }: ServerChoice, cache: string): Record<string, string> {
+  return { NPULENS_SERVER: kind, NPULENS_PYCACHE: cache };
+}
+
 function serverOf(python: Python, wishes: Wishes): ServerChoice | Problem {
   const { strategy, bundle } = wishes;
   const command = python.executable;
+  const started = starting(["-X", "utf8", wishes.launcher], wishes);
   if (!isNewEnough(python.version)) {
     return { kind: "oldPython", command, version: python.version };
   }
   const bundled = bundle && isFor(python, bundle) ? bundle : undefined;
   const isInstalled = python.npulens !== null;
   if (isInstalled && (strategy === "fromEnvironment" || bundled === undefined)) {
-    const started = starting(["-m", "npulens"], wishes);
     return { kind: "environment", command, ...started, version: python.npulens, python };
   }
   if (bundled !== undefined) {
-    const started = starting([bundled.launcher], wishes);
     return { kind: "bundled", command, ...started, version: bundled.version, python };
   }
   return bundle === undefined

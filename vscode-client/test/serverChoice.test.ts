@@ -7,8 +7,9 @@ const BUNDLE: Bundle = {
   version: "0.1.0",
   platform: "linux-x64",
   pythons: ["cp310", "cp311"],
-  launcher: "/extension/bundled/npulens_server.py",
 };
+
+const LAUNCHER = "/extension/launcher/npulens_server.py";
 
 function python(tag: string, npulens: string | null = null): Python {
   const minor = Number(/^[a-z]+3(\d+)/.exec(tag)?.[1]);
@@ -16,7 +17,14 @@ function python(tag: string, npulens: string | null = null): Python {
 }
 
 function wishes(changes: Partial<Wishes> = {}): Wishes {
-  return { strategy: "useBundled", path: "", args: [], bundle: BUNDLE, ...changes };
+  return {
+    strategy: "useBundled",
+    path: "",
+    args: [],
+    bundle: BUNDLE,
+    launcher: LAUNCHER,
+    ...changes,
+  };
 }
 
 /** What is chosen in a world with these interpreters, in short. */
@@ -60,12 +68,11 @@ describe("the answer of an interpreter", () => {
 });
 
 describe("the server", () => {
-  const bundled = "bundled /usr/bin/cp311 /extension/bundled/npulens_server.py server";
-  const installed = "environment /usr/bin/cp311 -m npulens server";
+  const bundled = `bundled /usr/bin/cp311 -X utf8 ${LAUNCHER} server`;
+  const installed = `environment /usr/bin/cp311 -X utf8 ${LAUNCHER} server`;
   const fromEnvironment = wishes({ strategy: "fromEnvironment" });
   const empty = wishes({ bundle: undefined });
-  const { version, launcher } = BUNDLE;
-  const universal = wishes({ bundle: { version, launcher, platform: "universal" } });
+  const universal = wishes({ bundle: { version: "0.1.0", platform: "universal" } });
   const cases: [string, Wishes, (Python | undefined)[], string][] = [
     ["is the bundled one", wishes(), [python("cp311")], bundled],
     ["is bundled though one is installed", wishes(), [python("cp311", "0.1.0")], bundled],
@@ -78,14 +85,14 @@ describe("the server", () => {
       "of the universal build runs on every Python",
       universal,
       [python("cp315t")],
-      "bundled /usr/bin/cp315t /extension/bundled/npulens_server.py server",
+      `bundled /usr/bin/cp315t -X utf8 ${LAUNCHER} server`,
     ],
     ["of the universal build needs a new Python, too", universal, [python("cp39")], "oldPython"],
     [
       "is installed where the bundle has no packages",
       wishes(),
       [python("cp315", "0.1.0")],
-      "environment /usr/bin/cp315 -m npulens server",
+      `environment /usr/bin/cp315 -X utf8 ${LAUNCHER} server`,
     ],
     ["is none for other Pythons", wishes(), [python("cp315")], "notInBundle"],
     ["is none for PyPy", wishes(), [python("pypy311")], "notInBundle"],
