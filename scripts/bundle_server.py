@@ -5,9 +5,9 @@
 
 What is the same for all Pythons goes to `common`, the rest, such as compiled packages, to a folder
 for each: `cp310`, `cp311` and so on. What scripts need that are run on the emulated NPU goes to
-`emulator`, since they shall find nothing else. The universal bundle has nothing compiled and runs anywhere:
-what is compiled is quicker there, but works without. Needs uv, which picks wheels for machines
-other than this one.
+`emulator`, since they shall find nothing else. The universal bundle has nothing compiled and runs
+anywhere: what is compiled is quicker there, but works without. Needs uv, which picks wheels for
+machines other than this one.
 """
 
 import argparse
