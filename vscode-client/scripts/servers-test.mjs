@@ -121,9 +121,9 @@ try {
   for (const name of Object.keys(env).filter((each) => each.startsWith("PYTHON"))) {
     delete env[name]; // what is tested here is the default
   }
-  const probe = (command) => own.probePython(command, extension);
+  const probes = own.probesIn(extension);
   for (const [index, python] of pythons.entries()) {
-    const asked = await probe(python);
+    const asked = await probes.python(python);
     assert.ok(asked, python);
     const version = asked.version.join(".");
     const isInstalled = asked.npulens !== null;
@@ -131,7 +131,7 @@ try {
     for (const strategy of ["useBundled", "fromEnvironment"].slice(0, isInstalled ? 2 : 1)) {
       const wishes = { strategy, path: "", args: [], bundle, launcher };
       const candidates = [{ command: python, origin: "setting" }];
-      const server = await own.chooseServer(wishes, candidates, probe);
+      const server = await own.chooseServer(wishes, candidates, probes);
       if (!own.isNewEnough(asked.version)) {
         assert.equal(server.kind, "oldPython");
         console.log(`ok Python ${version} is refused`);

@@ -33,6 +33,11 @@ export function describe(server: ServerChoice): string {
 export function explain(problem: Problem): string {
   const oldest = OLDEST_PYTHON.slice(0, 2).join(".");
   switch (problem.kind) {
+    case "noProgram":
+      return vscode.l10n.t(
+        "The program in the setting npulens.path does not run, or is no npulens: {0}. Change or clear the setting.",
+        problem.command,
+      );
     case "noPython":
       return vscode.l10n.t(
         "npulens needs Python {0} or newer and finds none ({1}). Install it, or select an interpreter.",
@@ -62,11 +67,12 @@ export function explain(problem: Problem): string {
 
 /** Show a problem with the one thing to do about it. */
 export async function tellOfProblem(problem: Problem): Promise<void> {
-  const select = vscode.l10n.t("Select Interpreter");
+  const isOfPath = problem.kind === "noProgram";
+  const change = isOfPath ? vscode.l10n.t("Open Setting") : vscode.l10n.t("Select Interpreter");
   const log = vscode.l10n.t("Show Log");
-  const answer = await vscode.window.showErrorMessage(explain(problem), select, log);
-  if (answer === select) {
-    await selectInterpreter();
+  const answer = await vscode.window.showErrorMessage(explain(problem), change, log);
+  if (answer === change) {
+    await (isOfPath ? openSetting("path") : selectInterpreter());
   } else if (answer === log) {
     await vscode.commands.executeCommand("npulens.showLog");
   }
@@ -110,8 +116,12 @@ export async function tellOfCrashes(): Promise<void> {
 
 async function selectInterpreter(): Promise<void> {
   if (vscode.extensions.getExtension(PYTHON_EXTENSION) === undefined) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "npulens.interpreter");
+    await openSetting("interpreter");
   } else {
     await vscode.commands.executeCommand("python.setInterpreter");
   }
+}
+
+async function openSetting(key: string): Promise<void> {
+  await vscode.commands.executeCommand("workbench.action.openSettings", `npulens.${key}`);
 }

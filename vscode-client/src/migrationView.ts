@@ -111,7 +111,7 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   private filterBy(filter: string): void {
     this.filter = filter;
-    this.view.description = filter;
+    this.view.message = filter === "" ? "" : vscode.l10n.t("Filter: {0}", filter);
     void setContext("npulens.isFiltered", filter !== "");
     this.update();
   }

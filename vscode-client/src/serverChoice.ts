@@ -21,12 +21,18 @@ export interface ServerChoice {
 
 /** Why there is nothing to start. */
 export type Problem =
+  | { readonly kind: "noProgram"; readonly command: string }
   | { readonly kind: "noPython"; readonly tried: readonly string[] }
   | { readonly kind: "oldPython"; readonly command: string; readonly version: Version }
   | { readonly kind: "notInstalled"; readonly command: string }
   | { readonly kind: "notInBundle"; readonly command: string; readonly bundle: Bundle };
 
-export type Probe = (command: string) => Promise<Python | undefined>;
+/** Asks programs what they are; `undefined` for what does not run, or is something else. */
+export interface Probes {
+  python(command: string): Promise<Python | undefined>;
+  /** The version of a program `npulens`. */
+  npulens(command: string): Promise<string | undefined>;
+}
 
 /** What decides. */
 export interface Wishes {
@@ -45,26 +51,19 @@ export interface Wishes {
  *
  * @param wishes What the user and the build of the extension want.
  * @param interpreters Best first.
- * @param probe Asks an interpreter what it is.
+ * @param probes Ask an interpreter, or the program that the user names, what it is.
  */
 export async function chooseServer(
   wishes: Wishes,
   interpreters: readonly Candidate[],
-  probe: Probe,
+  probes: Probes,
 ): Promise<ServerChoice | Problem> {
   if (wishes.path !== "") {
-    const started = starting([], wishes);
-    return {
-      kind: "path",
-      command: wishes.path,
-      ...started,
-      version: undefined,
-      python: undefined,
-    };
+    return programOf(wishes, await probes.npulens(wishes.path));
   }
   let problem: Problem | undefined;
   for (const { command } of interpreters) {
-    const python = await probe(command);
+    const python = await probes.python(command);
     if (python !== undefined) {
       const found = serverOf(python, wishes);
       if (isServer(found)) {
@@ -89,6 +88,13 @@ export function isServer(found: ServerChoice | Problem): found is ServerChoice {
  */
 export function launchVariables({ kind }: ServerChoice, cache: string): Record<string, string> {
   return { NPULENS_SERVER: kind, NPULENS_PYCACHE: cache };
+}
+
+function programOf(wishes: Wishes, version: string | undefined): ServerChoice | Problem {
+  const command = wishes.path;
+  return version === undefined
+    ? { kind: "noProgram", command }
+    : { kind: "path", command, ...starting([], wishes), version, python: undefined };
 }
 
 function serverOf(python: Python, wishes: Wishes): ServerChoice | Problem {

@@ -7,7 +7,7 @@ import { launcherOf, readBundle } from "./bundle";
 import { settingsForStart } from "./configuration";
 import { candidates } from "./interpreter";
 import { describe, explain, tellOfCrashes, tellOfProblem } from "./messages";
-import { probePython } from "./probe";
+import { probesIn } from "./probe";
 import type { Program } from "./reportRun";
 import { selectedInterpreter } from "./pythonExtension";
 import {
@@ -134,9 +134,8 @@ export class Session implements vscode.Disposable {
         ? await selectedInterpreter(vscode.workspace.workspaceFolders?.[0]?.uri)
         : undefined;
     const interpreters = candidates(settings.interpreter, selected, process.platform);
-    const found = await chooseServer({ ...settings, bundle, launcher }, interpreters, (command) =>
-      probePython(command, folder),
-    );
+    const wishes = { ...settings, bundle, launcher };
+    const found = await chooseServer(wishes, interpreters, probesIn(folder));
     return isServer(found) ? { server: found } : { problem: found };
   }
 

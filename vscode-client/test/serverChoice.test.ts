@@ -31,9 +31,10 @@ function wishes(changes: Partial<Wishes> = {}): Wishes {
 async function chosen(wanted: Wishes, ...pythons: (Python | undefined)[]): Promise<string> {
   const names = pythons.map((_, index) => String(index));
   const interpreters = names.map((command) => ({ command, origin: "path" as const }));
-  const found = await chooseServer(wanted, interpreters, (command) =>
-    Promise.resolve(pythons[Number(command)]),
-  );
+  const found = await chooseServer(wanted, interpreters, {
+    python: (command) => Promise.resolve(pythons[Number(command)]),
+    npulens: (command) => Promise.resolve(command === "/mine/npulens" ? "0.1.0" : undefined),
+  });
   return isServer(found) ? `${found.kind} ${found.command} ${found.args.join(" ")}` : found.kind;
 }
 
@@ -107,6 +108,7 @@ describe("the server", () => {
     ],
     ["fails for the first reason", empty, [python("cp39"), python("cp311")], "oldPython"],
     ["is what the user names", wishes({ path: "/mine/npulens" }), [], "path /mine/npulens server"],
+    ["is none if what the user names is none", wishes({ path: "/x" }), [], "noProgram"],
     ["gets arguments", wishes({ args: ["-v"] }), [python("cp311")], `${bundled} -v`],
   ];
   for (const [what, wanted, pythons, expected] of cases) {

@@ -58,7 +58,7 @@ async function shapes({ user, page }) {
     return (await marks(page, "dynamicShape")) + (await marks(page, "hostSync")) === 0;
   });
   await user.set("User", SETTINGS);
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await user.picture("ranked-shapes");
   await user.keyboard.press("ArrowDown");
@@ -66,7 +66,7 @@ async function shapes({ user, page }) {
   const cursor = user.seen(".statusbar-item", /Ln 47, Col/);
   await cursor.waitFor({ timeout: LONG });
   console.log("ok a ranked shape is gone to");
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await page.locator('.quick-input-titlebar [aria-label="In the whole workspace"]').click();
   await user.seen(".quick-input-title", "in the workspace").waitFor({ timeout: LONG });
@@ -189,7 +189,7 @@ async function report({ user, page }) {
 }
 
 async function target({ user, project }) {
-  await user.command("npulens: Select Target");
+  await user.command("NPU Lens: Select Target");
   await user.row("PyTorch 2.7").waitFor();
   await user.picture("target");
   await user.row("PyTorch 2.7").click();
@@ -271,7 +271,7 @@ async function activation({ user, page }) {
 }
 
 async function migrateWorkspace({ user, project }) {
-  await user.command("npulens: Migrate Workspace");
+  await user.command("NPU Lens: Migrate Workspace");
   await user.seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
   await user.picture("preview");
   await user.seen(".part.panel .monaco-list-row", "other.py").click();
@@ -292,7 +292,7 @@ async function otherTheme({ user, page }) {
     .locator("#overview")
     .evaluate(() => window.scrollTo(0, 0));
   await user.picture("report-other-theme");
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await user.picture("ranked-shapes-other-theme");
   await user.keyboard.press("Escape");
@@ -304,7 +304,7 @@ async function otherTheme({ user, page }) {
 }
 
 async function crashes({ user, workbench }) {
-  await user.command("npulens: Restart Server");
+  await user.command("NPU Lens: Restart Server");
   await user.waitFor(
     "the server starts again",
     () => workbench.log().split("npulens 0.").length > 2,
@@ -351,7 +351,7 @@ async function environment({ user, workbench, python }) {
     await user.command("Problems: Focus on Problems View");
     await seen.waitFor({ timeout: LONG });
     await user.picture("seen-in-the-run");
-    await user.command("npulens: Clear Results of the Last Run");
+    await user.command("NPU Lens: Clear Results of the Last Run");
     await seen.waitFor({ state: "detached", timeout: LONG });
     console.log("ok a script is run, what was seen stands at its lines, and is cleared");
   }
@@ -395,7 +395,7 @@ async function chinese({ user, page, project, workbench }) {
   );
   await user.seen(".statusbar-item", /npulens \d/).waitFor({ timeout: LONG });
   // Commands are found by their English titles, too.
-  await user.palette("F1", "npulens: Open Sample Script", "打开示例脚本");
+  await user.palette("F1", "NPU Lens: Open Sample Script", "打开示例脚本");
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
   const lens = user.seen(".codelens-decoration", "npulens：待迁移");
   await lens.waitFor({ timeout: LONG });
@@ -411,7 +411,7 @@ async function chinese({ user, page, project, workbench }) {
   }
   await user.seen(VIEW, "设备").waitFor({ timeout: LONG });
   await user.picture("chinese");
-  await user.palette("F1", "npulens: Show Report", "显示报告");
+  await user.palette("F1", "NPU Lens: Show Report", "显示报告");
   const shown = user.webview();
   await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
   assert.equal(await shown.locator("html").getAttribute("lang"), "zh-CN");
