@@ -138,6 +138,7 @@ async function filter({ user, page }) {
     const rows = await page.locator(VIEW).allInnerTexts();
     return rows.some((row) => /^moved\.py/.test(row)) && !rows.some((row) => /train/.test(row));
   });
+  await user.seen(".pane-body", "Filter: NPU105 moved").waitFor({ timeout: LONG });
   await user.picture("filtered");
   await action("Clear Filter").click();
   await user.seen(VIEW, "train.py").waitFor({ timeout: LONG });
