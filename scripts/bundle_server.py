@@ -4,9 +4,10 @@
     python scripts/bundle_server.py universal vscode-client/bundled
 
 What is the same for all Pythons goes to `common`, the rest, such as compiled packages, to a folder
-for each: `cp310`, `cp311` and so on. The universal bundle has nothing compiled and runs anywhere:
-what is compiled is quicker there, but works without. Needs uv, which picks wheels for machines
-other than this one.
+for each: `cp310`, `cp311` and so on. What scripts need that are run on the emulated NPU goes to
+`emulator`, since they shall find nothing else. The universal bundle has nothing compiled and runs
+anywhere: what is compiled is quicker there, but works without. Needs uv, which picks wheels for
+machines other than this one.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAUNCHER = ROOT / "vscode-client" / "launcher" / "npulens_server.py"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 PLATFORMS = {
     "linux-x64": "x86_64-manylinux_2_28",
@@ -39,6 +39,7 @@ _UNIVERSAL = ("3.10", "win32-x64")
 _COMPILED = ("*.so", "*.pyd", "*.c", "*.lib")
 _NOT_IMPORTED = ("jedi", "libcst")
 """Declared for what is to come; a third of the size of a bundle, and all that must be compiled."""
+_EMULATOR = "npulens_emulator"
 _NOT_NEEDED = ("bin", ".lock", "Scripts")
 
 
@@ -68,7 +69,8 @@ def main() -> None:
                 _install(wheel, python, PLATFORMS[options.platform], trees[tag_of(python)])
             share(trees, options.folder)
             told["pythons"] = list(trees)
-    shutil.copy(LAUNCHER, options.folder)
+    (options.folder / "emulator").mkdir()
+    shutil.move(options.folder / "common" / _EMULATOR, options.folder / "emulator")
     (options.folder / "bundle.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 

@@ -50,7 +50,7 @@ HOVERS = [
             "NPU101",
             "/rules/NPU101",
             "transfer_to_npu",
-            "torch_npu/npu/__init__.py",
+            r"torch\_npu/npu/\_\_init\_\_.py",  # as text, not as emphasis
         ],
     ),
     ("import torch.cuda as c\n\ndef f():\n    c.sync¦hronize()\n", ["`torch.npu.synchronize`"]),

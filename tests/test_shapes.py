@@ -706,6 +706,22 @@ def test_hints_have_symbolic_shapes_counts_and_the_way_from_the_source() -> None
     assert (named["forward"].shapes, named["forward"].waits) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("made", "is_dynamic"),
+    [
+        ('torch.randn(32, 8, device="npu")', True),
+        ('torch.randint(9, (32, 8), device="npu")', True),
+        ('torch.arange(9, device="npu")', False),
+        ('torch.tensor([1.5, 2.5], device="npu")', False),
+    ],
+)
+def test_random_values_are_none_that_are_written(made: str, is_dynamic: bool) -> None:
+    source = HEAD + f"def forward():\n    x = {made}\n    kept = x[x > 0]\n    return kept.exp()\n"
+    hints = analyze_shapes(Document("snippet.py", source, 1), CATALOGUE).hints
+    (forward,) = [hint for hint in hints if source[slice(*hint.span)] == "forward"]
+    assert (forward.shapes, forward.waits) == (int(is_dynamic), 1)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     forward, _ = unmarked(HEAD + code(FOUND["operators"]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What must pass before a change of the extension is accepted: style, types, unit tests, and
-# packages that hold what they should, whose servers run.
+# What must pass before a change of the extension is accepted: style, types, unit tests, packages
+# that hold what they should, whose servers run on all Pythons that are found, and a real workbench.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-python3}
@@ -23,7 +23,7 @@ check_content() { # PACKAGE FILE...
     "$python" -m zipfile --list "$package" | awk '{print $1}' >"$work/files"
     for name in LICENSE.txt readme.md dist/extension.js dist/client.js dist/THIRD-PARTY-NOTICES.txt \
         l10n/bundle.l10n.zh-cn.json resources/report.js bundled/common/npulens/rules/device.json \
-        "$@"; do
+        launcher/npulens_server.py bundled/emulator/npulens_emulator/run.py "$@"; do
         grep -q "^extension/$name" "$work/files" || fail "$name is not in $package"
     done
     if grep -E '\.map$|\.ts$|__pycache__|node_modules|/tests?/|/(libcst|jedi)/' "$work/files"; then
@@ -42,14 +42,34 @@ if grep -E '\.(so|pyd|dll|dylib)$' "$work/files"; then
     fail "the universal build has compiled files"
 fi
 
-# The same package works with the server in it and with that of an environment.
-"$python" -m venv "$work/environment"
-UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1 build/venv/bin/python -m uv pip install --quiet --python "$work/environment" ..
+# The same package works with the server in it and with that of an environment: the one of the
+# tests, which has PyTorch, or one made here. Of other Pythons those are taken that are found.
+environment=../.venv
+if [ ! -x "$environment/bin/python" ]; then
+    environment=$work/environment
+    "$python" -m venv "$environment"
+    UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1 build/venv/bin/python -m uv pip install --quiet --python "$environment" ..
+fi
+others=()
+for minor in 9 10 11 12 13 14; do
+    for each in "$(command -v "python3.$minor")" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python; do
+        if [ -x "$each" ] && "$each" -c pass 2>/dev/null; then
+            others+=("$each")
+            break
+        fi
+    done
+done
 for package in "$universal" "$linux"; do
     rm -rf "$work/unpacked"
     "$python" -m zipfile --extract "$package" "$work/unpacked"
     node scripts/activation-test.mjs "$work/unpacked/extension"
-    node scripts/servers-test.mjs "$work/unpacked/extension" "$work/environment/bin/python"
+    node scripts/servers-test.mjs "$work/unpacked/extension" "$environment/bin/python" "${others[@]}"
 done
+
+if bash scripts/install-workbench.sh build/workbench; then
+    node scripts/workbench-test.mjs build/workbench "$universal" build/pictures "$environment/bin/python"
+else
+    echo "extension check: no workbench can be installed here, its test is left out" >&2
+fi
 echo "extension check: passed, universal $(stat -c %s "$universal") bytes," \
     "linux-x64 $(stat -c %s "$linux") bytes"

@@ -16,7 +16,7 @@ const here = join(import.meta.dirname, "..");
 const stage = join(here, "build", "stage");
 const CONTENT = [
   ...["package.json", "package.nls.json", "package.nls.zh-cn.json", "README.md", "CHANGELOG.md"],
-  ...["l10n", "resources", "sample"],
+  ...["l10n", "launcher", "resources", "sample"],
 ];
 const run = (cwd, command, ...args) => execFileSync(command, args, { cwd, stdio: "inherit" });
 const windows = process.platform === "win32";

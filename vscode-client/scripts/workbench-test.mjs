@@ -26,7 +26,9 @@ function files(place) {
 
 mkdirSync(pictures, { recursive: true });
 cpSync(join(here, "sample"), project, { recursive: true });
-writeFileSync(join(project, "other.py"), "import torch\n\n\ndef move(x):\n    return x.cuda()\n");
+for (const name of ["other.py", "moved.py"]) {
+  writeFileSync(join(project, name), "import torch\n\n\ndef move(x):\n    return x.cuda()\n");
+}
 const workbench = new Workbench(folder, work);
 try {
   workbench.install(vsix);
@@ -55,7 +57,7 @@ try {
     throw error;
   }
   console.log(workbench.log());
-  const kept = [".vscode/settings.json", "other.py", "requirements.txt", "train.py"];
+  const kept = [".vscode/settings.json", "moved.py", "other.py", "requirements.txt", "train.py"];
   assert.deepEqual(files(project), kept, "npulens leaves files in the workspace");
   const installed = files(workbench.extensions).filter((each) => !/^extensions\.json/.test(each));
   const before = packed.filter((each) => !/^extensions\.json/.test(each));

@@ -11,19 +11,20 @@ export interface Bundle {
   readonly platform: string;
   /** The Pythons that it has packages for, such as `cp311`; if not told, all that are new enough. */
   readonly pythons?: readonly string[];
-  /** The script that starts the server. */
-  readonly launcher: string;
 }
 
 /** The bundle of the extension, if it has one. */
 export function readBundle(extensionPath: string): Bundle | undefined {
-  const folder = join(extensionPath, "bundled");
-  let text: string;
   try {
-    text = readFileSync(join(folder, "bundle.json"), "utf8");
+    return JSON.parse(
+      readFileSync(join(extensionPath, "bundled", "bundle.json"), "utf8"),
+    ) as Bundle;
   } catch {
     return undefined;
   }
-  const told = JSON.parse(text) as Omit<Bundle, "launcher">;
-  return { ...told, launcher: join(folder, "npulens_server.py") };
+}
+
+/** The script that starts the server, the bundled one or that of the environment. */
+export function launcherOf(extensionPath: string): string {
+  return join(extensionPath, "launcher", "npulens_server.py");
 }

@@ -44,13 +44,19 @@ export function createClient(
       error: () => ({ action: ErrorAction.Continue, handled: true }),
       closed: () => {
         lost();
-        return { action: CloseAction.DoNotRestart, handled: true };
+        const message = vscode.l10n.t("The connection to the server has ended.");
+        return { action: CloseAction.DoNotRestart, handled: true, message };
       },
     },
     initializationFailedHandler: () => false,
     middleware: {
       executeCommand,
       workspace: {
+        // A setting may end this server, which then wants to hear of no other.
+        didChangeConfiguration: (sections, next) =>
+          next(sections).catch((error: unknown) => {
+            log.debug(String(error));
+          }),
         configuration: ({ items }) =>
           items.map(({ scopeUri }) =>
             settingsForServer(scopeUri === undefined ? undefined : vscode.Uri.parse(scopeUri)),

@@ -7,6 +7,7 @@ import { MigrationView, setContext } from "./migrationView";
 import { onDidSelectInterpreter } from "./pythonExtension";
 import { ReportView } from "./reportView";
 import { openSample } from "./sample";
+import { MIGRATE_FILE, VERIFY } from "./serverCommands";
 import { Session } from "./session";
 import { ShapeMarks } from "./shapeMarks";
 import { createStatusItem } from "./statusItem";
@@ -23,7 +24,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const { registerCommand } = vscode.commands;
   const tellManifest = (): void => {
     void setContext("npulens.state", started.state);
-    void setContext("npulens.canMigrate", started.canMigrate);
+    void setContext("npulens.canMigrate", started.has(MIGRATE_FILE));
+    void setContext("npulens.canVerify", started.has(VERIFY));
   };
   context.subscriptions.push(
     log,

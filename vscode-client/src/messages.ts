@@ -33,6 +33,11 @@ export function describe(server: ServerChoice): string {
 export function explain(problem: Problem): string {
   const oldest = OLDEST_PYTHON.slice(0, 2).join(".");
   switch (problem.kind) {
+    case "noProgram":
+      return vscode.l10n.t(
+        "The program in the setting npulens.path does not run, or is no npulens: {0}. Change or clear the setting.",
+        problem.command,
+      );
     case "noPython":
       return vscode.l10n.t(
         "npulens needs Python {0} or newer and finds none ({1}). Install it, or select an interpreter.",
@@ -62,9 +67,31 @@ export function explain(problem: Problem): string {
 
 /** Show a problem with the one thing to do about it. */
 export async function tellOfProblem(problem: Problem): Promise<void> {
+  const isOfPath = problem.kind === "noProgram";
+  const change = isOfPath ? vscode.l10n.t("Open Setting") : vscode.l10n.t("Select Interpreter");
+  const log = vscode.l10n.t("Show Log");
+  const answer = await vscode.window.showErrorMessage(explain(problem), change, log);
+  if (answer === change) {
+    await (isOfPath ? openSetting("path") : selectInterpreter());
+  } else if (answer === log) {
+    await vscode.commands.executeCommand("npulens.showLog");
+  }
+}
+
+/**
+ * Say why a command of the server has not done what was asked for.
+ *
+ * @param isOfPython Whether another interpreter may help, as for want of PyTorch.
+ */
+export async function tellOfFailure(error: unknown, isOfPython: boolean): Promise<void> {
+  const reason = error instanceof Error ? error.message : String(error);
   const select = vscode.l10n.t("Select Interpreter");
   const log = vscode.l10n.t("Show Log");
-  const answer = await vscode.window.showErrorMessage(explain(problem), select, log);
+  const text = isOfPython
+    ? vscode.l10n.t("The script was not run: {0}", reason)
+    : vscode.l10n.t("npulens could not do that: {0}", reason);
+  const actions = isOfPython ? [select, log] : [log];
+  const answer = await vscode.window.showErrorMessage(text, ...actions);
   if (answer === select) {
     await selectInterpreter();
   } else if (answer === log) {
@@ -89,8 +116,12 @@ export async function tellOfCrashes(): Promise<void> {
 
 async function selectInterpreter(): Promise<void> {
   if (vscode.extensions.getExtension(PYTHON_EXTENSION) === undefined) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "npulens.interpreter");
+    await openSetting("interpreter");
   } else {
     await vscode.commands.executeCommand("python.setInterpreter");
   }
+}
+
+async function openSetting(key: string): Promise<void> {
+  await vscode.commands.executeCommand("workbench.action.openSettings", `npulens.${key}`);
 }

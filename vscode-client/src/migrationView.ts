@@ -87,8 +87,19 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
   private update(): void {
     const { left, ready } = count(this.store.all());
     const tooltip = vscode.l10n.t("{0} to migrate, {1} of them with a safe fix", left, ready);
+    this.view.message = this.message();
     this.view.badge = left === 0 ? undefined : { value: left, tooltip };
     this.changed.fire();
+  }
+
+  /** What the view does not show, as its title has no room for that. */
+  private message(): string {
+    if (this.filter === "") {
+      return "";
+    }
+    return this.getChildren().length > 0
+      ? vscode.l10n.t("Filter: {0}", this.filter)
+      : vscode.l10n.t("No finding fits the filter: {0}", this.filter);
   }
 
   private async groupBy(grouping: Grouping): Promise<void> {
@@ -111,13 +122,12 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   private filterBy(filter: string): void {
     this.filter = filter;
-    this.view.description = filter;
     void setContext("npulens.isFiltered", filter !== "");
     this.update();
   }
 
   private async refresh(): Promise<void> {
-    if (this.session.canMigrate) {
+    if (this.session.has(RESTART_INDEX)) {
       await vscode.commands.executeCommand(RESTART_INDEX);
     }
     this.store.readAgain();

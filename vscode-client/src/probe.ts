@@ -1,27 +1,35 @@
-/** Asks interpreters what they are. */
+/** Asks programs what they are. */
 
 import { execFile } from "node:child_process";
-import { parsePython, PROBE, type Python } from "./interpreter";
+import { parsePython, PROBE } from "./interpreter";
+import type { Probes } from "./serverChoice";
 
 const LONGEST = 10_000;
 
 /**
- * What an interpreter says of itself, `undefined` if it does not run.
+ * Ask programs, which are looked up in PATH if they are no paths.
  *
- * @param command A program, looked up in PATH if it is no path.
- * @param folder Where it runs; nothing is imported from there but what belongs to Python.
+ * @param folder Where they run; Python imports from there, so nobody else's code may be in it.
  */
-export function probePython(command: string, folder: string): Promise<Python | undefined> {
-  const env = { ...pythonEnvironment(), PYTHONDONTWRITEBYTECODE: "1" };
-  const options = { cwd: folder, timeout: LONGEST, windowsHide: true, env };
-  return new Promise((resolve) => {
-    execFile(command, ["-c", PROBE], options, (error, output) => {
-      resolve(error === null ? parsePython(output) : undefined);
-    });
-  });
+export function probesIn(folder: string): Probes {
+  return {
+    python: async (command) => {
+      const output = await outputOf(command, ["-c", PROBE], folder);
+      return output === undefined ? undefined : parsePython(output);
+    },
+    npulens: async (command) => {
+      const output = await outputOf(command, ["--version"], folder);
+      return /^npulens\b\D*(\d\S*)/.exec(output ?? "")?.[1];
+    },
+  };
 }
 
-/** The environment for Python, which shall not import from where it runs. */
-export function pythonEnvironment(): NodeJS.ProcessEnv {
-  return { ...process.env, PYTHONSAFEPATH: "1" };
+function outputOf(command: string, args: string[], cwd: string): Promise<string | undefined> {
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
+  const options = { cwd, timeout: LONGEST, windowsHide: true, env };
+  return new Promise((resolve) => {
+    execFile(command, args, options, (error, output) => {
+      resolve(error === null ? output : undefined);
+    });
+  });
 }

@@ -21,12 +21,18 @@ export interface ServerChoice {
 
 /** Why there is nothing to start. */
 export type Problem =
+  | { readonly kind: "noProgram"; readonly command: string }
   | { readonly kind: "noPython"; readonly tried: readonly string[] }
   | { readonly kind: "oldPython"; readonly command: string; readonly version: Version }
   | { readonly kind: "notInstalled"; readonly command: string }
   | { readonly kind: "notInBundle"; readonly command: string; readonly bundle: Bundle };
 
-export type Probe = (command: string) => Promise<Python | undefined>;
+/** Asks programs what they are; `undefined` for what does not run, or is something else. */
+export interface Probes {
+  python(command: string): Promise<Python | undefined>;
+  /** The version of a program `npulens`. */
+  npulens(command: string): Promise<string | undefined>;
+}
 
 /** What decides. */
 export interface Wishes {
@@ -36,6 +42,8 @@ export interface Wishes {
   /** Further arguments of `npulens server`. */
   readonly args: readonly string[];
   readonly bundle: Bundle | undefined;
+  /** The script that starts npulens, of the bundle or of the environment. */
+  readonly launcher: string;
 }
 
 /**
@@ -43,26 +51,19 @@ export interface Wishes {
  *
  * @param wishes What the user and the build of the extension want.
  * @param interpreters Best first.
- * @param probe Asks an interpreter what it is.
+ * @param probes Ask an interpreter, or the program that the user names, what it is.
  */
 export async function chooseServer(
   wishes: Wishes,
   interpreters: readonly Candidate[],
-  probe: Probe,
+  probes: Probes,
 ): Promise<ServerChoice | Problem> {
   if (wishes.path !== "") {
-    const started = starting([], wishes);
-    return {
-      kind: "path",
-      command: wishes.path,
-      ...started,
-      version: undefined,
-      python: undefined,
-    };
+    return programOf(wishes, await probes.npulens(wishes.path));
   }
   let problem: Problem | undefined;
   for (const { command } of interpreters) {
-    const python = await probe(command);
+    const python = await probes.python(command);
     if (python !== undefined) {
       const found = serverOf(python, wishes);
       if (isServer(found)) {
@@ -79,20 +80,36 @@ export function isServer(found: ServerChoice | Problem): found is ServerChoice {
   return "args" in found;
 }
 
+/**
+ * What the launcher is told by variables. None of them is one of Python itself: scripts that the
+ * server runs on the emulated NPU get what it has.
+ *
+ * @param cache Where compiled modules of Python go.
+ */
+export function launchVariables({ kind }: ServerChoice, cache: string): Record<string, string> {
+  return { NPULENS_SERVER: kind, NPULENS_PYCACHE: cache };
+}
+
+function programOf(wishes: Wishes, version: string | undefined): ServerChoice | Problem {
+  const command = wishes.path;
+  return version === undefined
+    ? { kind: "noProgram", command }
+    : { kind: "path", command, ...starting([], wishes), version, python: undefined };
+}
+
 function serverOf(python: Python, wishes: Wishes): ServerChoice | Problem {
   const { strategy, bundle } = wishes;
   const command = python.executable;
+  const started = starting(["-X", "utf8", wishes.launcher], wishes);
   if (!isNewEnough(python.version)) {
     return { kind: "oldPython", command, version: python.version };
   }
   const bundled = bundle && isFor(python, bundle) ? bundle : undefined;
   const isInstalled = python.npulens !== null;
   if (isInstalled && (strategy === "fromEnvironment" || bundled === undefined)) {
-    const started = starting(["-m", "npulens"], wishes);
     return { kind: "environment", command, ...started, version: python.npulens, python };
   }
   if (bundled !== undefined) {
-    const started = starting([bundled.launcher], wishes);
     return { kind: "bundled", command, ...started, version: bundled.version, python };
   }
   return bundle === undefined

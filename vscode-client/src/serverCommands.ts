@@ -2,11 +2,14 @@
 
 import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
+import { tellOfFailure } from "./messages";
+import { prepareRun } from "./scriptRun";
 import { pickShape } from "./shapePick";
 
 export const MIGRATE_FILE = "npulens.migrateFile";
 export const RESTART_INDEX = "npulens.restartIndex";
 export const RANK_SHAPES = "npulens.rankShapes";
+export const VERIFY = "npulens.verify";
 const MIGRATE_WORKSPACE = "npulens.migrateWorkspace";
 const WRITE_REPORT = "npulens.writeReport";
 const OF_THE_FILE = [MIGRATE_FILE, "npulens.addRunTimeMigration", "npulens.removeRunTimeMigration"];
@@ -26,7 +29,15 @@ export async function executeCommand(
   if (args === undefined) {
     return undefined;
   }
-  const answer: unknown = await next(command, args);
+  let answer: unknown;
+  try {
+    answer = await next(command, args);
+  } catch (error) {
+    if (!(error instanceof vscode.CancellationError)) {
+      void tellOfFailure(error, command === VERIFY);
+    }
+    return undefined;
+  }
   if (command === MIGRATE_FILE || command === MIGRATE_WORKSPACE) {
     tellOfFixes(answer);
   } else if (command === WRITE_REPORT && typeof args[0] === "string") {
@@ -43,6 +54,9 @@ async function completed(command: string, given: unknown[]): Promise<unknown[] |
     const named = typeof first === "string" ? first : uri?.toString();
     // Menus add arguments of the editor, which are none of the server's.
     return named === undefined ? undefined : [named, ...(typeof first === "string" ? rest : [])];
+  }
+  if (command === VERIFY) {
+    return prepareRun(given);
   }
   if (command === MIGRATE_WORKSPACE) {
     return [];

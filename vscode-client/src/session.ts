@@ -3,15 +3,20 @@
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { CrashHistory } from "./backoff";
-import { readBundle } from "./bundle";
+import { launcherOf, readBundle } from "./bundle";
 import { settingsForStart } from "./configuration";
 import { candidates } from "./interpreter";
-import { MIGRATE_FILE } from "./serverCommands";
 import { describe, explain, tellOfCrashes, tellOfProblem } from "./messages";
-import { probePython, pythonEnvironment } from "./probe";
+import { probesIn } from "./probe";
 import type { Program } from "./reportRun";
 import { selectedInterpreter } from "./pythonExtension";
-import { chooseServer, isServer, type Problem, type ServerChoice } from "./serverChoice";
+import {
+  chooseServer,
+  isServer,
+  launchVariables,
+  type Problem,
+  type ServerChoice,
+} from "./serverChoice";
 
 /** `waiting` for the next start after a crash. */
 export type State = "starting" | "running" | "waiting" | "failed";
@@ -36,9 +41,9 @@ export class Session implements vscode.Disposable {
     readonly log: vscode.LogOutputChannel,
   ) {}
 
-  /** Whether the server has commands that change files. */
-  get canMigrate(): boolean {
-    return this.commands.includes(MIGRATE_FILE);
+  /** Whether the server runs and has a command. */
+  has(command: string): boolean {
+    return this.commands.includes(command);
   }
 
   /** How other commands of npulens are started, with what the server is started with. */
@@ -47,18 +52,14 @@ export class Session implements vscode.Disposable {
       return undefined;
     }
     const { command, program } = this.server;
-    const NPULENS_LANGUAGE = vscode.env.language;
-    return {
-      command,
-      args: program,
-      ...this.options(),
-      env: { ...this.environment(), NPULENS_LANGUAGE },
-    };
+    const { cwd, env } = this.options(this.server);
+    const own = { NPULENS_LANGUAGE: vscode.env.language, PYTHONUTF8: "1" };
+    return { command, args: program, cwd, env: { ...env, ...own } };
   }
 
   /** Ask the running server, without what users see of its commands; `undefined` if it cannot. */
   async ask(command: string, ...args: unknown[]): Promise<unknown> {
-    if (this.client === undefined || !this.commands.includes(command)) {
+    if (this.client === undefined || !this.has(command)) {
       return undefined;
     }
     const answer: unknown = await this.client.sendRequest("workspace/executeCommand", {
@@ -127,14 +128,14 @@ export class Session implements vscode.Disposable {
     const folder = this.context.extensionPath;
     const settings = settingsForStart();
     const bundle = readBundle(folder);
+    const launcher = launcherOf(folder);
     const selected =
       settings.interpreter === "" && settings.path === ""
         ? await selectedInterpreter(vscode.workspace.workspaceFolders?.[0]?.uri)
         : undefined;
     const interpreters = candidates(settings.interpreter, selected, process.platform);
-    const found = await chooseServer({ ...settings, bundle }, interpreters, (command) =>
-      probePython(command, folder),
-    );
+    const wishes = { ...settings, bundle, launcher };
+    const found = await chooseServer(wishes, interpreters, probesIn(folder));
     return isServer(found) ? { server: found } : { problem: found };
   }
 
@@ -149,7 +150,7 @@ export class Session implements vscode.Disposable {
     // Loaded only now: nothing of it is needed for the activation of the extension.
     const { createClient } = await import("./client");
     const { command, args } = server;
-    const options = this.options();
+    const options = this.options(server);
     const client = createClient({ command, args: [...args], options }, this.log, lost);
     this.client = client;
     try {
@@ -166,14 +167,10 @@ export class Session implements vscode.Disposable {
     this.become("running");
   }
 
-  private options(): { cwd: string; env: NodeJS.ProcessEnv } {
-    return { cwd: this.context.extensionPath, env: this.environment() };
-  }
-
-  /** Compiled Python is kept where the editor wants it, not beside the sources. */
-  private environment(): NodeJS.ProcessEnv {
+  private options(server: ServerChoice): { cwd: string; env: NodeJS.ProcessEnv } {
     const cache = vscode.Uri.joinPath(this.context.globalStorageUri, "pycache").fsPath;
-    return { ...pythonEnvironment(), PYTHONPYCACHEPREFIX: cache, PYTHONUTF8: "1" };
+    const env = { ...process.env, ...launchVariables(server, cache) };
+    return { cwd: this.context.extensionPath, env };
   }
 
   private crashed(): void {

@@ -2,14 +2,22 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { EDITOR_SETTINGS, SERVER_SETTINGS, START_SETTINGS } from "../src/settings";
 
+const VERIFY = "npulens.verify";
+
 interface Manifest {
   readonly icon: string;
   readonly contributes: {
-    readonly commands: readonly { readonly command: string; readonly icon?: string }[];
+    readonly commands: readonly {
+      readonly command: string;
+      readonly icon?: string;
+      readonly enablement?: string;
+    }[];
     readonly configuration: readonly {
       readonly properties: Readonly<Record<string, { readonly scope?: string }>>;
     }[];
-    readonly menus: Readonly<Record<string, readonly { readonly command: string }[]>>;
+    readonly menus: Readonly<
+      Record<string, readonly { readonly command: string; readonly when?: string }[]>
+    >;
     readonly walkthroughs: readonly {
       readonly steps: readonly { readonly media: { readonly svg: string } }[];
     }[];
@@ -69,6 +77,19 @@ describe("the manifest", () => {
       for (const { command } of items) {
         assert.ok(commands.includes(command), command);
       }
+    }
+  });
+  it("offers to execute code only where the workspace is trusted", () => {
+    const conditions = [
+      contributes.commands.find(({ command }) => command === VERIFY)?.enablement,
+      ...Object.values(contributes.menus)
+        .flat()
+        .filter(({ command }) => command === VERIFY)
+        .map(({ when }) => when),
+    ];
+    assert.equal(conditions.length, 3);
+    for (const condition of conditions) {
+      assert.ok(condition?.split(" && ").includes("isWorkspaceTrusted"), condition);
     }
   });
   it("names files that are there", () => {

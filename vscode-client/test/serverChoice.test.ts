@@ -7,8 +7,9 @@ const BUNDLE: Bundle = {
   version: "0.1.0",
   platform: "linux-x64",
   pythons: ["cp310", "cp311"],
-  launcher: "/extension/bundled/npulens_server.py",
 };
+
+const LAUNCHER = "/extension/launcher/npulens_server.py";
 
 function python(tag: string, npulens: string | null = null): Python {
   const minor = Number(/^[a-z]+3(\d+)/.exec(tag)?.[1]);
@@ -16,16 +17,24 @@ function python(tag: string, npulens: string | null = null): Python {
 }
 
 function wishes(changes: Partial<Wishes> = {}): Wishes {
-  return { strategy: "useBundled", path: "", args: [], bundle: BUNDLE, ...changes };
+  return {
+    strategy: "useBundled",
+    path: "",
+    args: [],
+    bundle: BUNDLE,
+    launcher: LAUNCHER,
+    ...changes,
+  };
 }
 
 /** What is chosen in a world with these interpreters, in short. */
 async function chosen(wanted: Wishes, ...pythons: (Python | undefined)[]): Promise<string> {
   const names = pythons.map((_, index) => String(index));
   const interpreters = names.map((command) => ({ command, origin: "path" as const }));
-  const found = await chooseServer(wanted, interpreters, (command) =>
-    Promise.resolve(pythons[Number(command)]),
-  );
+  const found = await chooseServer(wanted, interpreters, {
+    python: (command) => Promise.resolve(pythons[Number(command)]),
+    npulens: (command) => Promise.resolve(command === "/mine/npulens" ? "0.1.0" : undefined),
+  });
   return isServer(found) ? `${found.kind} ${found.command} ${found.args.join(" ")}` : found.kind;
 }
 
@@ -60,12 +69,11 @@ describe("the answer of an interpreter", () => {
 });
 
 describe("the server", () => {
-  const bundled = "bundled /usr/bin/cp311 /extension/bundled/npulens_server.py server";
-  const installed = "environment /usr/bin/cp311 -m npulens server";
+  const bundled = `bundled /usr/bin/cp311 -X utf8 ${LAUNCHER} server`;
+  const installed = `environment /usr/bin/cp311 -X utf8 ${LAUNCHER} server`;
   const fromEnvironment = wishes({ strategy: "fromEnvironment" });
   const empty = wishes({ bundle: undefined });
-  const { version, launcher } = BUNDLE;
-  const universal = wishes({ bundle: { version, launcher, platform: "universal" } });
+  const universal = wishes({ bundle: { version: "0.1.0", platform: "universal" } });
   const cases: [string, Wishes, (Python | undefined)[], string][] = [
     ["is the bundled one", wishes(), [python("cp311")], bundled],
     ["is bundled though one is installed", wishes(), [python("cp311", "0.1.0")], bundled],
@@ -78,14 +86,14 @@ describe("the server", () => {
       "of the universal build runs on every Python",
       universal,
       [python("cp315t")],
-      "bundled /usr/bin/cp315t /extension/bundled/npulens_server.py server",
+      `bundled /usr/bin/cp315t -X utf8 ${LAUNCHER} server`,
     ],
     ["of the universal build needs a new Python, too", universal, [python("cp39")], "oldPython"],
     [
       "is installed where the bundle has no packages",
       wishes(),
       [python("cp315", "0.1.0")],
-      "environment /usr/bin/cp315 -m npulens server",
+      `environment /usr/bin/cp315 -X utf8 ${LAUNCHER} server`,
     ],
     ["is none for other Pythons", wishes(), [python("cp315")], "notInBundle"],
     ["is none for PyPy", wishes(), [python("pypy311")], "notInBundle"],
@@ -100,6 +108,7 @@ describe("the server", () => {
     ],
     ["fails for the first reason", empty, [python("cp39"), python("cp311")], "oldPython"],
     ["is what the user names", wishes({ path: "/mine/npulens" }), [], "path /mine/npulens server"],
+    ["is none if what the user names is none", wishes({ path: "/x" }), [], "noProgram"],
     ["gets arguments", wishes({ args: ["-v"] }), [python("cp311")], `${bundled} -v`],
   ];
   for (const [what, wanted, pythons, expected] of cases) {

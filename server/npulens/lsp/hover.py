@@ -1,6 +1,7 @@
 """What is known of the name under the cursor, and of the findings there."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -89,7 +90,8 @@ def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
     if facts.rule is not None and facts.rule.url is not None:
         yield f"[{facts.rule.code} {facts.rule.name}]({facts.rule.url})"
     if facts.sources:
-        yield f"*{_said(say.SOURCE, language, source='; '.join(facts.sources))}*"
+        source = _plain("; ".join(facts.sources))
+        yield f"*{_said(say.SOURCE, language, source=source)}*"
 
 
 def _status(status: ReleaseStatus, language: Language) -> str:
@@ -120,6 +122,11 @@ def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
 
 def _said(text: LocalizedText, language: Language, **values: str) -> str:
     return text.in_language(language).format(**values)
+
+
+def _plain(text: str) -> str:
+    """Markdown that shows a text as it is, such as the name of `__init__.py`."""
+    return re.sub(r"([\\`*_])", r"\\\1", text)
 
 
 def register(server: NpulensServer) -> None:

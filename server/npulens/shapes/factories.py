@@ -18,10 +18,8 @@ _FIXED = frozenset(
     {"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"}
 )
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "logspace"})
-_FROM_DATA = frozenset(
-    {"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"}
-)
-FACTORIES = _FIXED | _RANDOM | _FROM_DATA
+FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"})
+FACTORIES = _FIXED | _RANDOM | FROM_DATA
 LIKE = frozenset(
     {
         "zeros_like",
@@ -96,7 +94,7 @@ def _shape(call: Applied) -> Shape:
     if name == "randint":
         asked = [value for value in call.arguments if isinstance(value, Items | Size)]
         return sizes(asked) if len(asked) == 1 else opened(call.sources)
-    if name in _FROM_DATA:
+    if name in FROM_DATA:
         return _of_list(call.get(0, "data") or UNKNOWN)
     return sizes(call.arguments or [call.keywords.get("size", UNKNOWN)])
 

@@ -12,6 +12,7 @@ from npulens.shapes.expressions import Expressions, on_device
 from npulens.shapes.extents import opened
 from npulens.shapes.factories import (
     FACTORIES,
+    FROM_DATA,
     LIKE,
     kind_of_type,
     made,
@@ -154,7 +155,8 @@ class Libraries(Expressions):
             self.check_sizes(node, call)
             if call.name in ("tensor", "as_tensor") and call.arguments:
                 self._elements_read(node, call.arguments[0])
-            return self.configured(node, made(call, call.keywords.get("device")))
+            new = made(call, call.keywords.get("device"))
+            return self.configured(node, new) if call.name in FROM_DATA else new
         if call.name in LIKE:
             return made_like(call)
         return self.operator(node, call)

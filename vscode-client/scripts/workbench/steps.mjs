@@ -1,5 +1,6 @@
 // What the test in the workbench does, in order; later steps start where earlier ones ended.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
@@ -29,6 +30,19 @@ async function findings({ user, page, workbench, project }) {
   await page.mouse.move(640, 300);
 }
 
+async function hovers({ user, page }) {
+  await user.select("manual_seed_all");
+  const hover = page.locator(".monaco-hover:visible");
+  await user.waitFor("a hover tells what a name is on the NPU", async () => {
+    await user.seen(".view-line", "manual_seed_all").locator("span span").first().hover();
+    await page.waitForTimeout(1_000);
+    const texts = await hover.allInnerTexts();
+    return texts.some((text) => /NPU101/.test(text) && /torch\.npu\.manual_seed_all/.test(text));
+  });
+  await user.picture("hover");
+  await page.mouse.move(640, 780);
+}
+
 async function shapes({ user, page }) {
   await user.select("largest =");
   await user.waitFor("an inlay hint tells a dynamic shape", async () =>
@@ -44,7 +58,7 @@ async function shapes({ user, page }) {
     return (await marks(page, "dynamicShape")) + (await marks(page, "hostSync")) === 0;
   });
   await user.set("User", SETTINGS);
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await user.picture("ranked-shapes");
   await user.keyboard.press("ArrowDown");
@@ -52,7 +66,7 @@ async function shapes({ user, page }) {
   const cursor = user.seen(".statusbar-item", /Ln 47, Col/);
   await cursor.waitFor({ timeout: LONG });
   console.log("ok a ranked shape is gone to");
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await page.locator('.quick-input-titlebar [aria-label="In the whole workspace"]').click();
   await user.seen(".quick-input-title", "in the workspace").waitFor({ timeout: LONG });
@@ -88,19 +102,57 @@ async function fixes({ user, page }) {
 }
 
 async function migrationView({ user, page }) {
-  const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
+  const icon = page.locator('.activitybar .action-label[aria-label^="NPU Lens"]').first();
   await icon.click({ force: true });
   await user.seen(VIEW, "Devices").waitFor({ timeout: LONG });
   await user.picture("by-family");
   await user.seen(VIEW, "NPU101").click();
   await user.picture("by-family-open");
   await page.locator('.sidebar .action-label[aria-label="Group by File"]').first().click();
-  await user.seen(VIEW, "train.py").waitFor({ timeout: LONG });
-  await user.seen(VIEW, "train.py").click();
+  const train = user.seen(VIEW, /train\.py(?!:)/); // not the place of a finding
+  await train.waitFor({ timeout: LONG });
+  await train.click();
   await user.seen(VIEW, "needs CUDA").waitFor({ timeout: LONG });
   await user.seen(VIEW, "train.py").hover();
   await user.picture("by-file");
   console.log("ok the Migration view groups by family and by file");
+  await filter({ user, page });
+  const moved = user.seen(VIEW, "moved.py");
+  await user.waitFor("all that is safe is fixed in a file of the view", async () => {
+    const isThere = await moved.isVisible();
+    if (isThere && !(await user.seen(".tab.active", "moved.py").isVisible())) {
+      await moved.hover();
+      await moved.locator('[aria-label^="Fix All Safe Here"]').click(); // the view may be changing
+      await page.waitForTimeout(2_000);
+    }
+    return (await user.text()).includes("return x.npu()");
+  });
+  await user.keyboard.press("Control+s");
+  await user.waitFor("what is fixed leaves the view", async () => {
+    return (await user.seen(VIEW, "moved.py").count()) === 0;
+  });
+  await user.openFile("train.py");
+}
+
+async function filter({ user, page }) {
+  const action = (name) => page.locator(`.sidebar .action-label[aria-label="${name}"]`).first();
+  await action("Filter...").click();
+  await user.seen(".quick-input-widget", "Filter findings").waitFor({ timeout: LONG });
+  await user.keyboard.type("NPU105 moved");
+  await user.keyboard.press("Enter");
+  await user.waitFor("a filter leaves what has its words", async () => {
+    const rows = await page.locator(VIEW).allInnerTexts();
+    return rows.some((row) => /^moved\.py/.test(row)) && !rows.some((row) => /train/.test(row));
+  });
+  await user.seen(".pane-body", "Filter: NPU105 moved").waitFor({ timeout: LONG });
+  await user.picture("filtered");
+  await action("Clear Filter").click();
+  await user.seen(VIEW, "train.py").waitFor({ timeout: LONG });
+  await page.locator('.sidebar .action-label[aria-label="Views and More Actions..."]').click();
+  await user.picture("view-menu");
+  await user.seen(".monaco-menu .action-item", "Refresh").click();
+  await user.seen(VIEW, "other.py").waitFor({ timeout: LONG });
+  console.log("ok the view is filtered, and read again");
 }
 
 async function report({ user, page }) {
@@ -144,7 +196,7 @@ async function report({ user, page }) {
 }
 
 async function target({ user, project }) {
-  await user.command("npulens: Select Target");
+  await user.command("NPU Lens: Select Target");
   await user.row("PyTorch 2.7").waitFor();
   await user.picture("target");
   await user.row("PyTorch 2.7").click();
@@ -173,14 +225,44 @@ async function save({ user, page, project }) {
   await user.picture("saved");
 }
 
+const hasTorch = (python) => spawnSync(python, ["-c", "import torch"]).status === 0;
+
+/** Run the script that is open; what has been seen of it, or why it cannot run. */
+async function run(user, picture) {
+  await user.palette(
+    "F1",
+    "emulated npu",
+    "Run This Script on an Emulated NPU (executes its code)",
+  );
+  await user.seen(".quick-input-widget", "Run train.py on an Emulated NPU").waitFor();
+  await user.picture("run-arguments");
+  await user.keyboard.press("Enter");
+  const told = user.seen(".notification-toast", /npulens: (passed|not ready|stopped)|was not run/);
+  await told.waitFor({ timeout: 3 * LONG });
+  await user.picture(picture);
+  const text = await told.innerText();
+  assert.equal(await user.page.locator(".notification-toast").count(), 1, "told twice");
+  await user.command("Notifications: Clear All Notifications");
+  return text;
+}
+
+async function verify({ user }) {
+  await user.openFile("train.py");
+  const text = await run(user, "run-without-pytorch");
+  if (!hasTorch("python3")) {
+    assert.match(text, /Select Interpreter[\s\S]*The script was not run: verify needs PyTorch /);
+    console.log("ok what a run needs is told");
+  }
+}
+
 /** The clock runs for other programs, too: on a busy machine it says nothing. */
 async function activation({ user, page }) {
   await user.command("Developer: Show Running Extensions");
   const list = page.locator(".runtime-extensions-editor");
   await list.locator(".monaco-list-row").first().hover({ timeout: LONG });
-  const running = user.seen(".runtime-extensions-editor .monaco-list-row", "npulens");
+  const running = user.seen(".runtime-extensions-editor .monaco-list-row", "NPU Lens");
   // The slowest come first.
-  await user.waitFor("npulens is among the running extensions", async () => {
+  await user.waitFor("the extension is among the running extensions", async () => {
     await page.mouse.wheel(0, 150);
     return running.isVisible();
   });
@@ -189,12 +271,14 @@ async function activation({ user, page }) {
   const load = loadavg()[0] / cpus().length;
   console.log(`ok activated in ${time} ms, with ${load.toFixed(1)} programs for each processor`);
   assert.ok(Number(time) < 300 || load > 1.5);
-  await user.command("npulens: Show Log");
+  await user.seen(".statusbar-item", "npulens").click();
+  await user.seen(".part.panel", "bundled with the extension").waitFor({ timeout: LONG });
+  console.log("ok the status item leads to the log");
   await user.picture("log");
 }
 
 async function migrateWorkspace({ user, project }) {
-  await user.command("npulens: Migrate Workspace");
+  await user.command("NPU Lens: Migrate Workspace");
   await user.seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
   await user.picture("preview");
   await user.seen(".part.panel .monaco-list-row", "other.py").click();
@@ -215,7 +299,7 @@ async function otherTheme({ user, page }) {
     .locator("#overview")
     .evaluate(() => window.scrollTo(0, 0));
   await user.picture("report-other-theme");
-  await user.command("npulens: Show Ranked Dynamic Shapes");
+  await user.command("NPU Lens: Show Ranked Dynamic Shapes");
   await user.row("train.py:40").waitFor({ timeout: LONG });
   await user.picture("ranked-shapes-other-theme");
   await user.keyboard.press("Escape");
@@ -227,7 +311,7 @@ async function otherTheme({ user, page }) {
 }
 
 async function crashes({ user, workbench }) {
-  await user.command("npulens: Restart Server");
+  await user.command("NPU Lens: Restart Server");
   await user.waitFor(
     "the server starts again",
     () => workbench.log().split("npulens 0.").length > 2,
@@ -261,14 +345,30 @@ async function environment({ user, workbench, python }) {
   if (python === undefined) {
     return;
   }
+  const from = "bundled with the extension, on Python";
+  await user.set("Remote", { "npulens.interpreter": python });
+  await user.waitFor("another interpreter runs the bundled server", () =>
+    workbench.log().trim().split("\n").at(-1).endsWith(`(${python})`),
+  );
+  assert.ok(workbench.log().trim().split("\n").at(-1).includes(from));
+  if (hasTorch(python)) {
+    await user.openFile("train.py");
+    assert.match(await run(user, "run"), /passed: 3 optimizer steps/);
+    const seen = user.seen(".part.panel .monaco-list-row", "Seen in the run");
+    await user.command("Problems: Focus on Problems View");
+    await seen.waitFor({ timeout: LONG });
+    await user.picture("seen-in-the-run");
+    await user.command("NPU Lens: Clear Results of the Last Run");
+    await seen.waitFor({ state: "detached", timeout: LONG });
+    console.log("ok a script is run, what was seen stands at its lines, and is cleared");
+  }
   await user.set("Remote", {
     "npulens.importStrategy": "fromEnvironment",
     "npulens.interpreter": python,
   });
   await user.waitFor("the same extension takes the server of an environment", () =>
-    workbench.log().includes(`(${python})`),
+    workbench.log().includes("from the environment of Python"),
   );
-  assert.match(workbench.log(), /from the environment of Python/);
   await user.openFile("train.py");
   await user.focusEditor();
   await user.keyboard.press("Control+End");
@@ -302,13 +402,13 @@ async function chinese({ user, page, project, workbench }) {
   );
   await user.seen(".statusbar-item", /npulens \d/).waitFor({ timeout: LONG });
   // Commands are found by their English titles, too.
-  await user.palette("F1", "npulens: Open Sample Script", "打开示例脚本");
+  await user.palette("F1", "NPU Lens: Open Sample Script", "打开示例脚本");
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
   const lens = user.seen(".codelens-decoration", "npulens：待迁移");
   await lens.waitFor({ timeout: LONG });
   const show = page.locator('.sidebar .action-label[aria-label="显示报告"]').first();
   if (!(await show.isVisible())) {
-    const icon = page.locator('.activitybar .action-label[aria-label^="npulens"]').first();
+    const icon = page.locator('.activitybar .action-label[aria-label^="NPU Lens"]').first();
     await icon.click({ force: true });
   }
   await show.waitFor({ timeout: LONG });
@@ -318,7 +418,7 @@ async function chinese({ user, page, project, workbench }) {
   }
   await user.seen(VIEW, "设备").waitFor({ timeout: LONG });
   await user.picture("chinese");
-  await user.palette("F1", "npulens: Show Report", "显示报告");
+  await user.palette("F1", "NPU Lens: Show Report", "显示报告");
   const shown = user.webview();
   await shown.locator("#finding-list tbody tr").first().waitFor({ timeout: LONG });
   assert.equal(await shown.locator("html").getAttribute("lang"), "zh-CN");
@@ -328,12 +428,14 @@ async function chinese({ user, page, project, workbench }) {
 
 export const STEPS = {
   findings,
+  hovers,
   shapes,
   fixes,
   migrationView,
   target,
   report,
   save,
+  verify,
   activation,
   migrateWorkspace,
   otherTheme,

@@ -14,7 +14,7 @@ export class User {
 
   /** Take a picture, to be looked at. */
   async picture(name) {
-    await this.page.waitForTimeout(700);
+    await this.page.waitForTimeout(400);
     this.number += 1;
     const file = `${String(this.number).padStart(2, "0")}-${name}.png`;
     await this.page.screenshot({ path: join(this.pictures, file) });
