@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability
+from npulens.catalog.model import Applicability, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.run_time import run_time_migration
 from npulens.lsp import wording as say
@@ -97,7 +97,7 @@ class _Commands:
         language = self._session.terms.language
         async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
             async for state in self._states(progress):
-                if state.document is not None:
+                if state.has_findings:
                     changed += await asyncio.to_thread(self._changes, state, allowed)
         changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
         for each in changed:
@@ -119,9 +119,8 @@ class _Commands:
             async for state in self._states(progress):
                 wanted = state.surroundings.configuration.language
                 language = self._session.terms.in_project(wanted).language
-                if state.document is not None:
-                    document = state.document
-                    records += (finding_record(document, f, language) for f in state.findings)
+                if state.has_findings:
+                    records += await asyncio.to_thread(_records, state, language)
             await asyncio.to_thread(_write, target, records)
         return {"findings": len(records), "path": str(target)}
 
@@ -213,15 +212,20 @@ class _Commands:
     def _all_states(self, cancelled: Event) -> Iterator[FileState]:
         session = self._session
         for folder in session.folders:
-            settings = session.settings_of(folder).project
-            yield from self._server.overview.states(folder, settings, cancelled.is_set)
+            settings = session.settings_of(folder)
+            yield from self._server.overview.states(
+                folder, settings.project, cancelled.is_set, keeps=settings.cache
+            )
 
     def _changes(self, state: FileState, allowed: Applicability) -> list[_Changed]:
         """What fixes would change in a file, with the text that the editor has of it, if any."""
-        assert state.document is not None
         uri = state.path.as_uri()
         opened = self._session.opened.get(uri)
-        view = opened.view if opened is not None else View.of_file(uri, _on_disk(state.document))
+        if opened is not None:
+            view = opened.view
+        else:
+            document, _ = state.read()
+            view = View.of_file(uri, document or Document(str(state.path), ""))
         result = rewrite(view.document, state.surroundings, allowed)
         encoding = self._session.terms.encoding
         edits = [
@@ -235,8 +239,10 @@ class _Commands:
         return Progress(self._server, shown, params.work_done_token)
 
 
-def _on_disk(document: Document) -> Document:
-    return Document(document.path, document.text, None, document.kind)
+def _records(state: FileState, language: Language) -> list[dict[str, Any]]:
+    document, findings = state.read()
+    assert document is not None
+    return [finding_record(document, finding, language) for finding in findings]
 
 
 def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -> Any:
