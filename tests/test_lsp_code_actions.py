@@ -190,6 +190,23 @@ def test_unsafe_edits_ask_to_be_confirmed(client: LspClient, uri: str) -> None:
     assert "PYTORCH_NPU_ALLOC_CONF" in applied_edit(text, edit)
 
 
+def test_who_confirms_a_fix_has_its_import_too(client: LspClient, uri: str) -> None:
+    """An editor lets each edit be ticked; what needs no confirmation is ticked before."""
+    client.open(uri, NORM)
+    (found,) = client.diagnostics(uri, 1)
+    line = found["range"]["start"]["line"]
+    (chosen, *_) = [
+        each
+        for each in client.code_actions(uri, (line, 20), (line, 20), only=["refactor"])
+        if "npu_rms_norm" in each["title"]
+    ]
+    (change,) = resolved(client, chosen)["edit"]["documentChanges"]
+    asked = ["annotationId" in edit for edit in change["edits"]]
+    imports = [edit["newText"].strip() == "import torch_npu" for edit in change["edits"]]
+    assert any(imports) and any(asked)
+    assert [not each for each in asked] == imports
+
+
 def test_what_cannot_be_fixed_says_why(client: LspClient, plain: LspClient, uri: str) -> None:
     text = "import torch\ny = torch.std_mean(torch.ones(3))\n"
     for one in (client, plain):

@@ -16,7 +16,7 @@ from npulens.catalog.model import Applicability, Finding, LocalizedText, Migrati
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
-from npulens.lsp.convert import needs_confirmation, to_workspace_edit
+from npulens.lsp.edits import document_changes, to_workspace_edit, workspace_edit
 from npulens.lsp.engine import Analysis
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import Session
@@ -186,7 +186,8 @@ def edit_of(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | N
 
 def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
     fix = analysis.findings[data["finding"]].fixes[data["fix"]]
-    return _edit(analysis, fix.edits, needs_confirmation(fix))
+    is_safe = fix.applicability is Applicability.SAFE
+    return to_workspace_edit(fix.edits, analysis.view, analysis.terms, _reason(analysis, is_safe))
 
 
 def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -214,7 +215,11 @@ def _rewritten(
 ) -> types.WorkspaceEdit | None:
     document = analysis.view.document
     result = rewrite(document, analysis.surroundings, applicability, wanted, style)
-    return _edit(analysis, result.edits, result.has_unsafe) if result.edits else None
+    if not result.edits:
+        return None
+    reason = _reason(analysis, not result.has_unsafe)
+    changes = document_changes(result.edits, analysis.view, analysis.terms, reason)
+    return workspace_edit(changes, analysis.terms)
 
 
 def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -225,12 +230,12 @@ def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceE
         edit = suppress_in_file(document.lines, finding.rule.code, find_comments)
     else:
         edit = suppress_on_line(document.lines, finding.span, finding.rule.code, find_comments)
-    return None if edit is None else _edit(analysis, [edit], False)
+    return None if edit is None else to_workspace_edit([edit], analysis.view, analysis.terms)
 
 
-def _edit(analysis: Analysis, edits: Sequence[Any], asks: bool) -> types.WorkspaceEdit:
-    confirm = TO_BE_READ.in_language(analysis.terms.language) if asks else None
-    return to_workspace_edit(edits, analysis.view, analysis.terms, confirm)
+def _reason(analysis: Analysis, is_safe: bool) -> str | None:
+    """Why the user has to confirm an edit."""
+    return None if is_safe else TO_BE_READ.in_language(analysis.terms.language)
 
 
 _EDITS: dict[str, Callable[[dict[str, Any], Analysis], types.WorkspaceEdit | None]] = {

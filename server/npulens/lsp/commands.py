@@ -5,6 +5,7 @@ Each command answers with what came of it; long ones report progress and can be 
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,14 +13,19 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.run_time import run_time_migration
 from npulens.lsp import wording as say
 from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
-from npulens.lsp.convert import to_workspace_edit, workspace_edit
+from npulens.lsp.edits import (
+    DocumentChange,
+    document_changes,
+    to_workspace_edit,
+    workspace_edit,
+)
 from npulens.lsp.engine import Analysis
 from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
@@ -30,6 +36,8 @@ from npulens.text.document import Document
 from npulens.workspace.fixing.rewriting import rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
+
+logger = logging.getLogger(__name__)
 
 MIGRATE_FILE = "npulens.migrateFile"
 MIGRATE_WORKSPACE = "npulens.migrateWorkspace"
@@ -43,12 +51,11 @@ _FILES_AT_ONCE = 8
 _Command = Callable[[types.ExecuteCommandParams], Awaitable[Any]]
 
 
-class _Changed(NamedTuple):
-    """A file that fixes would change: its text, its edits, and how many fixes there are."""
+class _Migrated(NamedTuple):
+    """What fixes would change in a file, and how many fixes there are."""
 
-    view: View
-    edits: list[types.TextEdit]
-    applied: int
+    changes: dict[str, DocumentChange]
+    fixes: int
 
 
 class _Commands:
@@ -86,28 +93,29 @@ class _Commands:
             document = analysis.view.document
             result = await asyncio.to_thread(rewrite, document, analysis.surroundings, allowed)
         confirm = say.TO_BE_READ.in_language(analysis.terms.language) if result.has_unsafe else None
-        edit = to_workspace_edit(result.edits, analysis.view, analysis.terms, confirm)
+        changes = document_changes(result.edits, analysis.view, analysis.terms, confirm)
+        edit = workspace_edit(changes, analysis.terms)
         is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
         return {"fixes": result.applied, "applied": is_applied}
 
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Offer the fixes of all files as one change to look through before it is made."""
+        """Offer the fixes of all files as one change to look through before it is made.
+
+        The user takes or leaves each file; what of them was taken, the client tells by its changes.
+        """
         allowed = _applicability(params, 0)
-        changed: list[_Changed] = []
-        language = self._session.terms.language
+        files = fixes = 0
+        changes: dict[str, DocumentChange] = {}
         async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
             async for state in self._states(progress):
                 if state.has_findings:
-                    changed += await asyncio.to_thread(self._changes, state, allowed)
-        changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
-        for each in changed:
-            part = each.view.parts[0]
-            changes[part.uri] = part.document.version, each.edits
-        preview = say.PREVIEW.in_language(language)
-        edit = workspace_edit(changes, self._session.terms, preview)
+                    found = await asyncio.to_thread(self._migrated, state, allowed)
+                    changes |= found.changes
+                    files += bool(found.changes)
+                    fixes += found.fixes
+        edit = workspace_edit(changes, self._session.terms)
         is_applied = bool(changes) and await self._apply(edit, say.MIGRATE_WORKSPACE.en)
-        fixes = sum(each.applied for each in changed)
-        return {"files": len(changed), "fixes": fixes, "applied": is_applied}
+        return {"files": files, "fixes": fixes, "applied": is_applied}
 
     async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Write the findings of the workspace to a file, as `check` prints them in JSON."""
@@ -192,7 +200,11 @@ class _Commands:
     async def _apply(self, edit: types.WorkspaceEdit, label: str) -> bool:
         """Have the client change its documents; whether it did."""
         params = types.ApplyWorkspaceEditParams(edit, label)
-        answer = await self._server.workspace_apply_edit_async(params)
+        try:
+            answer = await self._server.workspace_apply_edit_async(params)
+        except JsonRpcException as error:
+            logger.warning("The client does not apply edits: %r", error)
+            return False
         return bool(getattr(answer, "applied", False))
 
     async def _states(self, progress: Progress) -> Any:
@@ -217,8 +229,9 @@ class _Commands:
                 folder, settings.project, cancelled.is_set, keeps=settings.cache
             )
 
-    def _changes(self, state: FileState, allowed: Applicability) -> list[_Changed]:
-        """What fixes would change in a file, with the text that the editor has of it, if any."""
+    def _migrated(self, state: FileState, allowed: Applicability) -> _Migrated:
+        """What fixes make of a file, with the text that the editor has of it, if any."""
+        terms = self._session.terms
         uri = state.path.as_uri()
         opened = self._session.opened.get(uri)
         if opened is not None:
@@ -227,12 +240,9 @@ class _Commands:
             document, _ = state.read()
             view = View.of_file(uri, document or Document(str(state.path), ""))
         result = rewrite(view.document, state.surroundings, allowed)
-        encoding = self._session.terms.encoding
-        edits = [
-            types.TextEdit(view.locate(edit.span, encoding).range, edit.replacement)
-            for edit in result.edits
-        ]
-        return [_Changed(view, edits, result.applied)] if edits else []
+        reason = say.TO_BE_READ if result.has_unsafe else say.PREVIEW
+        confirm = reason.in_language(terms.language)
+        return _Migrated(document_changes(result.edits, view, terms, confirm), result.applied)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
