@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Generator
+from concurrent.futures import Future
 from typing import Any
 
 from lsprotocol import types
@@ -105,10 +106,13 @@ class Protocol(LanguageServerProtocol):
 
     def _give_up(self, request: str | int | None, error: JsonRpcException) -> None:
         """Whoever waits for an answer that came in pieces has to know that there is none."""
-        waiting = None if request is None else self._request_futures.pop(request, None)
         logger.warning("An answer of the client means nothing.")
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(error)
+        # Under the ids of the client's own requests, pygls keeps the tasks that answer them.
+        waiting = None if request is None else self._request_futures.get(request)
+        if request is not None and isinstance(waiting, Future):
+            del self._request_futures[request]
+            if not waiting.done():
+                waiting.set_exception(error)
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_params: object) -> Generator[Any, Any, None]:
