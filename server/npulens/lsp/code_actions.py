@@ -23,6 +23,7 @@ from npulens.lsp.session import Session
 from npulens.lsp.views import Part
 from npulens.lsp.wording import (
     AGNOSTIC_STYLE,
+    BY_HAND,
     EXPLAIN,
     FIX_ALL,
     FIX_ALL_OF_RULE,
@@ -81,8 +82,7 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
     if request.wants(QUICK_FIX):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
             yield from _of_rule(request, code)
-        for index in here:
-            yield from _suppressions(request, index)
+        yield from _suppressions(request, here)
     if request.wants(EXPLAIN_KIND):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
             title = request.says(EXPLAIN, code=code)
@@ -114,7 +114,7 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
         yield action
     if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
         title = request.says(NO_FIX, code=finding.rule.code)
-        reason = types.CodeActionDisabled(diagnostic.message)
+        reason = types.CodeActionDisabled(request.says(BY_HAND, message=diagnostic.message))
         yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
 
 
@@ -126,16 +126,24 @@ def _of_rule(request: _Request, code: str) -> Iterator[types.CodeAction]:
         yield _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
 
 
-def _suppressions(request: _Request, index: int) -> Iterator[types.CodeAction]:
-    code = request.analysis.findings[index].rule.code
-    if request.analysis.view.document.kind in (Kind.NATIVE, Kind.JSON):
+def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To silence each rule on each line where it is found, and in the file; each once."""
+    document = request.analysis.view.document
+    if document.kind in (Kind.NATIVE, Kind.JSON):
         return  # no comment silences anything there
-    for text, where in ((SUPPRESS_ON_LINE, "line"), (SUPPRESS_IN_FILE, "file")):
-        data = {"do": "suppress", "finding": index, "where": where}
-        action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
-        if request.analysis.terms.resolves_edits or action.edit is not None:
-            action.diagnostics = [request.analysis.diagnostics[index]]
-            yield action
+    offered: set[tuple[str, int]] = set()
+    for index in here:
+        finding = request.analysis.findings[index]
+        code = finding.rule.code
+        line = document.position_at(finding.span.start).line
+        for text, where, at in ((SUPPRESS_ON_LINE, "line", line), (SUPPRESS_IN_FILE, "file", -1)):
+            data = {"do": "suppress", "finding": index, "where": where}
+            action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
+            can_be_had = request.analysis.terms.resolves_edits or action.edit is not None
+            if can_be_had and (code, at) not in offered:
+                offered.add((code, at))
+                action.diagnostics = [request.analysis.diagnostics[index]]
+                yield action
 
 
 def _rewrites(request: _Request) -> Iterator[types.CodeAction]:

@@ -5,6 +5,10 @@ from npulens.catalog.model import LocalizedText
 FIX_ALL = LocalizedText("Apply all safe fixes of npulens", "应用 npulens 的全部安全修复")
 FIX_ALL_OF_RULE = LocalizedText("Fix all {code} in this file", "修复本文件中所有 {code}")
 NO_FIX = LocalizedText("No fix for {code}", "{code} 无法自动修复")
+BY_HAND = LocalizedText(
+    "No edit does this for certain, so it is left to you. {message}",
+    "没有可靠的自动修改方式，需要手动处理。{message}",
+)
 SUPPRESS_ON_LINE = LocalizedText("Suppress {code} on this line", "在本行屏蔽 {code}")
 SUPPRESS_IN_FILE = LocalizedText("Suppress {code} in this file", "在本文件中屏蔽 {code}")
 EXPLAIN = LocalizedText("Explain {code}", "解释 {code}")
