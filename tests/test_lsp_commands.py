@@ -178,6 +178,30 @@ def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:
     assert {p["token"] for p in editor.client.progress} - {"mine"}
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("migrateFile", ["untitled:1"]),
+        ("migrateWorkspace", []),
+        ("writeReport", ["REPORT"]),
+        ("rankShapes", []),
+        ("restartIndex", []),
+        ("addRunTimeMigration", ["untitled:1"]),
+        ("removeRunTimeMigration", ["untitled:1"]),
+    ],
+)
+def test_each_command_shows_progress(
+    editor: Editor, tmp_path: Path, command: str, arguments: list[str]
+) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    editor.client.open("untitled:1", TEXT)
+    report = (tmp_path / "report.json").as_uri()
+    given = [report if each == "REPORT" else each for each in arguments]
+    editor.run(command, *given, workDoneToken="mine")
+    kinds = [p["value"]["kind"] for p in editor.client.progress if p["token"] == "mine"]
+    assert [kinds[0], kinds[-1]] == ["begin", "end"] and set(kinds[1:-1]) <= {"report"}
+
+
 @pytest.mark.parametrize("by_progress", [True, False])
 def test_long_work_is_cancelled(editor: Editor, tmp_path: Path, by_progress: bool) -> None:
     body = "".join(f"def f{number}(x):\n    return x.cuda()\n\n\n" for number in range(40))

@@ -270,6 +270,38 @@ def test_settings_are_asked_for(client: LspClient, tmp_path: Path) -> None:
     assert codes(client.diagnostics(one, 1)) == ["NPU101"]
 
 
+def test_each_folder_has_its_configuration(client: LspClient, tmp_path: Path) -> None:
+    ignored = {"one": "NPU101", "two": "NPU105"}
+    for name, code in ignored.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "npulens.toml").write_text(f'ignore = ["{code}"]\n')
+    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ignored]
+    client.initialize(workspaceFolders=folders)
+    found = {}
+    for name in ignored:
+        uri = (tmp_path / name / "a.py").as_uri()
+        client.open(uri, TEXT + "x.cuda()\n")
+        found[name] = codes(client.diagnostics(uri, 1))
+    assert found == {"one": ["NPU105"], "two": ["NPU101"]}
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (None, "utf-16"),
+        ([], "utf-16"),
+        (["utf-7"], "utf-16"),
+        (["utf-7", "utf-8"], "utf-8"),
+        (["utf-32", "utf-8", "utf-16"], "utf-32"),
+        (["utf-16", "utf-8"], "utf-16"),
+    ],
+)
+def test_the_encoding_that_the_client_prefers(
+    client: LspClient, offered: list[str] | None, chosen: str
+) -> None:
+    assert client.initialize(offered)["positionEncoding"] == chosen
+
+
 def test_settings_are_sent_by_clients_that_are_not_asked(client: LspClient) -> None:
     client.initialize()
     client.open("untitled:1", TEXT)

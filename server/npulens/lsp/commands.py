@@ -182,11 +182,17 @@ class _Commands:
 
     async def _change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
         analysis = await self._analysis(params)
-        fix = await asyncio.to_thread(run_time_migration, analysis.view.document.text, add=add)
-        if fix is None:
-            return False
-        edit = to_workspace_edit(fix.edits, analysis.view, analysis.terms)
-        return await self._apply(edit, fix.title.en)
+        progress = self._progress(params, say.RUN_TIME_MIGRATION)
+        if params.work_done_token is not None:  # it takes a moment; else none is worth showing
+            await progress.begin()
+        try:
+            fix = await asyncio.to_thread(run_time_migration, analysis.view.document.text, add=add)
+            if fix is None:
+                return False
+            edit = to_workspace_edit(fix.edits, analysis.view, analysis.terms)
+            return await self._apply(edit, fix.title.en)
+        finally:
+            progress.end()
 
     # What they share
 

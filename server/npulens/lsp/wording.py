@@ -46,6 +46,7 @@ MIGRATED = LocalizedText("npulens: nothing to migrate", "npulens：无需迁移"
 MIGRATE_FILE = LocalizedText("Migrate this file to the NPU", "将本文件迁移到 NPU")
 MIGRATE_WORKSPACE = LocalizedText("Migrate the workspace to the NPU", "将工作区迁移到 NPU")
 WRITE_REPORT = LocalizedText("Write a report of npulens", "写入 npulens 报告")
+RUN_TIME_MIGRATION = LocalizedText("Migration at run time", "运行时迁移")
 CHECK_WORKSPACE = LocalizedText("Checking the workspace", "检查工作区")
 RESTART_INDEX = LocalizedText("Read the workspace again", "重新读取工作区")
 PREVIEW = LocalizedText(
