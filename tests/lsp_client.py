@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import npulens
 
@@ -23,6 +23,12 @@ def server_environment() -> dict[str, str]:
     """The environment of a server process: the package that is tested comes first."""
     paths = [str(Path(npulens.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+class Answer(NamedTuple):
+    """All that is said of a request besides its id, or `None` for no answer at all."""
+
+    whole: Message | None
 
 
 class LspClient:
@@ -136,8 +142,11 @@ class LspClient:
         elif "id" in message:
             self.asked.append(message)
             answer = self.answers.get(message["method"])
-            result = answer(message["params"]) if answer is not None else None
-            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            said: Any = {"result": answer(message["params"]) if answer is not None else None}
+            if isinstance(said["result"], Answer):
+                said = said["result"].whole
+            if said is not None:
+                self.send({"jsonrpc": "2.0", "id": message["id"], **said})
         else:
             raise AssertionError(f"unexpected: {message}")
 

@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from lsp_client import LspClient, Message, Position, range_of, replacing
+from npulens.lsp.convert import ClientTerms
+from npulens.lsp.engine import Analyser, OpenDocument, Task
 from npulens.lsp.slots import IsSuperseded, LatestWins
+from npulens.lsp.views import View
+from npulens.text.document import Document
+from npulens.text.kinds import Kind
+from npulens.workspace.project.surroundings import Lookout
 
 UNITS = {
     "utf-8": lambda text: len(text.encode()),
@@ -279,6 +285,34 @@ def test_typing_a_call_keeps_the_other_findings(session: LspClient, uri: str) ->
         assert moved == [d["range"]["start"]["line"] for d in before]
 
 
+def test_many_documents_are_open(session: LspClient) -> None:
+    """More than the server remembers the statements of."""
+    uris = [new_uri() for _ in range(30)]
+    for uri in uris:
+        session.open(uri, BASE)
+    for uri in uris:
+        assert codes(session.diagnostics(uri, 1)) == ["NPU101"]
+        place = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 16}}
+        assert "torch.npu.synchronize" in str(session.request("textDocument/hover", place))
+        session.change(uri, 2, replacing((0, 0), (0, 0), f"import torch\n{CALL}()\n"))
+        assert codes(session.diagnostics(uri, 2)) == ["NPU101", "NPU101"]
+        session.close(uri)
+
+
+def test_statements_are_remembered_of_few_documents() -> None:
+    around = Lookout().look(None, None)
+    analyser = Analyser()
+    opened = []
+    for number in range(30):
+        view = View.of_file(f"untitled:{number}", Document(f"{number}.py", BASE, 1, Kind.PYTHON))
+        opened.append(OpenDocument(f"untitled:{number}", None, view))
+    for each in [*opened, *opened[:3]]:
+        found = analyser.run(Task(each, each.view, around, ClientTerms()), lambda: False)
+        assert found is not None and len(found.findings) == 1
+    remembered = [bool(each.statements.pieces) for each in opened]
+    assert sum(remembered) == 20 and all(remembered[:3]) and not any(remembered[3:13])
+
+
 # Quick fixes
 
 
@@ -301,7 +335,10 @@ def test_code_actions_are_for_the_range_and_the_kind(session: LspClient, uri: st
     session.open(uri, f"import torch\n{CALL}()\nx = 1\n{CALL}()\n")
     everything = session.code_actions(uri, (0, 0), (9, 0), only=["quickfix"])
     one = session.code_actions(uri, (1, 0), (1, 0), only=["quickfix"])
-    assert len([a for a in everything if "edit" in a]) == 2 * len([a for a in one if "edit" in a])
+    for_file = "Suppress NPU101 in this file"
+    titles = [a["title"] for a in one if "edit" in a and a["title"] != for_file]
+    found = sorted(a["title"] for a in everything if "edit" in a)
+    assert found == sorted([*titles, *titles, for_file])
     assert session.code_actions(uri, (2, 0), (2, 5), only=["quickfix"]) == []
     kinds = {a["kind"] for a in session.code_actions(uri, (0, 0), (9, 0))}
     assert kinds == {"quickfix", "refactor.rewrite", "npulens.explain"}

@@ -190,6 +190,23 @@ def test_unsafe_edits_ask_to_be_confirmed(client: LspClient, uri: str) -> None:
     assert "PYTORCH_NPU_ALLOC_CONF" in applied_edit(text, edit)
 
 
+def test_who_confirms_a_fix_has_its_import_too(client: LspClient, uri: str) -> None:
+    """An editor lets each edit be ticked; what needs no confirmation is ticked before."""
+    client.open(uri, NORM)
+    (found,) = client.diagnostics(uri, 1)
+    line = found["range"]["start"]["line"]
+    (chosen, *_) = [
+        each
+        for each in client.code_actions(uri, (line, 20), (line, 20), only=["refactor"])
+        if "npu_rms_norm" in each["title"]
+    ]
+    (change,) = resolved(client, chosen)["edit"]["documentChanges"]
+    asked = ["annotationId" in edit for edit in change["edits"]]
+    imports = [edit["newText"].strip() == "import torch_npu" for edit in change["edits"]]
+    assert any(imports) and any(asked)
+    assert [not each for each in asked] == imports
+
+
 def test_what_cannot_be_fixed_says_why(client: LspClient, plain: LspClient, uri: str) -> None:
     text = "import torch\ny = torch.std_mean(torch.ones(3))\n"
     for one in (client, plain):
@@ -199,7 +216,8 @@ def test_what_cannot_be_fixed_says_why(client: LspClient, plain: LspClient, uri:
         if one is plain:
             assert not refused
         else:
-            assert refused[0]["disabled"]["reason"] == found["message"]
+            reason = refused[0]["disabled"]["reason"]
+            assert reason.startswith("No edit does this") and reason.endswith(found["message"])
 
 
 SUPPRESSED = [
@@ -250,6 +268,22 @@ def test_suppressing(
     kept = [d for d in client.diagnostics(uri, 2) if d["code"] == "NPU101"]
     here = [d for d in kept if where == "file" or d["range"]["start"]["line"] == line]
     assert not here
+
+
+def test_each_way_to_silence_is_offered_once(client: LspClient, uri: str) -> None:
+    text = f"import torch\nx = ({CALL}(), {CALL}(), y.cuda())\n{CALL}()\n"
+    client.open(uri, text)
+
+    def offered(end: tuple[int, int]) -> list[str]:
+        titles = [each["title"] for each in client.code_actions(uri, (1, 0), end)]
+        return sorted(title for title in titles if "Suppress" in title)
+
+    one, other = (
+        [f"Suppress {code} in this file", f"Suppress {code} on this line"]
+        for code in ("NPU101", "NPU105")
+    )
+    assert offered((1, 70)) == [*one, *other]
+    assert offered((2, 9)) == [*one, one[1], *other]
 
 
 def test_no_comment_is_put_into_a_text_or_before_a_continued_line(

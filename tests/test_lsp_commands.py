@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_client import LspClient, Message, applied_edit
+from lsp_client import Answer, LspClient, Message, applied_edit, range_of
 
 CALL = "torch.cuda.synchronize"
 TEXT = f"import torch\n{CALL}()\n"
@@ -96,6 +96,77 @@ def test_a_workspace_is_migrated_after_a_preview(editor: Editor, tmp_path: Path)
     assert versions == {"a.py": None, "b.py": 7, "c.py": None}
 
 
+TO_BE_READ = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
+SEVERAL = f"import torch\n\n\ndef f(x):\n    {CALL}()\n    return x.cuda()\n"
+
+
+def test_what_has_to_be_read_is_apart_in_the_preview(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SEVERAL)
+    (tmp_path / "b.py").write_text(TO_BE_READ + SEVERAL)
+    editor.run("migrateWorkspace", {"unsafe": True})
+    (edit,) = editor.edits
+    reasons = {}
+    for change in edit["documentChanges"]:
+        # A user who could tick the import and its use one by one would be left with one of them.
+        (whole,) = change["edits"]
+        assert "import torch_npu" in whole["newText"] and "torch.npu" in whole["newText"]
+        label = edit["changeAnnotations"][whole["annotationId"]]
+        assert label["needsConfirmation"]
+        reasons[change["textDocument"]["uri"][-4:]] = label["label"]
+    assert "look through" in reasons["a.py"] and "results may differ" in reasons["b.py"]
+
+
+def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) -> None:
+    """What the server knows is what the editor tells, and not what it had offered."""
+    client = editor.client
+    uris = {name: (tmp_path / f"{name}.py").as_uri() for name in "abcd"}
+    for name in uris:
+        (tmp_path / f"{name}.py").write_text(SEVERAL)
+    client.open(uris["a"], SEVERAL)
+    client.open(uris["b"], SEVERAL)
+    assert len(client.diagnostics(uris["a"], 1)) == len(client.diagnostics(uris["b"], 1)) == 2
+
+    def take_some(params: Message) -> Message:
+        """As an editor does: changes to open documents are told, other files are opened first."""
+        taken = [
+            change
+            for change in params["edit"]["documentChanges"]
+            if change["textDocument"]["uri"] in (uris["a"], uris["c"])
+        ]
+        for change in taken:
+            uri, (edit,) = change["textDocument"]["uri"], change["edits"]
+            if uri == uris["c"]:
+                client.open(uri, SEVERAL)
+            client.change(uri, 2, {"range": edit["range"], "text": edit["newText"]})
+        return {"applied": True}
+
+    client.answers["workspace/applyEdit"] = take_some
+    assert editor.run("migrateWorkspace") == {"files": 4, "fixes": 8, "applied": True}
+    assert client.diagnostics(uris["a"], 2) == client.diagnostics(uris["c"], 2) == []
+    client.change(uris["b"], 2, {"range": range_of((0, 0), (0, 0)), "text": "\n"})
+    assert [d["range"]["start"]["line"] for d in client.diagnostics(uris["b"], 2)] == [5, 6]
+    # The rest is on offer again, in the text that the editor has now.
+    client.answers["workspace/applyEdit"] = lambda params: editor._apply(params)
+    assert editor.run("migrateWorkspace") == {"files": 2, "fixes": 4, "applied": True}
+    (edit,) = editor.edits
+    changed = {c["textDocument"]["uri"]: c for c in edit["documentChanges"]}
+    assert set(changed) == {uris["b"], uris["d"]}
+    assert changed[uris["b"]]["textDocument"]["version"] == 2
+    after = applied_edit("\n" + SEVERAL, {"documentChanges": [changed[uris["b"]]]})
+    assert "import torch_npu" in after and "torch.npu" in after and "cuda" not in after
+
+
+def test_edits_are_many_where_nobody_can_untick_them(tmp_path: Path) -> None:
+    with LspClient() as client:
+        edits = []
+        client.answers["workspace/applyEdit"] = lambda params: edits.append(params["edit"])
+        client.initialize(rootUri=tmp_path.as_uri())
+        (tmp_path / "a.py").write_text(SEVERAL)
+        client.request("workspace/executeCommand", {"command": "npulens.migrateWorkspace"})
+        (changes,) = edits[0]["changes"].values()
+        assert len(changes) == 2
+
+
 def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(TEXT)
     editor.run("migrateWorkspace", workDoneToken="mine")
@@ -105,6 +176,30 @@ def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:
     editor.run("migrateWorkspace")
     assert any(a["method"] == "window/workDoneProgress/create" for a in editor.client.asked)
     assert {p["token"] for p in editor.client.progress} - {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("migrateFile", ["untitled:1"]),
+        ("migrateWorkspace", []),
+        ("writeReport", ["REPORT"]),
+        ("rankShapes", []),
+        ("restartIndex", []),
+        ("addRunTimeMigration", ["untitled:1"]),
+        ("removeRunTimeMigration", ["untitled:1"]),
+    ],
+)
+def test_each_command_shows_progress(
+    editor: Editor, tmp_path: Path, command: str, arguments: list[str]
+) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    editor.client.open("untitled:1", TEXT)
+    report = (tmp_path / "report.json").as_uri()
+    given = [report if each == "REPORT" else each for each in arguments]
+    editor.run(command, *given, workDoneToken="mine")
+    kinds = [p["value"]["kind"] for p in editor.client.progress if p["token"] == "mine"]
+    assert [kinds[0], kinds[-1]] == ["begin", "end"] and set(kinds[1:-1]) <= {"report"}
 
 
 @pytest.mark.parametrize("by_progress", [True, False])
@@ -155,6 +250,25 @@ def test_run_time_migration_is_added_and_removed(editor: Editor) -> None:
     assert editor.run("addRunTimeMigration", "untitled:1") is False
     assert editor.run("removeRunTimeMigration", "untitled:1") is True
     assert applied_edit(added, editor.edits[1]) == TEXT
+
+
+BAD_ANSWERS: list[Message] = [
+    *({"result": None}, {"result": 7}, {"result": []}, {"result": {"applied": "perhaps"}}),
+    *({"error": {"code": 1, "message": "no"}}, {"error": None}, {"error": []}, {}),
+]
+
+
+@pytest.mark.parametrize("said", BAD_ANSWERS, ids=str)
+def test_a_client_that_answers_nonsense(editor: Editor, said: Message) -> None:
+    client = editor.client
+    for method in ("workspace/applyEdit", "window/workDoneProgress/create"):
+        client.answers[method] = lambda _: Answer(said)
+    client.open("untitled:1", TEXT)
+    answer = editor.run("migrateFile", "untitled:1")
+    assert isinstance(answer, dict) and answer["fixes"] == 1
+    assert answer["applied"] in (False, "perhaps" in str(said))
+    assert not client.refused
+    assert client.shut_down() == 0
 
 
 WRONG = [

@@ -231,6 +231,47 @@ def test_a_document_that_is_not_open(
     assert client.request(f"textDocument/{method}", params) is None
 
 
+# Files beside Python
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "text", "expected"),
+    [
+        ("run.sh", "shellscript", "#!/bin/bash\nexport NCCL_DEBUG=INFO\n", ("NPU901", 1)),
+        ("run", "shellscript", "#!/bin/bash\nexport NCCL_DEBUG=INFO\n", ("NPU901", 1)),
+        ("settings.yaml", "yaml", "name: x\ndevice: cuda\n", ("NPU902", 1)),
+        ("settings.json", "json", '{\n  "device": "cuda"\n}\n', ("NPU902", 1)),
+        ("Dockerfile", "dockerfile", "\nFROM nvcr.io/nvidia/pytorch:23.01-py3\n", ("NPU904", 1)),
+        ("requirements.txt", "pip-requirements", "torch\nflash-attn\n", ("NPU905", 1)),
+        (
+            "pyproject.toml",
+            "toml",
+            '[project]\nname = "x"\ndependencies = ["torch", "flash-attn"]\n',
+            ("NPU905", 2),
+        ),
+        (
+            "setup.py",
+            "python",
+            "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+            "setup(name='x', ext_modules=[CUDAExtension('x', ['x.cu'])])\n",
+            ("NPU601", 1),
+        ),
+        ("bind.cu", "cuda-cpp", '\nPYBIND11_MODULE(x, m) { m.def("nms", &nms); }\n', ("NPU6", 1)),
+    ],
+)
+def test_files_beside_python(
+    client: LspClient, name: str, language: str, text: str, expected: tuple[str, int]
+) -> None:
+    uri = f"file:///nowhere/beside/{name}"
+    client.open(uri, text, language=language)
+    found = client.diagnostics(uri, 1)
+    line = [each for each in found if each["range"]["start"]["line"] == expected[1]]
+    assert any(each["code"].startswith(expected[0]) for each in line), found
+    # They are kept up with like others.
+    client.change(uri, 2, {"text": "\n"})
+    assert client.diagnostics(uri, 2) == []
+
+
 # Notebooks
 
 

@@ -158,6 +158,55 @@ def test_messages_come_in_any_portions(portion: int) -> None:
     assert found[2:] == [b"7"]
 
 
+def test_a_client_that_does_not_read_holds_nothing_up(tmp_path: Path) -> None:
+    """It may first write all that it has to say."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "npulens", "server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=server_environment(),
+    )
+    assert process.stdin is not None and process.stdout is not None
+
+    def send(message: Message) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert process.stdin is not None
+        process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        process.stdin.flush()
+
+    (tmp_path / "a.py").write_text(TEXT)
+    report = tmp_path / "report.json"
+    begin = {**INITIALIZE, "rootUri": tmp_path.as_uri()}
+    send({"id": 1, "method": "initialize", "params": begin})
+    send({"method": "initialized", "params": {}})
+    watchdog = threading.Timer(30, process.kill)  # a server that waits would never end
+    watchdog.start()
+    # The answers are more than a pipe holds.
+    requests = {f"r{number}": f"nothing/{number:0200}" for number in range(1000)}
+    for identity, method in requests.items():
+        send({"id": identity, "method": method, "params": {}})
+    command = {"command": "npulens.writeReport", "arguments": [report.as_uri()]}
+    send({"id": 2, "method": "workspace/executeCommand", "params": command})
+    try:
+        for _ in range(200):
+            if report.exists():
+                break
+            threading.Event().wait(0.05)
+        assert report.exists()
+        # Then it reads, and nothing is missing or torn.
+        send({"id": 3, "method": "shutdown"})
+        send({"method": "exit"})
+        assert process.stdout is not None
+        heard = [json.loads(body) for body in Frames().feed(process.stdout.read())]
+        assert [each["id"] for each in heard] == [1, *requests, 2, 3]
+        assert process.wait(10) == 0
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
 # The parent
 
 
@@ -219,6 +268,38 @@ def test_settings_are_asked_for(client: LspClient, tmp_path: Path) -> None:
     client.published.clear()
     client.notify("workspace/didChangeConfiguration", {"settings": None})
     assert codes(client.diagnostics(one, 1)) == ["NPU101"]
+
+
+def test_each_folder_has_its_configuration(client: LspClient, tmp_path: Path) -> None:
+    ignored = {"one": "NPU101", "two": "NPU105"}
+    for name, code in ignored.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "npulens.toml").write_text(f'ignore = ["{code}"]\n')
+    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ignored]
+    client.initialize(workspaceFolders=folders)
+    found = {}
+    for name in ignored:
+        uri = (tmp_path / name / "a.py").as_uri()
+        client.open(uri, TEXT + "x.cuda()\n")
+        found[name] = codes(client.diagnostics(uri, 1))
+    assert found == {"one": ["NPU105"], "two": ["NPU101"]}
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (None, "utf-16"),
+        ([], "utf-16"),
+        (["utf-7"], "utf-16"),
+        (["utf-7", "utf-8"], "utf-8"),
+        (["utf-32", "utf-8", "utf-16"], "utf-32"),
+        (["utf-16", "utf-8"], "utf-16"),
+    ],
+)
+def test_the_encoding_that_the_client_prefers(
+    client: LspClient, offered: list[str] | None, chosen: str
+) -> None:
+    assert client.initialize(offered)["positionEncoding"] == chosen
 
 
 def test_settings_are_sent_by_clients_that_are_not_asked(client: LspClient) -> None:

@@ -576,6 +576,19 @@ def test_requests_before_initialize(client: LspClient) -> None:
     assert client.diagnostics("untitled:1", 1)
 
 
+def test_an_answer_to_what_nobody_asked(client: LspClient) -> None:
+    """Also under the id of a request of the client's own that is not answered yet."""
+    client.initialize()
+    client.open("untitled:1", "x.cuda()\n" * 200)
+    place = {"textDocument": {"uri": "untitled:1"}, "position": {"line": 1, "character": 3}}
+    request = client.start_request("textDocument/hover", place)
+    for said in ({"result": 1}, {"error": []}, {"error": {"code": 1, "message": "x"}}, {}):
+        for identity in (request, "nobody's", 10**9):
+            client.send({"jsonrpc": "2.0", "id": identity, **said})
+    assert "NPU105" in str(client.response(request))
+    assert client.shut_down() == 0
+
+
 def test_exit_before_initialize(client: LspClient) -> None:
     client.notify("exit", None)
     assert client.process.wait(10) == 1

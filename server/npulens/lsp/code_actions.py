@@ -16,13 +16,14 @@ from npulens.catalog.model import Applicability, Finding, LocalizedText, Migrati
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
-from npulens.lsp.convert import needs_confirmation, to_workspace_edit
+from npulens.lsp.edits import document_changes, to_workspace_edit, workspace_edit
 from npulens.lsp.engine import Analysis
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import Session
 from npulens.lsp.views import Part
 from npulens.lsp.wording import (
     AGNOSTIC_STYLE,
+    BY_HAND,
     EXPLAIN,
     FIX_ALL,
     FIX_ALL_OF_RULE,
@@ -81,8 +82,7 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
     if request.wants(QUICK_FIX):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
             yield from _of_rule(request, code)
-        for index in here:
-            yield from _suppressions(request, index)
+        yield from _suppressions(request, here)
     if request.wants(EXPLAIN_KIND):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
             title = request.says(EXPLAIN, code=code)
@@ -114,7 +114,7 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
         yield action
     if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
         title = request.says(NO_FIX, code=finding.rule.code)
-        reason = types.CodeActionDisabled(diagnostic.message)
+        reason = types.CodeActionDisabled(request.says(BY_HAND, message=diagnostic.message))
         yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
 
 
@@ -126,16 +126,24 @@ def _of_rule(request: _Request, code: str) -> Iterator[types.CodeAction]:
         yield _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
 
 
-def _suppressions(request: _Request, index: int) -> Iterator[types.CodeAction]:
-    code = request.analysis.findings[index].rule.code
-    if request.analysis.view.document.kind in (Kind.NATIVE, Kind.JSON):
+def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To silence each rule on each line where it is found, and in the file; each once."""
+    document = request.analysis.view.document
+    if document.kind in (Kind.NATIVE, Kind.JSON):
         return  # no comment silences anything there
-    for text, where in ((SUPPRESS_ON_LINE, "line"), (SUPPRESS_IN_FILE, "file")):
-        data = {"do": "suppress", "finding": index, "where": where}
-        action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
-        if request.analysis.terms.resolves_edits or action.edit is not None:
-            action.diagnostics = [request.analysis.diagnostics[index]]
-            yield action
+    offered: set[tuple[str, int]] = set()
+    for index in here:
+        finding = request.analysis.findings[index]
+        code = finding.rule.code
+        line = document.position_at(finding.span.start).line
+        for text, where, at in ((SUPPRESS_ON_LINE, "line", line), (SUPPRESS_IN_FILE, "file", -1)):
+            data = {"do": "suppress", "finding": index, "where": where}
+            action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
+            can_be_had = request.analysis.terms.resolves_edits or action.edit is not None
+            if can_be_had and (code, at) not in offered:
+                offered.add((code, at))
+                action.diagnostics = [request.analysis.diagnostics[index]]
+                yield action
 
 
 def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
@@ -186,7 +194,8 @@ def edit_of(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | N
 
 def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
     fix = analysis.findings[data["finding"]].fixes[data["fix"]]
-    return _edit(analysis, fix.edits, needs_confirmation(fix))
+    is_safe = fix.applicability is Applicability.SAFE
+    return to_workspace_edit(fix.edits, analysis.view, analysis.terms, _reason(analysis, is_safe))
 
 
 def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -214,7 +223,11 @@ def _rewritten(
 ) -> types.WorkspaceEdit | None:
     document = analysis.view.document
     result = rewrite(document, analysis.surroundings, applicability, wanted, style)
-    return _edit(analysis, result.edits, result.has_unsafe) if result.edits else None
+    if not result.edits:
+        return None
+    reason = _reason(analysis, not result.has_unsafe)
+    changes = document_changes(result.edits, analysis.view, analysis.terms, reason)
+    return workspace_edit(changes, analysis.terms)
 
 
 def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -225,12 +238,12 @@ def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceE
         edit = suppress_in_file(document.lines, finding.rule.code, find_comments)
     else:
         edit = suppress_on_line(document.lines, finding.span, finding.rule.code, find_comments)
-    return None if edit is None else _edit(analysis, [edit], False)
+    return None if edit is None else to_workspace_edit([edit], analysis.view, analysis.terms)
 
 
-def _edit(analysis: Analysis, edits: Sequence[Any], asks: bool) -> types.WorkspaceEdit:
-    confirm = TO_BE_READ.in_language(analysis.terms.language) if asks else None
-    return to_workspace_edit(edits, analysis.view, analysis.terms, confirm)
+def _reason(analysis: Analysis, is_safe: bool) -> str | None:
+    """Why the user has to confirm an edit."""
+    return None if is_safe else TO_BE_READ.in_language(analysis.terms.language)
 
 
 _EDITS: dict[str, Callable[[dict[str, Any], Analysis], types.WorkspaceEdit | None]] = {

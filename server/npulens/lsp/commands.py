@@ -5,6 +5,7 @@ Each command answers with what came of it; long ones report progress and can be 
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,14 +13,19 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability
+from npulens.catalog.model import Applicability, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.run_time import run_time_migration
 from npulens.lsp import wording as say
 from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
-from npulens.lsp.convert import to_workspace_edit, workspace_edit
+from npulens.lsp.edits import (
+    DocumentChange,
+    document_changes,
+    to_workspace_edit,
+    workspace_edit,
+)
 from npulens.lsp.engine import Analysis
 from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
@@ -30,6 +36,8 @@ from npulens.text.document import Document
 from npulens.workspace.fixing.rewriting import rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
+
+logger = logging.getLogger(__name__)
 
 MIGRATE_FILE = "npulens.migrateFile"
 MIGRATE_WORKSPACE = "npulens.migrateWorkspace"
@@ -43,12 +51,11 @@ _FILES_AT_ONCE = 8
 _Command = Callable[[types.ExecuteCommandParams], Awaitable[Any]]
 
 
-class _Changed(NamedTuple):
-    """A file that fixes would change: its text, its edits, and how many fixes there are."""
+class _Migrated(NamedTuple):
+    """What fixes would change in a file, and how many fixes there are."""
 
-    view: View
-    edits: list[types.TextEdit]
-    applied: int
+    changes: dict[str, DocumentChange]
+    fixes: int
 
 
 class _Commands:
@@ -86,28 +93,29 @@ class _Commands:
             document = analysis.view.document
             result = await asyncio.to_thread(rewrite, document, analysis.surroundings, allowed)
         confirm = say.TO_BE_READ.in_language(analysis.terms.language) if result.has_unsafe else None
-        edit = to_workspace_edit(result.edits, analysis.view, analysis.terms, confirm)
+        changes = document_changes(result.edits, analysis.view, analysis.terms, confirm)
+        edit = workspace_edit(changes, analysis.terms)
         is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
         return {"fixes": result.applied, "applied": is_applied}
 
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Offer the fixes of all files as one change to look through before it is made."""
+        """Offer the fixes of all files as one change to look through before it is made.
+
+        The user takes or leaves each file; what of them was taken, the client tells by its changes.
+        """
         allowed = _applicability(params, 0)
-        changed: list[_Changed] = []
-        language = self._session.terms.language
+        files = fixes = 0
+        changes: dict[str, DocumentChange] = {}
         async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
             async for state in self._states(progress):
-                if state.document is not None:
-                    changed += await asyncio.to_thread(self._changes, state, allowed)
-        changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
-        for each in changed:
-            part = each.view.parts[0]
-            changes[part.uri] = part.document.version, each.edits
-        preview = say.PREVIEW.in_language(language)
-        edit = workspace_edit(changes, self._session.terms, preview)
+                if state.has_findings:
+                    found = await asyncio.to_thread(self._migrated, state, allowed)
+                    changes |= found.changes
+                    files += bool(found.changes)
+                    fixes += found.fixes
+        edit = workspace_edit(changes, self._session.terms)
         is_applied = bool(changes) and await self._apply(edit, say.MIGRATE_WORKSPACE.en)
-        fixes = sum(each.applied for each in changed)
-        return {"files": len(changed), "fixes": fixes, "applied": is_applied}
+        return {"files": files, "fixes": fixes, "applied": is_applied}
 
     async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Write the findings of the workspace to a file, as `check` prints them in JSON."""
@@ -119,9 +127,8 @@ class _Commands:
             async for state in self._states(progress):
                 wanted = state.surroundings.configuration.language
                 language = self._session.terms.in_project(wanted).language
-                if state.document is not None:
-                    document = state.document
-                    records += (finding_record(document, f, language) for f in state.findings)
+                if state.has_findings:
+                    records += await asyncio.to_thread(_records, state, language)
             await asyncio.to_thread(_write, target, records)
         return {"findings": len(records), "path": str(target)}
 
@@ -175,11 +182,17 @@ class _Commands:
 
     async def _change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
         analysis = await self._analysis(params)
-        fix = await asyncio.to_thread(run_time_migration, analysis.view.document.text, add=add)
-        if fix is None:
-            return False
-        edit = to_workspace_edit(fix.edits, analysis.view, analysis.terms)
-        return await self._apply(edit, fix.title.en)
+        progress = self._progress(params, say.RUN_TIME_MIGRATION)
+        if params.work_done_token is not None:  # it takes a moment; else none is worth showing
+            await progress.begin()
+        try:
+            fix = await asyncio.to_thread(run_time_migration, analysis.view.document.text, add=add)
+            if fix is None:
+                return False
+            edit = to_workspace_edit(fix.edits, analysis.view, analysis.terms)
+            return await self._apply(edit, fix.title.en)
+        finally:
+            progress.end()
 
     # What they share
 
@@ -193,7 +206,11 @@ class _Commands:
     async def _apply(self, edit: types.WorkspaceEdit, label: str) -> bool:
         """Have the client change its documents; whether it did."""
         params = types.ApplyWorkspaceEditParams(edit, label)
-        answer = await self._server.workspace_apply_edit_async(params)
+        try:
+            answer = await self._server.workspace_apply_edit_async(params)
+        except JsonRpcException as error:
+            logger.warning("The client does not apply edits: %r", error)
+            return False
         return bool(getattr(answer, "applied", False))
 
     async def _states(self, progress: Progress) -> Any:
@@ -213,30 +230,35 @@ class _Commands:
     def _all_states(self, cancelled: Event) -> Iterator[FileState]:
         session = self._session
         for folder in session.folders:
-            settings = session.settings_of(folder).project
-            yield from self._server.overview.states(folder, settings, cancelled.is_set)
+            settings = session.settings_of(folder)
+            yield from self._server.overview.states(
+                folder, settings.project, cancelled.is_set, keeps=settings.cache
+            )
 
-    def _changes(self, state: FileState, allowed: Applicability) -> list[_Changed]:
-        """What fixes would change in a file, with the text that the editor has of it, if any."""
-        assert state.document is not None
+    def _migrated(self, state: FileState, allowed: Applicability) -> _Migrated:
+        """What fixes make of a file, with the text that the editor has of it, if any."""
+        terms = self._session.terms
         uri = state.path.as_uri()
         opened = self._session.opened.get(uri)
-        view = opened.view if opened is not None else View.of_file(uri, _on_disk(state.document))
+        if opened is not None:
+            view = opened.view
+        else:
+            document, _ = state.read()
+            view = View.of_file(uri, document or Document(str(state.path), ""))
         result = rewrite(view.document, state.surroundings, allowed)
-        encoding = self._session.terms.encoding
-        edits = [
-            types.TextEdit(view.locate(edit.span, encoding).range, edit.replacement)
-            for edit in result.edits
-        ]
-        return [_Changed(view, edits, result.applied)] if edits else []
+        reason = say.TO_BE_READ if result.has_unsafe else say.PREVIEW
+        confirm = reason.in_language(terms.language)
+        return _Migrated(document_changes(result.edits, view, terms, confirm), result.applied)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
         return Progress(self._server, shown, params.work_done_token)
 
 
-def _on_disk(document: Document) -> Document:
-    return Document(document.path, document.text, None, document.kind)
+def _records(state: FileState, language: Language) -> list[dict[str, Any]]:
+    document, findings = state.read()
+    assert document is not None
+    return [finding_record(document, finding, language) for finding in findings]
 
 
 def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -> Any:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, Language, Severity
+from npulens.catalog.model import Finding, Language, Severity
 from npulens.lsp.views import View
 from npulens.text.document import PositionEncoding, TextChange
-from npulens.text.spans import Position, Span
+from npulens.text.spans import Position
 
 SOURCE = "npulens"
 
@@ -26,7 +26,6 @@ _TAGS = {
     "apex-amp": types.DiagnosticTag.Deprecated,
 }
 """By the name of the rule: code without effect, and interfaces that PyTorch has given up."""
-_CONFIRM = "unsafe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,72 +142,3 @@ def to_text_changes(
             )
         else:
             yield TextChange(None, None, change.text)
-
-
-def to_workspace_edit(
-    edits: Sequence[Edit], view: View, terms: ClientTerms, confirm: str | None = None
-) -> types.WorkspaceEdit:
-    """Edits of the text that is analysed, as edits of the client's documents.
-
-    Args:
-        edits: The edits, none of which overlap.
-        view: What they are for.
-        terms: What the client takes.
-        confirm: Why the user has to confirm them, or `None`.
-    """
-    by_part: dict[str, list[types.TextEdit]] = {}
-    for edit in edits:
-        moved = _in_its_part(edit, view)
-        place = view.locate(moved.span, terms.encoding)
-        by_part.setdefault(place.part.uri, []).append(
-            types.TextEdit(place.range, moved.replacement)
-        )
-    return workspace_edit(
-        {uri: (_version(view, uri), found) for uri, found in by_part.items()}, terms, confirm
-    )
-
-
-def workspace_edit(
-    changes: dict[str, tuple[int | None, list[types.TextEdit]]],
-    terms: ClientTerms,
-    confirm: str | None = None,
-) -> types.WorkspaceEdit:
-    """Changes of documents, by name and with the version that they are for, as the client can."""
-    if not terms.versioned_edits:
-        return types.WorkspaceEdit(changes={uri: found for uri, (_, found) in changes.items()})
-    asks = confirm is not None and terms.annotated_edits
-    document_changes = [
-        types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(uri, version),
-            [types.AnnotatedTextEdit(_CONFIRM, e.range, e.new_text) for e in found]
-            if asks
-            else [*found],
-        )
-        for uri, (version, found) in changes.items()
-    ]
-    annotation = types.ChangeAnnotation(confirm or "", needs_confirmation=True)
-    return types.WorkspaceEdit(
-        document_changes=[*document_changes],
-        change_annotations={_CONFIRM: annotation} if asks else None,
-    )
-
-
-def _version(view: View, uri: str) -> int | None:
-    part = view.part_named(uri)
-    return None if part is None else part.document.version
-
-
-def _in_its_part(edit: Edit, view: View) -> Edit:
-    """A whole line that would be put before a later cell goes to the end of the one before it."""
-    start, end = edit.span
-    part = view.part_of(start)
-    if start == end == part.start and part is not view.parts[0]:
-        line = edit.replacement
-        if line.endswith("\n"):
-            return Edit(Span(start - 1, start - 1), f"\n{line[:-1]}")
-    return edit
-
-
-def needs_confirmation(fix: Fix) -> bool:
-    """Whether a fix has to be read before it is applied."""
-    return fix.applicability is not Applicability.SAFE

@@ -91,18 +91,40 @@ class Analysis:
         ]
 
 
-def run(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
-    """The analysis of a task, or `None` if it was superseded on the way."""
+class Analyser:
+    """Analyses texts.
+
+    What was found in each statement is remembered for the documents that were analysed last; for
+    others it takes much memory, and to find it anew, when somebody types there, takes one analysis.
+    """
+
+    def __init__(self) -> None:
+        self._recent: dict[OpenDocument, None] = {}
+
+    def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
+        """The analysis of a task, or `None` if it was superseded on the way."""
+        self._recent.pop(task.opened, None)
+        self._recent[task.opened] = None
+        if len(self._recent) > _REMEMBERED:
+            oldest = next(iter(self._recent))
+            del self._recent[oldest]
+            oldest.statements = StatementCache()
+        return _analysis(task, is_superseded)
+
+
+_REMEMBERED = 20
+
+
+def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
     surroundings, view = task.surroundings, task.view
-    findings = analyze(
-        view.document, surroundings.catalogue, surroundings.target, task.opened.statements
-    )
+    statements = task.opened.statements
+    findings = analyze(view.document, surroundings.catalogue, surroundings.target, statements)
     if is_superseded():
         return None
     kept = selected(findings, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)
     diagnostics = [to_diagnostic(finding, view, terms) for finding in kept]
-    shapes = task.opened.statements.shapes
+    shapes = statements.shapes
     shown = _shown(shapes)
     return Analysis(view, surroundings, terms, kept, diagnostics, shapes, shown)
 

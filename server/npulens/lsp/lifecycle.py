@@ -20,6 +20,7 @@ from npulens.workspace.project.project_version import REQUIREMENT_FILES
 
 logger = logging.getLogger(__name__)
 
+_REFUSED = object()
 _ANSWER_WITHIN = 10.0
 """Seconds; a client that has not sent its settings by then has none."""
 _REFRESHES = {
@@ -29,8 +30,11 @@ _REFRESHES = {
 }
 _WATCHED = (
     *(f"**/{name}" for name in (*CONFIGURATION_FILES, *REQUIREMENT_FILES)),
-    "**/*.{py,cu,cuh,cpp,cc}",
+    "**/*.{py,pyi,cu,cuh,cpp,cc,cxx,sh,bash,slurm,sbatch,yaml,yml,json,toml,txt}",
+    "**/*{D,d}ockerfile*",
+    "**/.gitignore",
 )
+"""What findings depend on; a file that is missing here is looked at again every 30 seconds."""
 
 
 class _Lifecycle:
@@ -65,8 +69,8 @@ class _Lifecycle:
             registrations.append(types.Registration("npulens-settings", method, options))
         if self._watches:
             registrations.append(_watchers("npulens-files", _WATCHED))
-        if registrations:
-            await self._ask(types.CLIENT_REGISTER_CAPABILITY, _registering(registrations))
+        if registrations and await self._is_done(_registering(registrations)):
+            self._server.overview.is_told = self._watches
         await self.pull_settings()
 
     async def pull_settings(self) -> None:
@@ -110,6 +114,9 @@ class _Lifecycle:
         open_paths = {opened.path for opened in session.opened.values()}
         settings = any(p.name in CONFIGURATION_FILES or _is_requirement(p) for p in paths)
         rules = not paths.isdisjoint(session.rule_files)
+        if rules:
+            self._server.overview.forget()
+        self._server.overview.files_changed()
         created = {c.uri for c in changes if c.type is not types.FileChangeType.Changed}
         projects = any(
             kind_by_name(path.name) in (Kind.PYTHON, Kind.NATIVE)
@@ -128,9 +135,7 @@ class _Lifecycle:
         self._watched_rules |= new
         names = sorted({f"**/{path.name}" for path in new})
         identity = f"npulens-rules-{len(self._watched_rules)}"
-        await self._ask(
-            types.CLIENT_REGISTER_CAPABILITY, _registering([_watchers(identity, names)])
-        )
+        await self._is_done(_registering([_watchers(identity, names)]))
 
     @property
     def _watches(self) -> bool:
@@ -164,14 +169,18 @@ class _Lifecycle:
         except ConfigurationError as error:
             return self._session.settings_of(folder), str(error)
 
+    async def _is_done(self, params: types.RegistrationParams) -> bool:
+        """Register what the client shall tell; whether it will."""
+        return await self._ask(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
+
     async def _ask(self, method: str, params: Any) -> object:
-        """What the client answers, `None` if it does not or cannot."""
+        """What the client answers, `_REFUSED` if it does not or cannot."""
         try:
             asked = self._server.protocol.send_request_async(method, params)
             return await asyncio.wait_for(asked, _ANSWER_WITHIN)
         except (JsonRpcException, asyncio.TimeoutError) as error:
             logger.warning("The client does not answer %s: %r", method, error)
-            return None
+            return _REFUSED
 
 
 def _is_requirement(path: Path) -> bool:

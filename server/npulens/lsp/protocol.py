@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Generator
+from concurrent.futures import Future
 from typing import Any
 
 from lsprotocol import types
@@ -65,7 +66,9 @@ class Protocol(LanguageServerProtocol):
         except _NotNowError:
             return
         except JsonRpcException as error:
-            if not isinstance(data, dict) or "method" not in data or "id" in data:
+            if _is_answer(data):
+                self._give_up(request, error)
+            elif not isinstance(data, dict) or "method" not in data or "id" in data:
                 self._refuse(request, error)
             else:
                 logger.warning("A notification was dropped: %s", str(data["method"])[:100])
@@ -101,6 +104,16 @@ class Protocol(LanguageServerProtocol):
             }
         )
 
+    def _give_up(self, request: str | int | None, error: JsonRpcException) -> None:
+        """Whoever waits for an answer that came in pieces has to know that there is none."""
+        logger.warning("An answer of the client means nothing.")
+        # Under the ids of the client's own requests, pygls keeps the tasks that answer them.
+        waiting = None if request is None else self._request_futures.get(request)
+        if request is not None and isinstance(waiting, Future):
+            del self._request_futures[request]
+            if not waiting.done():
+                waiting.set_exception(error)
+
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_params: object) -> Generator[Any, Any, None]:
         """The transport ends the session; pygls would end the process from within a callback."""
@@ -135,6 +148,11 @@ _WITHOUT_PARAMETERS = frozenset({types.SHUTDOWN, types.EXIT})
 
 class _NotNowError(Exception):
     """A notification that means nothing in this state of the session."""
+
+
+def _is_answer(data: object) -> bool:
+    """Whether a message is for a request of ours."""
+    return isinstance(data, dict) and "method" not in data and _request_id(data) is not None
 
 
 def _request_id(data: object) -> str | int | None:

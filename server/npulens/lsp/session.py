@@ -8,9 +8,10 @@ from typing import Protocol
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from npulens.analysis import StatementCache
 from npulens.fixes.shim import SHIM_NAME
 from npulens.lsp.convert import ClientTerms, to_text_changes
-from npulens.lsp.engine import Analysis, OpenDocument, Task, run
+from npulens.lsp.engine import Analyser, Analysis, OpenDocument, Task
 from npulens.lsp.run_diagnostics import RunDiagnostics
 from npulens.lsp.settings import ClientSettings
 from npulens.lsp.slots import IsSuperseded, LatestWins
@@ -71,7 +72,9 @@ class Session:
         self._lookout = Lookout()
         self._forget_rules = self._forget_projects = False
         self._looks = LatestWins[str, _Look, Surroundings](self._look, self._looked, self._failed)
-        self._analyses = LatestWins[str, Task, Analysis](run, self._deliver, self._failed)
+        self._analyses = LatestWins[str, Task, Analysis](
+            Analyser().run, self._deliver, self._failed
+        )
 
     def shut_down(self) -> None:
         """Finish; nothing is published any more."""
@@ -136,6 +139,7 @@ class Session:
             self._analyses.forget(uri)
             self._clear(opened, set())
             self._told.pop(uri, None)
+            opened.statements = StatementCache()
 
     def of_document(self, uri: str) -> OpenDocument | None:
         """What a document of the client belongs to: itself, or the notebook of a cell."""

@@ -18,7 +18,7 @@ _LEVELS = {
     "info": logging.INFO,
     "debug": logging.DEBUG,
 }
-_SWITCHES = {"codeLens": "code_lens", "inlayHints": "inlay_hints"}
+_SWITCHES = {"codeLens": "code_lens", "inlayHints": "inlay_hints", "cache": "cache"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class ClientSettings:
         log_level: From which level on records are sent to the client.
         code_lens: Whether the state of a file is shown above its first line.
         inlay_hints: Whether hints are shown within lines.
+        cache: Whether what is found in the files of the workspace is kept in `.npulens_cache`.
     """
 
     project: Settings = field(default_factory=lambda: MappingProxyType({}))
@@ -38,6 +39,7 @@ class ClientSettings:
     log_level: int = logging.WARNING
     code_lens: bool = True
     inlay_hints: bool = True
+    cache: bool = True
 
 
 def read_client_settings(given: object, folder: Path | None) -> ClientSettings:

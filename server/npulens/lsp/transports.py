@@ -10,6 +10,7 @@ from typing import NoReturn, Protocol
 
 from npulens.lsp.features import create_server
 from npulens.lsp.frames import Frames
+from npulens.lsp.pipe import Pipe
 from npulens.lsp.server import NpulensServer
 
 _PORTION = 1 << 16
@@ -28,8 +29,10 @@ def serve_stdio() -> NoReturn:
     server = create_server()
     output = sys.stdout.buffer
     with contextlib.redirect_stdout(sys.stderr):  # a stray print must not break the protocol
+        pipe = Pipe(output.fileno())
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve_stdio(server, _Pipe(output.fileno())))
+            asyncio.run(_serve_stdio(server, pipe))
+        pipe.finish()
         _leave(server)
 
 
@@ -85,21 +88,6 @@ class _Writer(Protocol):
     def write(self, data: bytes) -> object: ...
 
     def close(self) -> object: ...
-
-
-class _Pipe:
-    """Standard output, without a buffer that could hold half a message back."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-
-    def close(self) -> None:
-        """It is closed with the process."""
 
 
 class _Session:
@@ -161,7 +149,7 @@ def _is_running(process: int) -> bool:
     return True
 
 
-async def _serve_stdio(server: NpulensServer, output: _Pipe) -> None:
+async def _serve_stdio(server: NpulensServer, output: Pipe) -> None:
     session = _Session(server, output)
     loop = asyncio.get_running_loop()
     frames = Frames()

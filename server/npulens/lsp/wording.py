@@ -5,6 +5,10 @@ from npulens.catalog.model import LocalizedText
 FIX_ALL = LocalizedText("Apply all safe fixes of npulens", "应用 npulens 的全部安全修复")
 FIX_ALL_OF_RULE = LocalizedText("Fix all {code} in this file", "修复本文件中所有 {code}")
 NO_FIX = LocalizedText("No fix for {code}", "{code} 无法自动修复")
+BY_HAND = LocalizedText(
+    "No edit does this for certain, so it is left to you. {message}",
+    "没有可靠的自动修改方式，需要手动处理。{message}",
+)
 SUPPRESS_ON_LINE = LocalizedText("Suppress {code} on this line", "在本行屏蔽 {code}")
 SUPPRESS_IN_FILE = LocalizedText("Suppress {code} in this file", "在本文件中屏蔽 {code}")
 EXPLAIN = LocalizedText("Explain {code}", "解释 {code}")
@@ -42,6 +46,8 @@ MIGRATED = LocalizedText("npulens: nothing to migrate", "npulens：无需迁移"
 MIGRATE_FILE = LocalizedText("Migrate this file to the NPU", "将本文件迁移到 NPU")
 MIGRATE_WORKSPACE = LocalizedText("Migrate the workspace to the NPU", "将工作区迁移到 NPU")
 WRITE_REPORT = LocalizedText("Write a report of npulens", "写入 npulens 报告")
+RUN_TIME_MIGRATION = LocalizedText("Migration at run time", "运行时迁移")
+CHECK_WORKSPACE = LocalizedText("Checking the workspace", "检查工作区")
 RESTART_INDEX = LocalizedText("Read the workspace again", "重新读取工作区")
 PREVIEW = LocalizedText(
     "npulens: migration to the NPU, please look through", "npulens：迁移到 NPU，请检查"

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
 from multiprocessing import get_context, parent_process
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from npulens.catalog.model import ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
+from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
+from npulens.workspace.packed_report import PackedReport, is_sound, packed
 from npulens.workspace.run import Checker
 
 _TOO_FEW = 64
@@ -30,14 +32,20 @@ def check_in_background(
     project: ProjectFacts,
     shims: Mapping[str, Shim],
     is_cancelled: Callable[[], bool],
-) -> Iterator[FileReport]:
-    """Check files; the reports come in the order of the paths, until nobody wants them any more."""
+    *,
+    keeps: bool = False,
+) -> Iterator[PackedReport]:
+    """Check files; the reports come in the order of the paths, until nobody wants them any more.
+
+    With `keeps`, processes that do it read and write `.npulens_cache` as `npulens check` does. Few
+    files are sooner checked than what is known of a large project is read.
+    """
     if len(paths) < _TOO_FEW:
         checker = Checker(catalogue, configuration, project, shims)
         for path in paths:
             if is_cancelled():
                 return
-            yield checker.check_file(path)
+            yield packed(checker.check_file(path))
         return
     from concurrent.futures import ProcessPoolExecutor
 
@@ -45,11 +53,11 @@ def check_in_background(
         max(1, min(4, (os.cpu_count() or 2) - 1)),
         get_context("spawn"),  # a fork of a process with threads may hang
         _start,
-        (catalogue, configuration, project, shims),
+        (catalogue, configuration, project, shims, keeps),
     )
     try:
         rest = iter(paths)
-        waiting: list[Future[list[FileReport]]] = []
+        waiting: list[Future[list[PackedReport]]] = []
         while True:
             # Few portions are handed over ahead, so that there is little to cancel.
             while len(waiting) < 8 and (portion := list(islice(rest, _FILES_AT_ONCE))):
@@ -62,7 +70,35 @@ def check_in_background(
         executor.shutdown(wait=not is_cancelled(), cancel_futures=True)
 
 
-_checker: Checker
+class _Worker:
+    """What one of the processes checks with."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        configuration: Configuration,
+        project: ProjectFacts,
+        shims: Mapping[str, Shim],
+        keeps: bool,
+    ) -> None:
+        self._anew = self._checker = Checker(catalogue, configuration, project, shims)
+        self._cache = None
+        if keeps:
+            self._cache = FindingCache(configuration.root, catalogue, configuration, project)
+            self._checker = Checker(catalogue, configuration, project, shims, self._cache)
+            # At the end of the process, also where the rest of its work is cancelled.
+            Finalize(None, self._cache.save, exitpriority=0)
+
+    def check(self, path: Path) -> PackedReport:
+        report = self._checker.check_file(path)
+        if self._cache is not None and report.digest:
+            self._cache.add(report)
+        elif not is_sound(report):  # known from a cache that somebody has made up
+            report = self._anew.check_file(path)
+        return packed(report)
+
+
+_worker: _Worker
 
 
 def _start(
@@ -70,13 +106,14 @@ def _start(
     configuration: Configuration,
     project: ProjectFacts,
     shims: Mapping[str, Shim],
+    keeps: bool,
 ) -> None:
-    global _checker
+    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     if sys.platform != "win32":
         os.nice(_PATIENCE)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _checker = Checker(catalogue, configuration, project, shims)
+    _worker = _Worker(catalogue, configuration, project, shims, keeps)
 
 
 def _end_with_parent() -> None:
@@ -87,5 +124,5 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _check(portion: Sequence[Path]) -> list[FileReport]:
-    return [_checker.check_file(path) for path in portion]
+def _check(portion: Sequence[Path]) -> list[PackedReport]:
+    return [_worker.check(path) for path in portion]

@@ -196,7 +196,13 @@ def _checksum(body: bytes) -> bytes:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder, one that neither git nor a backup wants."""
+    """Make the folder, one that neither git nor a backup wants.
+
+    Raises:
+        OSError: It cannot be made; or it is a link, by which a project could lead anywhere.
+    """
+    if folder.is_symlink():
+        raise NotADirectoryError(folder)
     folder.mkdir(exist_ok=True)
     for name, text in (
         (".gitignore", "*\n"),
