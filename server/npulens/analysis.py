@@ -34,6 +34,7 @@ from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cells import within_cells
 from npulens.fused.idioms import Idioms
+from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.shapes.scoring import is_host_file
@@ -137,9 +138,10 @@ def analyze(
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
     facts = module_facts(pieces, target, triggers)
     names = ModuleNames([piece.bindings for piece in pieces])
-    idioms = Idioms(pieces, names, catalogue, target.style, is_kept=cache is not None)
+    definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
+    idioms = Idioms(pieces, definitions, catalogue, target.style, is_kept=cache is not None)
     hotspots = Hotspots(
-        pieces, names, catalogue, target.project, document.path, told_only=cache is None
+        pieces, definitions, catalogue, target.project, document.path, told_only=cache is None
     )
     if cache is not None:
         state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
@@ -210,7 +212,8 @@ def analyze_returned_shapes(
 def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
     pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
     names = ModuleNames([piece.bindings for piece in pieces])
-    return Hotspots(pieces, names, catalogue, project, document.path)
+    definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
+    return Hotspots(pieces, definitions, catalogue, project, document.path)
 
 
 def _launch_findings(

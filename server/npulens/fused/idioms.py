@@ -12,9 +12,8 @@ from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, helpers_in, word_places
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
-from npulens.graphs.definitions import Definitions
+from npulens.graphs.definitions import Definitions, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
-from npulens.syntax.scopes import ModuleNames, ModuleScope
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
 
@@ -24,7 +23,7 @@ class Idioms:
 
     Args:
         pieces: The module.
-        names: The names of the module.
+        definitions: What the module defines.
         catalogue: Has the patterns and their rules.
         style: Which fixes come first.
         is_kept: What is found is asked for again after an edit.
@@ -33,7 +32,7 @@ class Idioms:
     def __init__(
         self,
         pieces: Sequence[Piece],
-        names: ModuleNames,
+        definitions: ModuleDefinitions,
         catalogue: Catalogue,
         style: MigrationStyle,
         *,
@@ -41,7 +40,7 @@ class Idioms:
     ) -> None:
         self._is_kept = is_kept
         self._pieces = pieces
-        self._names = names
+        self._shared = definitions
         self._catalogue = catalogue
         self._style = style
         self._words = _words_of(catalogue.patterns)
@@ -138,10 +137,7 @@ class Idioms:
 
     @cached_property
     def _definitions(self) -> Definitions:
-        definitions = Definitions()
-        for index, piece in enumerate(self._pieces):
-            definitions.add(piece.parsed.body, ModuleScope(self._names, index))
-        return definitions
+        return self._shared.all
 
 
 @lru_cache(maxsize=4)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
+from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
 
 _Simple = (
     ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | Function | ast.ClassDef
@@ -102,6 +103,32 @@ class Definitions:
     def method(self, owner: ClassHere, name: str) -> FunctionHere | None:
         """A method of a class or of one of its bases in this file."""
         return next((c.methods[name] for c in self.lineage(owner) if name in c.methods), None)
+
+
+class ModuleDefinitions:
+    """The definitions of a module in pieces, for all who evaluate its functions.
+
+    Args:
+        bodies: The statements of each piece.
+        names: The names of the module.
+    """
+
+    def __init__(self, bodies: Sequence[Sequence[ast.stmt]], names: ModuleNames) -> None:
+        self._bodies = bodies
+        self._names = names
+
+    @cached_property
+    def scopes(self) -> list[ModuleScope]:
+        """The scopes of the pieces."""
+        return [ModuleScope(self._names, index) for index in range(len(self._bodies))]
+
+    @cached_property
+    def all(self) -> Definitions:
+        """What the pieces define."""
+        definitions = Definitions()
+        for body, scope in zip(self._bodies, self.scopes, strict=True):
+            definitions.add(body, scope)
+        return definitions
 
 
 def inner_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

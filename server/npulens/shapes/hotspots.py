@@ -10,7 +10,7 @@ from itertools import chain
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece
-from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.call_graph import CallGraph
 from npulens.shapes.candidates import Candidates
@@ -23,7 +23,7 @@ from npulens.shapes.reporting import Home, Reporter, name_of
 from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import Reach
 from npulens.shapes.worth import functions_of, is_host_code
-from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.scopes import ModuleScope
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
@@ -50,7 +50,7 @@ class Hotspots:
 
     Args:
         pieces: The module.
-        names: The names of the module.
+        definitions: What the module defines.
         catalogue: Has the operators and their rules.
         project: What is known of other modules.
         path: Tells what the module is for.
@@ -60,7 +60,7 @@ class Hotspots:
     def __init__(
         self,
         pieces: Sequence[Piece],
-        names: ModuleNames,
+        definitions: ModuleDefinitions,
         catalogue: Catalogue,
         project: ProjectFacts,
         path: str,
@@ -68,7 +68,7 @@ class Hotspots:
         told_only: bool = False,
     ) -> None:
         self._pieces = pieces
-        self._names = names
+        self._shared = definitions
         self._catalogue = catalogue
         self._elsewhere = Elsewhere(project.returned_shapes, path)
         self._unused = project.unused_names
@@ -189,14 +189,12 @@ class Hotspots:
 
     @cached_property
     def _scopes(self) -> dict[int, ModuleScope]:
-        return {id(p): ModuleScope(self._names, i) for i, p in enumerate(self._pieces)}
+        pairs = zip(self._pieces, self._shared.scopes, strict=True)
+        return {id(piece): scope for piece, scope in pairs}
 
     @cached_property
     def _definitions(self) -> Definitions:
-        definitions = Definitions()
-        for piece in self._pieces:
-            definitions.add(piece.parsed.body, self._scopes[id(piece)])
-        return definitions
+        return self._shared.all
 
     @cached_property
     def homes(self) -> dict[ast.AST, Home]:
