@@ -131,6 +131,9 @@ def test_all_of_a_rule(client: LspClient, uri: str) -> None:
     assert after(client, uri, text, 1, "Fix all NPU101") == (
         "import torch\nimport torch_npu\n" + "torch.npu.synchronize()\n" * 2 + "x.cuda()\n"
     )
+    # Editors put what names a diagnostic beside its fixes.
+    (named,) = action(client, uri, 1, "Fix all NPU101")["diagnostics"]
+    assert named["range"]["start"]["line"] == 1
 
 
 def test_fix_all(client: LspClient, uri: str) -> None:

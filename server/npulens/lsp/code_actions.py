@@ -81,7 +81,7 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
         yield from _fixes(request, index)
     if request.wants(QUICK_FIX):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
-            yield from _of_rule(request, code)
+            yield from _of_rule(request, code, here)
         yield from _suppressions(request, here)
     if request.wants(EXPLAIN_KIND):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
@@ -118,12 +118,17 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
         yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
 
 
-def _of_rule(request: _Request, code: str) -> Iterator[types.CodeAction]:
-    """To fix a rule everywhere, if it can be fixed in more than one place."""
-    fixable = [f for f in request.analysis.findings if f.rule.code == code and f.fixes]
-    if len(fixable) > 1:
+def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To fix a rule everywhere, if it can be fixed in more than one place.
+
+    It names the diagnostics that it is offered for: editors show what names none behind the rest.
+    """
+    findings, diagnostics = request.analysis.findings, request.analysis.diagnostics
+    if sum(bool(f.rule.code == code and f.fixes) for f in findings) > 1:
         title = request.says(FIX_ALL_OF_RULE, code=code)
-        yield _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
+        action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
+        action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]
+        yield action
 
 
 def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
