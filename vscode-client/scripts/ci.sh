@@ -66,7 +66,10 @@ for package in "$universal" "$linux"; do
     node scripts/servers-test.mjs "$work/unpacked/extension" "$environment/bin/python" "${others[@]}"
 done
 
-if bash scripts/install-workbench.sh build/workbench; then
+left=$((${NPULENS_CI_ENDS:-$(date +%s) + 3600} - $(date +%s)))
+if [ "$left" -lt 600 ]; then # it takes up to nine minutes, and more where nothing is installed
+    echo "extension check: no time is left for a workbench, its test is left out" >&2
+elif bash scripts/install-workbench.sh build/workbench; then
     node scripts/workbench-test.mjs build/workbench "$universal" build/pictures "$environment/bin/python"
 else
     echo "extension check: no workbench can be installed here, its test is left out" >&2
