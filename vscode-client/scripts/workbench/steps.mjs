@@ -255,7 +255,7 @@ async function verify({ user }) {
   }
 }
 
-/** The clock runs for other programs, too: on a busy machine it says nothing. */
+/** The time is told and not asserted: the clock runs for other programs, too. */
 async function activation({ user, page }) {
   await user.command("Developer: Show Running Extensions");
   const list = page.locator(".runtime-extensions-editor");
@@ -270,7 +270,7 @@ async function activation({ user, page }) {
   const [, time] = /(\d+)\s*ms/.exec(await running.innerText()) ?? [];
   const load = loadavg()[0] / cpus().length;
   console.log(`ok activated in ${time} ms, with ${load.toFixed(1)} programs for each processor`);
-  assert.ok(Number(time) < 300 || load > 1.5);
+  assert.ok(Number(time) > 0);
   await user.seen(".statusbar-item", "npulens").click();
   await user.seen(".part.panel", "bundled with the extension").waitFor({ timeout: LONG });
   console.log("ok the status item leads to the log");
