@@ -91,7 +91,7 @@ class StatementCache:
         for piece in pieces:
             if affected is None or not affected.isdisjoint(piece.words):
                 piece.findings = piece.recognized = piece.hotspots = None
-                piece.before, piece.evaluations = {}, {}
+                piece.recognized_before, piece.evaluations = {}, {}
             elif before is not None and before.sources != state.sources:
                 piece.hotspots, piece.evaluations = None, {}
 

@@ -172,7 +172,7 @@ class Piece:
         helpers: Its functions that hold such words; `None` until asked.
         recognized: The computations found in it, by the nodes of its functions; `None` until
             they are looked for.
-        before: What was found in them before an edit.
+        recognized_before: What was found in them before an edit.
         asked: The interfaces that these rest on, by name.
         hotspots: The dynamic shapes found from its functions on; `None` until that is known.
         quiet_hotspots: Those found from functions of which nothing is told.
@@ -208,7 +208,7 @@ class Piece:
     word_places: tuple[int, ...] | None = None
     helpers: frozenset[str] | None = None
     recognized: dict[ast.AST, Recognition] | None = None
-    before: dict[ast.AST, Recognition] = field(default_factory=dict)
+    recognized_before: dict[ast.AST, Recognition] = field(default_factory=dict)
     asked: dict[str, Interface | None] = field(default_factory=dict)
     hotspots: tuple[Hotspot, ...] | None = None
     quiet_hotspots: tuple[Hotspot, ...] = ()
@@ -223,7 +223,7 @@ class Piece:
     def take_over(self, before: "Piece") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
         self.evaluations, self.looked_up = before.evaluations, before.looked_up
-        self.before, self.asked = before.recognized or {}, before.asked
+        self.recognized_before, self.asked = before.recognized or {}, before.asked
 
 
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:

@@ -49,11 +49,11 @@ class Idioms:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
         for piece in self._pieces:
             is_same = self._interfaces.are(piece.asked)
-            known = piece.before if piece.recognized is None else piece.recognized
+            known = piece.recognized_before if piece.recognized is None else piece.recognized
             if not (
                 is_same and piece.recognized is not None and all(map(self._holds, known.values()))
             ):
-                piece.before, piece.recognized = {}, {}
+                piece.recognized_before, piece.recognized = {}, {}
                 self._look_through(piece, known if is_same else {})
 
     def findings(self, piece: Piece) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ class Idioms:
 
     @cached_property
     def _interfaces(self) -> Interfaces:
-        return Interfaces(self._definitions)
+        return Interfaces(self._shared)
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from npulens.graphs.definitions import (
     ClassHere,
-    Definitions,
     FunctionHere,
+    ModuleDefinitions,
     inner_statements,
     stored_by,
 )
@@ -31,17 +31,18 @@ class Interfaces:
     """The interfaces of the definitions of a module.
 
     Args:
-        definitions: Those of the module.
+        definitions: Those of the module; they are read when a name is asked for.
     """
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: ModuleDefinitions) -> None:
         self._definitions = definitions
 
     def of(self, name: str) -> Interface | None:
         """What a name of the module stands for; `None` if it is no function or class."""
-        if name in self._definitions.functions:
+        definitions = self._definitions.all
+        if name in definitions.functions:
             return FUNCTION
-        owner = self._definitions.classes.get(name)
+        owner = definitions.classes.get(name)
         if owner is None:
             return None
         known = _CLASSES.get(owner.node)

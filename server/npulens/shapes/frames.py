@@ -17,6 +17,7 @@ from npulens.graphs.definitions import (
     stored_attributes,
     stored_by,
 )
+from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.callers import given_parameters
 from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.events import Event, Recorder
@@ -225,7 +226,7 @@ class Frame:
         if any(attribute in self._kept_on_host(each) for each in lineage):
             return Tensor(on_host=True)
         for each in self.session.definitions.lineage(owner):
-            for name in ("__init__", "_init_layers", "__post_init__"):
+            for name in CONSTRUCTORS:
                 method = each.methods.get(name)
                 if method is not None:
                     found = self._assigned_in(method, attribute)

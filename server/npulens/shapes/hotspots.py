@@ -208,7 +208,7 @@ class Hotspots:
 
     @cached_property
     def _interfaces(self) -> Interfaces:
-        return Interfaces(self._definitions)
+        return Interfaces(self._shared)
 
     @cached_property
     def _candidates(self) -> Candidates:

@@ -52,6 +52,7 @@ _LONGEST_NAME = 100
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
+"""By all but the first, the most costly operator in two loops stays below what is told."""
 _WARNING, _INFO = 60, 40
 TOLD = 20
 """Places of a lower score are in the ranked list alone."""
