@@ -7,6 +7,7 @@ from torch.nn import functional
 RULE = "NPU707"
 APPLICABILITY = "unsafe"
 WORDS = ("einsum",)
+BESIDE = "oftmax"
 TRANSPARENT = ("cast", "contiguous")
 EXCLUSIVE = ("shared_matmul", "softmax", "dropout")
 CONDITIONS = {"scale": ("scalar",)}

@@ -6,6 +6,7 @@ RULE = "NPU714"
 APPLICABILITY = "manual"
 OPERATOR = "torch_npu.contrib.module.NpuDropPath"
 WORDS = ("bernoulli", ".rand(")
+BESIDE = "bernoulli|floor"
 TRANSPARENT = ("contiguous", "cast")
 CONDITIONS = {}
 CHECK = {

@@ -17,6 +17,7 @@ WORDS = (
     "activation_func(",
     "activation_function(",
 )
+BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {
     "act, gate": ("gelu",),

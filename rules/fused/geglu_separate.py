@@ -9,6 +9,7 @@ from torch.nn import functional
 RULE = "NPU704"
 APPLICABILITY = "unsafe"
 WORDS = ("gelu", "GELU(", "erf(", "tanh(")
+BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"gate, up": ("alike",)}
 CHECK = {

@@ -19,6 +19,7 @@ WORDS = (
     "* sin",
     "chunk(2",
 )
+BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",)}

@@ -4,6 +4,7 @@ import torch
 
 RULE = "NPU703"
 WORDS = ("sigmoid(",)
+BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 TRANSPARENT = ("contiguous", "cast")
 CONDITIONS = {}
 ALMOST = {

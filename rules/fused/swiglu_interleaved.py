@@ -4,6 +4,7 @@ from torch.nn import functional
 
 RULE = "NPU703"
 WORDS = ("::2",)
+BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
 ALMOST = {

@@ -89,7 +89,7 @@ class StatementCache:
             affected = words_affected(self.signature, signature, helpers, pieces)
         self.signature = signature
         for piece in pieces:
-            if affected is None or not affected.isdisjoint(piece.words):
+            if affected is None or not affected.isdisjoint(piece.words.identifiers):
                 piece.findings = piece.recognized = piece.hotspots = None
                 piece.recognized_before, piece.evaluations = {}, {}
             elif before is not None and before.sources != state.sources:
@@ -131,12 +131,13 @@ def analyze(
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
     if document.kind is not Kind.PYTHON:
         return _launch_findings(document, catalogue, target)
-    triggers = catalogue.triggers | target.project.words
+    own = target.project.words
+    triggers = catalogue.triggers | own if own else catalogue.triggers
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
-    facts = module_facts(pieces, target, triggers)
+    facts = module_facts(pieces, target, triggers, document.path)
     names = ModuleNames([piece.bindings for piece in pieces])
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     idioms = Idioms(pieces, definitions, catalogue, target.style, is_kept=cache is not None)
@@ -266,7 +267,7 @@ def _findings(
     words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
     interest = Interest(lines, *words, bool(module.stars()))
     context = Context(
-        piece.npu_words, piece.words, catalogue, target, facts, module, lines, interest
+        piece.npu_words, piece.words.identifiers, catalogue, target, facts, module, lines, interest
     )
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))

@@ -127,7 +127,7 @@ def read_constants(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FormatError(f"must be parameters with their values, not {shown(value)}")
     for name, constant in value.items():
-        if not name.isidentifier() or not isinstance(constant, bool | int | float | str):
+        if not name.isidentifier() or not isinstance(constant, (bool, int, float, str)):
             raise FormatError(f"must give {shown(name)} a plain value, not {shown(constant)}")
     return value
 

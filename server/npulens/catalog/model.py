@@ -121,6 +121,8 @@ class ProjectFacts:
         unused_names: Classes and private functions that nothing of the project names.
         returned_shapes: The functions whose results have shapes that depend on data, each with
             the path of its module without its ending.
+        own_methods: The classes with methods that tensors have, too, each with the path of its
+            module without its ending, and the names of these methods.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -134,6 +136,7 @@ class ProjectFacts:
     compiles_for_host: bool = False
     unused_names: frozenset[str] = frozenset()
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
+    own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:
@@ -201,11 +204,14 @@ class PatternSource:
         name: What it is called in messages.
         text: Its text.
         words: Words of which one stands in all code that it can match.
+        beside: An expression that matches in each function that holds such a word and can match;
+            empty if nothing is known of it.
     """
 
     name: str
     text: str
     words: frozenset[str]
+    beside: str = ""
 
 
 class Edit(NamedTuple):

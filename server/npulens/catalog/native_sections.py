@@ -52,13 +52,13 @@ def _versions(value: object) -> Versions:
 
 
 def _constants(value: object) -> tuple[object, ...]:
-    if isinstance(value, list) and all(isinstance(v, str | int | float | bool) for v in value):
+    if isinstance(value, list) and all(isinstance(v, (str, int, float, bool)) for v in value):
         return tuple(value)
     raise FormatError(f"must be a list of texts, numbers, true and false, not {shown(value)}")
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     raise FormatError(f"must be a number, not {shown(value)}")
 

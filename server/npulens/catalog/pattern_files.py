@@ -4,11 +4,13 @@ import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from npulens.catalog.model import PatternSource
 from npulens.catalog.rule_file import CatalogueError
 
 _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
+_BESIDE = re.compile(r"^BESIDE = (r?\".*\")$", re.MULTILINE)
 
 
 def read_pattern_files(paths: Iterable[Path]) -> tuple[PatternSource, ...]:
@@ -25,11 +27,21 @@ def _read(path: Path) -> PatternSource:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{path}: cannot be read: {error}") from error
-    found = _WORDS.search(text)
-    try:
-        words = ast.literal_eval(found.group(1)) if found else None
-    except (ValueError, SyntaxError):
-        words = None
+    words = _constant(_WORDS, text)
     if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
         raise CatalogueError(f"{path}: needs WORDS, a tuple of the words its code is told by")
-    return PatternSource(path.name, text, frozenset(words))
+    beside = _constant(_BESIDE, text) or ""
+    try:
+        re.compile(beside)
+    except re.error as error:
+        raise CatalogueError(f"{path}: BESIDE is no regular expression: {error}") from error
+    return PatternSource(path.name, text, frozenset(words), beside)
+
+
+def _constant(pattern: re.Pattern[str], text: str) -> Any:
+    """What a file assigns to a name, `None` if that is no constant."""
+    found = pattern.search(text)
+    try:
+        return ast.literal_eval(found[1]) if found else None
+    except (ValueError, SyntaxError):
+        return None

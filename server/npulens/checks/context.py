@@ -21,6 +21,7 @@ from npulens.checks.intent.guards import Guards
 from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
 from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
@@ -32,6 +33,9 @@ FAMILIES_OF_BRANCHES = FAMILIES_OF_KERNELS | {"parallel"}
 """Rule families that branches which only CUDA takes are kept free of."""
 
 Positioned = ast.expr | ast.stmt | ast.alias | ast.keyword | ast.arg | ast.pattern
+
+
+NO_CLASSES: OtherModules[frozenset[str]] = OtherModules(frozenset(), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ class ModuleFacts:
         trains: The module is a script that is run and holds a training loop.
         pins_memory: A loader of the module asks for pinned memory.
         asks_for_npu: The module has a function that says whether an NPU is available.
+        classes_elsewhere: Classes of other modules of the project, with those of their methods
+            that tensors have, too.
+        imported_methods: Those of such classes that the module imports, or whose module it does.
     """
 
     shimmed: bool
@@ -69,6 +76,8 @@ class ModuleFacts:
     evidence: Evidence = NO_EVIDENCE
     trains: bool = False
     pins_memory: bool = False
+    classes_elsewhere: OtherModules[frozenset[str]] = NO_CLASSES
+    imported_methods: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.tables import OPTIMIZERS
+from npulens.syntax.words import Words
 
 _CASTS = re.compile(
     r"autocast|(?<![a-z])amp(?![a-z])|apex|[bf]p?16|half|float16|bfloat|mixed|precision"
@@ -80,23 +81,25 @@ class Evidence:
 NO_EVIDENCE = Evidence()
 
 
-def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
-    """The evidence of a module: `texts` are its pieces, `words` the `CHECKED_WORDS` in them."""
+def evidence_of(pieces: Sequence[Words], words: frozenset[str]) -> Evidence:
+    """The evidence of a module: `words` are the `CHECKED_WORDS` in its pieces."""
     if not words:
         return NO_EVIDENCE
-    names_device = _any(_DEVICE, texts)
+    texts = [piece.text for piece in pieces]
+    names = [piece.joined for piece in pieces]
+    names_device = _any(_DEVICE, names)
     trains = "backward" in words and names_device
     asks = "use_deterministic_algorithms" in words
     may_fuse_optimizer = (
         not words.isdisjoint(OPTIMIZERS)
-        and (names_device or _leaves_device_open(texts))
+        and (names_device or (_any(_ACCELERATOR, names) and not _any(_CPU, texts)))
         and not _any(_NOT_TO_BE_FUSED, texts)
     )
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
         trains_in_full_precision=trains
-        and not _any(_CASTS, texts)
+        and not _any(_CASTS, names)
         and not _any(_RECURRENT, texts)
         and (not _any(_OPTIMIZER_MADE, texts) or _any(_OF_A_MODEL, texts)),
         asks_for_determinism=asks,
@@ -112,10 +115,6 @@ def evidence_of(texts: Sequence[str], words: frozenset[str]) -> Evidence:
 def _makes_data(text: str) -> bool:
     classes = _OWN_DATASET.findall(text) if "Dataset" in text else []
     return any(_GENERATED.search(c) and not _LOADED.search(c) for c in classes)
-
-
-def _leaves_device_open(texts: Sequence[str]) -> bool:
-    return _any(_ACCELERATOR, texts) and not _any(_CPU, texts)
 
 
 def _any(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
 
 _DEVICE_TYPES = frozenset({"type", "device_type"})
 
@@ -48,14 +49,14 @@ def _gathered(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames
     refusals: set[ast.AST] = set()
     choices: set[ast.AST] = set()
     of_device: set[str] = set()
-    for part in ast.walk(function):
+    for part in nodes_below(function):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             loads.setdefault(part.id, set()).add(part)
         elif isinstance(part, ast.If) and isinstance(part.body[-1], ast.Raise):
-            refusals.update(ast.walk(part.test))
+            refusals.update(nodes_below(part.test))
         elif isinstance(part, ast.IfExp):
-            choices.update(ast.walk(part.test))
-        elif isinstance(part, ast.Assign) and any(map(_asks_for_cuda, ast.walk(part.value))):
+            choices.update(nodes_below(part.test))
+        elif isinstance(part, ast.Assign) and any(map(_asks_for_cuda, nodes_below(part.value))):
             of_device.update(target.id for target in part.targets if isinstance(target, ast.Name))
     return FunctionNames(
         frozenset(name for name, uses in loads.items() if refusals.issuperset(uses)),

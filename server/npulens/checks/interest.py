@@ -7,6 +7,7 @@ what is made of it matters further: `s = torch.cuda.Stream()` makes `s` one, and
 
 import ast
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,6 +23,8 @@ _ATTRIBUTE = re.compile(r"\.[^\W\d]\w*")
 _WORD = re.compile(r"[^\W\d]\w*")
 _WALRUS = re.compile(r"([^\W\d]\w*)\s*:=")
 """Rare, so the names that it binds count without a look at their values."""
+_MANY = 20
+"""Of more words than these, all words of a text are looked up, for time in proportion to it."""
 _MAX_TURNS = 8
 """How far names are followed from one to the next; then all of the function count."""
 
@@ -67,7 +70,7 @@ class Interest:
         """Those of some statements that are worth a visit."""
         for node in body:
             if self.holds(node) or (
-                self._imports and isinstance(node, ast.Import | ast.ImportFrom)
+                self._imports and isinstance(node, (ast.Import, ast.ImportFrom))
             ):
                 yield node
 
@@ -118,7 +121,11 @@ class Interest:
     ) -> None:
         if not words:
             return
-        found = {m.start() for m in pattern.finditer(self._text, start, end) if m.group() in words}
+        text = self._text
+        if len(words) > _MANY:
+            found = {m.start() for m in pattern.finditer(text, start, end) if m.group() in words}
+        else:
+            found = {place for word in words for place in _places(text, word, start, end)}
         for places in (self._places, self._lasting) if lasts else (self._places,):
             first, last = bisect_left(places, start), bisect_left(places, end)
             places[first:last] = sorted(found.union(places[first:last]))
@@ -133,7 +140,7 @@ class Interest:
         Each with whether what is called of it matters.
         """
         for method in node.body:
-            if isinstance(method, ast.Assign | ast.AnnAssign) and self._stands_for_word(method):
+            if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._stands_for_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]
                 lasts = self._lasts(method)
                 yield from ((name, lasts) for target in targets for name in target_names(target))
@@ -143,7 +150,7 @@ class Interest:
             header = self._starts[method.lineno - 1], self._starts[method.body[0].lineno - 1]
             in_header = _is_between(self._places, *header)
             for statement in inner_statements(method.body):
-                if first is None or not isinstance(statement, ast.Assign | ast.AnnAssign):
+                if first is None or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
                     continue
                 is_argument = in_header and isinstance(statement.value, ast.Name)
                 if is_argument or self._stands_for_word(statement):
@@ -157,7 +164,7 @@ class Interest:
         """Whether what a name is given may be what a rule is about, and is no tensor."""
         if self._lasts(node):
             return True
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else node
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else node
         return self.holds(node) and not _is_computed(value)
 
     def _reach(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -179,15 +186,15 @@ def _names_given(function: Function) -> _Given:
         node = pending.pop()
         if isinstance(node, Function):
             yield from _parameters(node.args)
-        if isinstance(node, Function | ast.ClassDef) and node is not function:
+        if isinstance(node, (Function, ast.ClassDef)) and node is not function:
             yield node.name, node
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from ((alias.asname or alias.name, node) for alias in node.names)
         elif isinstance(node, ast.Assign):
             yield from ((name, node) for target in node.targets for name in target_names(target))
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             yield from ((name, node) for name in target_names(node.target))
-        elif isinstance(node, ast.For | ast.AsyncFor):
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
             yield from ((name, node.iter) for name in target_names(node.target))
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             yield from ((name, node.context_expr) for name in target_names(node.optional_vars))
@@ -201,13 +208,13 @@ _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
 
 def _is_computed(node: ast.AST | None) -> bool:
     """Whether a value is the result of a calculation; `partial` and others hand on functions."""
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, (ast.Tuple, ast.List)):
         return all(_is_computed(element) for element in node.elts)
     if isinstance(node, ast.IfExp):
         return _is_computed(node.body) and _is_computed(node.orelse)
     if isinstance(node, ast.Call):
         return getattr(node.func, "attr", getattr(node.func, "id", "partial")) != "partial"
-    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant | ast.AugAssign)
+    return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant, ast.AugAssign))
 
 
 def _is_between(places: Sequence[int], start: int, end: int) -> bool:
@@ -227,19 +234,19 @@ def _parameters(arguments: ast.arguments) -> _Given:
     yield from ((p.arg, p.annotation) for p in everything if p.annotation is not None)
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Iterator[int]:
     """Where a word stands alone; behind one with a dot before it, anything may be."""
     anywhere = word in _ANYWHERE
     inner = word.startswith(".")
-    at = text.find(word)
+    at = text.find(word, start, end)
     while at >= 0:
-        end = at + len(word)
+        after = at + len(word)
         if anywhere or (
-            not _is_letter(text[end : end + 1])
+            not _is_letter(text[after : after + 1])
             and (inner or at == 0 or not _is_letter(text[at - 1]))
         ):
             yield at
-        at = text.find(word, end)
+        at = text.find(word, after, end)
 
 
 def _is_letter(character: str) -> bool:

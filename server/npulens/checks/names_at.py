@@ -110,9 +110,9 @@ class _Finder:
 
     def _meant(self, node: ast.AST, scope: Scope) -> Iterator[NameAt]:
         span = self._span(node).shifted(self._start)
-        if isinstance(node, ast.Name | ast.Attribute):
+        if isinstance(node, (ast.Name, ast.Attribute)):
             for value in resolve(node, scope):
-                name = value.name if isinstance(value, Qualified | Member) else None
+                name = value.name if isinstance(value, (Qualified, Member)) else None
                 if isinstance(value, Member):
                     name = tensor_method(value.name, self._native)
                 if name is not None:

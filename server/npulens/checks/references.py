@@ -52,7 +52,7 @@ def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> Non
 
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dev = torch.cuda`: fixing the value mends every use of the name."""
-    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    assert isinstance(node, (ast.Assign, ast.AnnAssign))
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     name = dotted_name(target)
     if name is not None and node.value is not None:

@@ -22,7 +22,9 @@ def npu_fix(
 ) -> list[Fix]:
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
-    if entry.becomes.endswith("()") and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+    if entry.becomes.endswith("()") and isinstance(
+        getattr(node, "ctx", None), (ast.Store, ast.Del)
+    ):
         return []
     if not entry.becomes.startswith(_TORCH):
         return _other_package(node, written, entry, scope, context)

@@ -20,6 +20,7 @@ from npulens.syntax.meanings import (
 )
 from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup, receiver_class
 from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
+from npulens.syntax.walking import nodes_below
 
 _MAX_DEPTH = 12
 _NO_TENSOR = frozenset({"items", "keys", "values", "get", "append", "pop", "update", "decode"})
@@ -59,7 +60,7 @@ def tensor_method(member: str, native: NativeTable) -> str | None:
 
 
 def _returns_tensor(value: Value, native: NativeTable) -> bool:
-    return isinstance(value, Instance | Member) and _is_result(value.name, native)
+    return isinstance(value, (Instance, Member)) and _is_result(value.name, native)
 
 
 def _is_result(name: str, native: NativeTable) -> bool:
@@ -122,7 +123,7 @@ def _is_forward_parameter(held: Held, name: str) -> bool:
         return False
     if held.binding.place != (0, 0) or not _is_module(function.owner):
         return False
-    return not any(_is_no_tensor(part, name) for part in ast.walk(node))
+    return not any(_is_no_tensor(part, name) for part in nodes_below(node))
 
 
 def _is_module(owner: ClassScope, depth: int = 0) -> bool:
@@ -148,9 +149,9 @@ def _is_no_tensor(node: ast.AST, name: str) -> bool:
         return is_key and _is_name(node.value, name)
     if isinstance(node, ast.Attribute):
         return node.attr in _NO_TENSOR and _is_name(node.value, name)
-    if isinstance(node, ast.For | ast.comprehension):
+    if isinstance(node, (ast.For, ast.comprehension)):
         return _is_name(node.iter, name)
-    if isinstance(node, ast.Starred | ast.FormattedValue):
+    if isinstance(node, (ast.Starred, ast.FormattedValue)):
         return _is_name(node.value, name)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         asks = node.func.id in ("isinstance", "zip", "enumerate", "len")
@@ -276,7 +277,7 @@ def _assignments(scope: FunctionScope, context: Context) -> dict[Place, ast.Assi
     if scope.node not in context.assignments:
         context.assignments[scope.node] = {
             (part.end_lineno or 0, part.end_col_offset or 0): part
-            for part in ast.walk(scope.node)
+            for part in nodes_below(scope.node)
             if isinstance(part, ast.Assign)
         }
     return context.assignments[scope.node]

@@ -23,6 +23,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import Instance, Literal, Qualified, resolve, resolve_name
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import Name
+from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
 
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
@@ -110,7 +111,7 @@ def holds(node: ast.expr, word: Word, scope: Scope) -> bool:
         return bool(called and word.identifier.search(called))
     if isinstance(node, ast.Subscript):
         return holds(node.value, word, scope)
-    if isinstance(node, ast.Name | ast.Attribute) and word.old == "cuda":
+    if isinstance(node, (ast.Name, ast.Attribute)) and word.old == "cuda":
         return Instance("torch.device") in resolve(node, scope)
     return False
 
@@ -155,7 +156,7 @@ def _binary(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
 
 
 def _alternatives(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
-    assert isinstance(node, ast.IfExp | ast.BoolOp)
+    assert isinstance(node, (ast.IfExp, ast.BoolOp))
     if isinstance(node, ast.BoolOp):
         values = guards.operands(node)
     else:
@@ -182,9 +183,9 @@ def _lambda(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
 
 def _elements(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
     """A list of devices, unless the one of the NPU is among them, or all are NVIDIA's and alike."""
-    assert isinstance(node, ast.List | ast.Tuple | ast.Set)
+    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
-    if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in ast.walk(node)):
+    if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in nodes_below(node)):
         return  # choices of a service of one's own, of which none is a backend of PyTorch
     if word.new not in values and values not in ({"cuda", "rocm"}, {"cuda", "hip"}):
         for element in node.elts:
@@ -217,12 +218,11 @@ def report_composed(
     node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
 ) -> None:
     """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
-    if not isinstance(node, ast.JoinedStr | ast.BinOp | ast.Call) or context.facts.shimmed:
+    if not isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Call)) or context.facts.shimmed:
         return
     if any(literals(node, word, context.guards)) or context.guards.mentions_npu(node):
         return
-    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
-    if any(word.identifier.search(name) for name in names):
+    if any(word.identifier.search(name) for name in names_in(node)):
         return  # what it is made of is a finding of its own
     rule = context.catalogue.rule_named(rule_name)
     for value in resolve(node, scope):

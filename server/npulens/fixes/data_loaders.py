@@ -9,6 +9,7 @@ from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 BACKWARD = ".backward("
@@ -126,7 +127,7 @@ def _shuffle(call: ast.Call) -> ast.expr | ast.keyword | None:
 
 def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
     statement = next((s for s in body if getattr(s, "value", None) is call), None)
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
     if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > 3:
         return None
@@ -148,17 +149,17 @@ def _feeds_training(script: Script, loader: Loader) -> bool:
     """Whether a loop over the loader goes backward, or a function that does is given the loader."""
     names = {
         target.id
-        for target in ast.walk(loader.statement)
+        for target in nodes_below(loader.statement)
         if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
     }
     training = training_functions(script)
-    for node in ast.walk(script.tree):
+    for node in nodes_below(script.tree):
         used: list[ast.expr] = []
         if isinstance(node, ast.For) and BACKWARD in script.source(node):
             used = [node.iter]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in training:
             used = [*node.args, *(k.value for k in node.keywords)]
-        if any(getattr(part, "id", "") in names for u in used for part in ast.walk(u)):
+        if any(getattr(part, "id", "") in names for u in used for part in nodes_below(u)):
             return True
     return False
 
@@ -183,7 +184,7 @@ def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> t
     dataset = script.source(loader.dataset)
     edits: list[Edit | None] = []
     lines: list[str] = []
-    if not isinstance(loader.dataset, ast.Name | ast.Attribute):
+    if not isinstance(loader.dataset, (ast.Name, ast.Attribute)):
         name = _unused(_DATASET_NAMES, text)
         if name is None or not isinstance(loader.dataset, ast.Call):
             raise _no_place(loader)
@@ -224,7 +225,7 @@ def _epoch_loops(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.For, str]]:
     pending: list[ast.AST] = [*body]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             continue
         if isinstance(node, ast.For):
             counter = getattr(node.target, "id", "")

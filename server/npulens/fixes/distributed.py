@@ -27,6 +27,7 @@ from npulens.fixes.scripts import (
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
@@ -115,7 +116,7 @@ def _is_always_reached(script: Script, home: Home, call: ast.Call) -> bool:
                 return False
             body = statement.body
         else:
-            return isinstance(statement, ast.Assign | ast.AnnAssign)
+            return isinstance(statement, (ast.Assign, ast.AnnAssign))
 
 
 def _asks_for_cards(script: Script, test: ast.expr) -> bool:
@@ -145,7 +146,7 @@ def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, .
     if "#" in behind or behind[:1] not in ("", ","):
         return ()
     names = _renamed(script, call, scope)
-    simple = isinstance(model, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    simple = isinstance(model, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     opening = [] if simple else [Edit(Span(span.start, span.start), "(")]
     moved = f'{"" if simple else ")"}.to(f"npu:{{local_rank}}"), device_ids=[local_rank]'
     return (*names, *opening, Edit(rest, moved)) if names else ()
@@ -158,10 +159,10 @@ def _renamed(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, ...]:
         return ()
     references: list[ast.expr] = [
         node
-        for node in ast.walk(script.tree)
-        if isinstance(node, ast.Attribute | ast.Name) and dotted_name(node) == name
+        for node in nodes_below(script.tree)
+        if isinstance(node, (ast.Attribute, ast.Name)) and dotted_name(node) == name
     ]
-    named = [n for n in ast.walk(script.tree) if getattr(n, "attr", "") == "DataParallel"]
+    named = [n for n in nodes_below(script.tree) if getattr(n, "attr", "") == "DataParallel"]
     if isinstance(call.func, ast.Attribute):
         owner = qualified_names(call.func.value, scope)
         inner = {"torch.nn": "parallel.", "torch.nn.parallel": ""}

@@ -103,7 +103,7 @@ def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, 
     end = 0
     for node in body:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not (is_docstring or isinstance(node, ast.Import | ast.ImportFrom)):
+        if not (is_docstring or isinstance(node, (ast.Import, ast.ImportFrom))):
             return end, False
         stop = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
         if not _NOTHING_MORE.match(lines.text, stop):
@@ -117,12 +117,12 @@ def running_imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.Impor
     pending = list(reversed(list(body)))
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield node
         elif isinstance(node, ast.If):
             blocks = [*([] if _is_type_checking(node.test) else node.body), *node.orelse]
             pending += reversed(blocks)
-        elif isinstance(node, ast.Try | ast.With):
+        elif isinstance(node, (ast.Try, ast.With)):
             pending += reversed(node.body)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _NO_GRADIENT = re.compile(r"\b(?:no_grad|inference_mode)\(")
@@ -42,7 +43,7 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
     edits: set[Edit] = set()
     while pending:
         statements, variable = pending.pop()
-        for node in (part for statement in statements for part in ast.walk(statement)):
+        for node in (part for statement in statements for part in nodes_below(statement)):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == variable:
                 edits.update(_asked(script, node, statements))
             elif isinstance(node, ast.Call) and _saves(node):
@@ -64,7 +65,7 @@ def _saves(call: ast.Call) -> bool:
 def _saved_whole(script: Script, call: ast.Call, variable: str) -> Iterator[Edit]:
     """`torch.save(model, path)` and `torch.save({"model": model}, path)`: the model inside."""
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    nodes = [part for argument in arguments for part in ast.walk(argument)]
+    nodes = [part for argument in arguments for part in nodes_below(argument)]
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
         if isinstance(node, ast.Name) and node.id == variable and id(node) not in owners:
@@ -78,7 +79,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
     called = any(
         isinstance(part, ast.Call) and part.func is node
         for statement in body
-        for part in ast.walk(statement)
+        for part in nodes_below(statement)
     )
     if called and node.attr not in _OF_MODULE and not _is_without_gradient(script, node, body):
         text = script.source(node)
@@ -97,9 +98,9 @@ def _is_without_gradient(script: Script, node: ast.AST, body: Sequence[ast.stmt]
     return any(
         isinstance(block, ast.With)
         and any(_NO_GRADIENT.search(script.source(item.context_expr)) for item in block.items)
-        and any(part is node for part in ast.walk(block))
+        and any(part is node for part in nodes_below(block))
         for statement in body
-        for block in ast.walk(statement)
+        for block in nodes_below(statement)
     )
 
 
@@ -120,11 +121,11 @@ def _require_same(script: Script, function: ast.FunctionDef, parameter: str, var
         isinstance(node, ast.Attribute)
         and getattr(node.value, "id", "") == parameter
         and node.attr not in _OF_WRAPPER
-        for node in ast.walk(function)
+        for node in nodes_below(function)
     )
     if not asks:
         return
-    for node in ast.walk(script.tree):
+    for node in nodes_below(script.tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != function.name:
             continue
         if parameter not in _given(node, function, variable):
@@ -140,6 +141,6 @@ def _uses_global(function: ast.FunctionDef, name: str) -> bool:
     """Whether a function uses a variable of the module."""
     arguments = function.args
     own = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    names = [node for node in nodes_below(function) if isinstance(node, ast.Name)]
     own.update(node.id for node in names if isinstance(node.ctx, ast.Store))
     return name not in own and any(node.id == name for node in names)

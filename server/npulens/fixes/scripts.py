@@ -11,6 +11,7 @@ from npulens.syntax.bindings import Function, bindings_of, walrus_lines
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.syntax.values import Name
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -138,7 +139,7 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
 def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if isinstance(node, ast.Global | ast.Nonlocal) or _sets_environment(node):
+    if isinstance(node, (ast.Global, ast.Nonlocal)) or _sets_environment(node):
         return True
     if at_top and isinstance(node, ast.Try):
         return all(isinstance(s, _DEFINITIONS) for s in node.body)
@@ -162,7 +163,7 @@ def _runs(tree: ast.Module, name: str) -> bool:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
         for statement in tree.body
         if not isinstance(statement, _DEFINITIONS)
-        for node in ast.walk(statement)
+        for node in nodes_below(statement)
     )
 
 
@@ -176,7 +177,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
 
 
 def holds(outer: ast.AST, inner: ast.AST) -> bool:
-    return any(node is inner for node in ast.walk(outer))
+    return any(node is inner for node in nodes_below(outer))
 
 
 def unnumbered_devices(script: Script) -> list[Edit]:
@@ -187,7 +188,7 @@ def unnumbered_devices(script: Script) -> list[Edit]:
     """
     edits: list[Edit] = []
     composed: set[ast.AST] = set()
-    for node in ast.walk(script.tree):
+    for node in nodes_below(script.tree):
         if isinstance(node, ast.JoinedStr):
             composed.update(node.values)
             parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
@@ -246,7 +247,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
             missing.append(f"import {module}")
     setup = script.line_before(home.first, _SETUP)
     beside = torch_import(tree.body, script.lines)
-    imports = [s for s in tree.body if isinstance(s, ast.Import | ast.ImportFrom)]
+    imports = [s for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
     first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
     if setup is None or beside is None or first is None:
         raise _no_place(home.first)

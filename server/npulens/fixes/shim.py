@@ -12,6 +12,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import running_imports, statement_edit, torch_import
 from npulens.syntax.parsing import module_tree
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -111,8 +112,8 @@ def _first_shim_line(body: Sequence[ast.stmt]) -> int | None:
         if _is_shim(node):
             return node.lineno
     for statement in body:
-        for part in ast.walk(statement):
-            if isinstance(part, ast.Import | ast.ImportFrom | ast.Call) and _is_shim(part):
+        for part in nodes_below(statement):
+            if isinstance(part, (ast.Import, ast.ImportFrom, ast.Call)) and _is_shim(part):
                 return part.lineno if isinstance(statement, ast.Expr) else _NEVER_REACHED
     return None
 
@@ -140,7 +141,7 @@ def _is_of_torch(node: ast.ImportFrom) -> bool:
 def _statement(body: Sequence[ast.stmt], line: int, lines: LineMap) -> Span | None:
     """The whole lines of a statement of the module that imports nothing but the shim."""
     for node in body:
-        if node.lineno != line or not isinstance(node, ast.Import | ast.ImportFrom):
+        if node.lineno != line or not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         if len(node.names) != 1 or not _is_shim(node):
             return None

@@ -36,6 +36,7 @@ from npulens.fixes.scripts import (
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
 
@@ -119,7 +120,7 @@ def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -
     """The block that makes the model."""
     stores = [
         node
-        for node in ast.walk(script.tree)
+        for node in nodes_below(script.tree)
         if isinstance(node, ast.stmt) and _assigns(node, model)
     ]
     made = [
@@ -164,7 +165,7 @@ def _require_one_model(script: Script, model: str, calls: Sequence[tuple[ast.Cal
         names = qualified_names(call.func, scope)
         if not any(name.startswith("torch.optim.") for name in names):
             continue
-        for part in ast.walk(call):
+        for part in nodes_below(call):
             if isinstance(part, ast.Attribute) and part.attr in ("parameters", "named_parameters"):
                 owner = part.value
                 while isinstance(owner, ast.Attribute):
@@ -183,9 +184,11 @@ def _last_preparation(script: Script, body: Sequence[ast.stmt], model: str) -> i
     last = max(at for at, statement in enumerate(body) if _prepares(statement, model))
     training = training_functions(script)
     for statement in body[: last + 1]:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             continue
-        called = {getattr(n.func, "id", "") for n in ast.walk(statement) if isinstance(n, ast.Call)}
+        called = {
+            getattr(n.func, "id", "") for n in nodes_below(statement) if isinstance(n, ast.Call)
+        }
         if BACKWARD in script.source(statement) or called & training:
             raise UnclearError(
                 statement.lineno,
@@ -197,9 +200,9 @@ def _last_preparation(script: Script, body: Sequence[ast.stmt], model: str) -> i
 
 
 def _prepares(statement: ast.stmt, model: str) -> bool:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
-    for node in ast.walk(statement):
+    for node in nodes_below(statement):
         if _assigns(node, model):
             return True
         if (
@@ -214,7 +217,7 @@ def _prepares(statement: ast.stmt, model: str) -> bool:
 
 def _saves(script: Script) -> Iterator[Edit]:
     """Let the first process alone do what saves files."""
-    statements = [n for n in ast.walk(script.tree) if isinstance(n, ast.Expr)]
+    statements = [n for n in nodes_below(script.tree) if isinstance(n, ast.Expr)]
     for call, scope in calls_of(script.tree.body, script.module):
         if "torch.save" not in qualified_names(call.func, scope):
             continue
@@ -248,8 +251,8 @@ def _is_alone(script: Script, statement: ast.Expr) -> bool:
         not before.strip()
         and (not behind or behind.startswith("#"))
         and not any(
-            isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno
-            for node in ast.walk(statement)
+            isinstance(node, (ast.Constant, ast.JoinedStr)) and node.lineno != node.end_lineno
+            for node in nodes_below(statement)
         )
     )
 

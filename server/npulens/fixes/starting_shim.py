@@ -42,4 +42,4 @@ def _imports(node: ast.stmt) -> bool:
     """Whether a statement imports something, or holds in a `try` what does."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "__future__"
-    return isinstance(node, ast.Import | ast.Try)
+    return isinstance(node, (ast.Import, ast.Try))

@@ -17,6 +17,7 @@ from npulens.graphs.nodes import (
     Node,
     reachable,
 )
+from npulens.syntax.walking import names_in
 
 _OTHERS = ("gelu", "geglu", "relu", "reglu", "sigmoid", "tanh")
 _MAX_DEPTH = 4
@@ -68,7 +69,7 @@ def _may_be_configured(function: Node, evaluator: Evaluator, kind: _Kind) -> boo
 
 def names_another(place: ast.AST) -> bool:
     """Whether code calls what it multiplies by another activation: `hidden_gelu * hidden`."""
-    names = (node.id.lower() for node in ast.walk(place) if isinstance(node, ast.Name))
+    names = (name.lower() for name in names_in(place))
     return any(word in name for name in names for word in _OTHERS)
 
 

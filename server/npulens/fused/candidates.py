@@ -3,7 +3,7 @@
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.graphs.definitions import (
     ClassHere,
@@ -16,35 +16,42 @@ from npulens.graphs.definitions import (
 )
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.docstrings import docstring_of
-from npulens.syntax.words import identifier_in
+from npulens.syntax.walking import nodes_below
+from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 
 _NPU_CHOICE = re.compile(
     r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\(|lens|\d{3})", re.IGNORECASE
 )
 """The NPU is asked for, which is more than an operator of it being called."""
+_LONGEST_LINE = 200
+_NPU_NAME = re.compile(r"(?<![a-z])npu", re.IGNORECASE)
 
 
-def word_places(text: str, identifiers: Iterable[str], words: Sequence[str]) -> tuple[int, ...]:
-    """The offsets at which words of patterns stand in a text; not inside others, as in `interface`.
-
-    The identifiers of the text, each once, are searched first: they are a fraction of it.
-    """
-    named = "\n".join(identifiers)
-    places: set[int] = set()
-    for word in words:
-        if identifier_in(word) not in named:
-            continue
-        may_follow = not word[0].islower()
-        at = text.find(word)
-        while at >= 0:
-            if may_follow or not text[at - 1 : at].islower():
-                places.add(at)
-            at = text.find(word, at + 1)
-    return tuple(sorted(places))
+Places = Sequence[tuple[int, str]]
+"""Offsets in a text, in order, each with the word that stands there."""
+Besides = Mapping[str, re.Pattern[str] | None]
+"""The words of patterns, each with what a function holds beside it if it can match."""
 
 
-def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Sequence[int]) -> Iterator[str]:
+def word_places(text: str, words: Words, searched: Iterable[str]) -> Places:
+    """Where words of patterns stand; not inside others, as in `interface`, nor in comments."""
+    return sorted(
+        (place, word)
+        for word in searched
+        for place in words.places(word)
+        if not (word[0].islower() and text[place - 1 : place].islower())
+        and not _is_in_comment(text, place)
+    )
+
+
+def _is_in_comment(text: str, place: int) -> bool:
+    """Whether a line begins with a comment before a place."""
+    line = text[max(0, place - _LONGEST_LINE) : place].rpartition("\n")[2]
+    return line.lstrip().startswith("#")
+
+
+def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Iterator[str]:
     """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
     for node in body:
         if not isinstance(node, Function):
@@ -58,23 +65,29 @@ class Candidates:
 
     Args:
         lines: The text of the piece.
+        words: The words in it.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
         helpers: Functions of the module that hold some, see `helpers_in`.
+        besides: What stands beside the words.
     """
 
     def __init__(
         self,
         lines: LineMap,
+        words: Words,
         definitions: Definitions,
-        places: Sequence[int],
+        places: Places,
         helpers: frozenset[str],
+        besides: Besides,
     ) -> None:
         self._text = lines.text
         self._lines = lines
         self._definitions = definitions
-        self._places = places
-        self._helpers = _any_of(helpers)
+        of_helpers = [(at, name) for name in helpers for at in words.places_alone(name)]
+        self._places = sorted([*places, *of_helpers])
+        self._besides = besides
+        self._names_npu = _NPU_NAME.search(words.joined) is not None
 
     def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
         """Functions that hold a word of a pattern, or use something of the module that does."""
@@ -91,26 +104,33 @@ class Candidates:
     def _methods(self, owner: ClassHere) -> Iterator[FunctionHere]:
         if not self._has_part(owner.node):
             return
-        members = _any_of(self._members(owner), r"\.")
+        members = _any_attribute(self._members(owner))
         for name, method in owner.methods.items():
             if name != "__init__" and self._is_one(method.node, members):
                 yield from _with_nested(method)
 
     def _is_one(self, node: Function, members: re.Pattern[str] | None) -> bool:
         reach = _reach(node, self._lines)
-        if not self._has_part(node) and (
+        if not self._may_match(node, *reach) and (
             members is None or members.search(self._text, *reach) is None
         ):
             return False
-        return _NPU_CHOICE.search(self._text, *reach) is None  # or it has a way for the NPU already
+        # Or it has a way for the NPU already.
+        return not self._names_npu or _NPU_CHOICE.search(self._text, *reach) is None
+
+    def _may_match(self, node: Function, start: int, end: int) -> bool:
+        """Whether a word stands in a function with what has to be beside it, or a helper does."""
+        reaches = _code_of(node, self._lines)
+        held = {word for reach in reaches for _, word in _between(self._places, *reach)}
+        besides = (self._besides.get(word) for word in held)
+        return any(
+            beside is None or beside.search(self._text, start, end) is not None
+            for beside in besides
+        )
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word or a helper stands in a node."""
-        return any(
-            _is_between(self._places, *reach)
-            or (self._helpers is not None and self._helpers.search(self._text, *reach) is not None)
-            for reach in _code_of(node, self._lines)
-        )
+        return any(_is_between(self._places, *reach) for reach in _code_of(node, self._lines))
 
     def _members(self, owner: ClassHere) -> Iterator[str]:
         """Methods and attributes of `self` that may bring a part of a computation.
@@ -132,13 +152,14 @@ class Candidates:
         carried = self._parameters(constructor.node.args)
         statements = sorted(inner_statements(constructor.node.body), key=lambda s: s.lineno)
         for statement in statements:
-            if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 continue
             if self._has_part(statement) or (
                 carried
                 and statement.value is not None
                 and any(
-                    isinstance(n, ast.Name) and n.id in carried for n in ast.walk(statement.value)
+                    isinstance(n, ast.Name) and n.id in carried
+                    for n in nodes_below(statement.value)
                 )
             ):
                 yield from stored_by(statement, constructor.receiver)
@@ -165,15 +186,19 @@ def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
             yield from _with_nested(nested_function(node, function))
 
 
-def _any_of(names: Iterable[str], before: str = r"\b") -> re.Pattern[str] | None:
-    """Matches any of some names standing alone, `None` if there are none."""
+def _any_attribute(names: Iterable[str]) -> re.Pattern[str] | None:
+    """Matches any of some attributes, `None` if there are none."""
     words = sorted(set(names))
-    return re.compile(f"{before}(?:{'|'.join(words)})\\b") if words else None
+    return re.compile(rf"\.(?:{'|'.join(words)})\b") if words else None
 
 
-def _is_between(places: Sequence[int], start: int, end: int) -> bool:
-    index = bisect_left(places, start)
-    return index < len(places) and places[index] < end
+def _is_between(places: Places, start: int, end: int) -> bool:
+    index = bisect_left(places, (start, ""))
+    return index < len(places) and places[index][0] < end
+
+
+def _between(places: Places, start: int, end: int) -> Places:
+    return places[bisect_left(places, (start, "")) : bisect_left(places, (end, ""))]
 
 
 def _code_of(node: ast.stmt | ast.expr, lines: LineMap) -> Iterator[tuple[int, int]]:

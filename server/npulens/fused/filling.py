@@ -10,6 +10,7 @@ from npulens.fused.sources import Sources, atom
 from npulens.graphs.nodes import LIBRARY, Node
 from npulens.graphs.operators import CASTS
 from npulens.syntax.parsing import expression_tree
+from npulens.syntax.walking import nodes_below
 
 _VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 
@@ -21,14 +22,14 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
     expression = expression_tree(text)
     arguments = {
         id(argument)
-        for call in ast.walk(expression)
+        for call in nodes_below(expression)
         if isinstance(call, ast.Call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
     }
-    arguments |= {id(node.test) for node in ast.walk(expression) if isinstance(node, ast.IfExp)}
+    arguments |= {id(node.test) for node in nodes_below(expression) if isinstance(node, ast.IfExp)}
     names = [
         node
-        for node in ast.walk(expression)
+        for node in nodes_below(expression)
         if isinstance(node, ast.Name) and node.id in match.bound
     ]
     uses = Counter(name.id for name in names)
@@ -71,14 +72,14 @@ def _cast(cast: Node, sources: Sources) -> str | None:
 
 def names_in(match: Match, replacement: Replacement) -> set[str]:
     """The names of a pattern that its replacement uses."""
-    nodes = ast.walk(replacement.expression)
+    nodes = nodes_below(replacement.expression)
     return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
 
 
 def _may_be_repeated(source: str) -> bool:
     """Whether computing an expression several times costs nothing: it calls no more than views."""
-    nodes = list(ast.walk(expression_tree(source)))
+    nodes = list(nodes_below(expression_tree(source)))
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return not any(isinstance(node, ast.MatMult) for node in nodes) and all(
+    return not any(isinstance(getattr(node, "op", None), ast.MatMult) for node in nodes) and all(
         isinstance(callee, ast.Attribute) and callee.attr in _VIEWS for callee in calls
     )

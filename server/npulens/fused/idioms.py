@@ -9,7 +9,7 @@ from itertools import chain
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece, Recognition
-from npulens.fused.candidates import Candidates, helpers_in, word_places
+from npulens.fused.candidates import Besides, Candidates, Places, helpers_in, word_places
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
 from npulens.graphs.definitions import Definitions, ModuleDefinitions
@@ -43,7 +43,7 @@ class Idioms:
         self._shared = definitions
         self._catalogue = catalogue
         self._style = style
-        self._words = _words_of(catalogue.patterns)
+        self._besides = _besides_of(catalogue.patterns)
 
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
@@ -74,9 +74,9 @@ class Idioms:
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
         functions = list(
-            Candidates(lines, definitions, self._places(piece), self.helpers).among(
-                piece.parsed.body
-            )
+            Candidates(
+                lines, piece.words, definitions, self._places(piece), self.helpers, self._besides
+            ).among(piece.parsed.body)
         )
         if not functions:
             return
@@ -113,9 +113,9 @@ class Idioms:
         text = piece.parsed.text
         return bool(self._places(piece)) or any(helper in text for helper in self.helpers)
 
-    def _places(self, piece: Piece) -> tuple[int, ...]:
+    def _places(self, piece: Piece) -> Places:
         if piece.word_places is None:
-            piece.word_places = word_places(piece.parsed.text, piece.words, self._words)
+            piece.word_places = word_places(piece.parsed.text, piece.words, self._besides)
         return piece.word_places
 
     @cached_property
@@ -141,5 +141,13 @@ class Idioms:
 
 
 @lru_cache(maxsize=4)
-def _words_of(sources: tuple[PatternSource, ...]) -> tuple[str, ...]:
-    return tuple(sorted({word for source in sources for word in source.words}))
+def _besides_of(sources: tuple[PatternSource, ...]) -> Besides:
+    """The words of patterns, with what one of the patterns that have the word wants beside it."""
+    wanted: dict[str, list[str]] = {}
+    for source in sources:
+        for word in source.words:
+            wanted.setdefault(word, []).append(source.beside)
+    return {
+        word: re.compile("|".join(dict.fromkeys(besides))) if all(besides) else None
+        for word, besides in sorted(wanted.items())
+    }

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from npulens.syntax.parsing import expression_tree
+from npulens.syntax.walking import names_in, nodes_below
 
 _WIDTH = 100
 
@@ -16,7 +17,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
     chosen by such a name alone is what stands there if it is true, or not `None`.
     """
     text = _chosen(text, unbound)
-    nodes = list(ast.walk(_parsed(text)))
+    nodes = list(nodes_below(_parsed(text)))
     given = [argument for call in nodes if isinstance(call, ast.Call) for argument in call.args]
     keywords = [node for node in nodes if isinstance(node, ast.keyword)]
     edits = [
@@ -25,7 +26,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
         if isinstance(value, ast.Name) and value.id in unbound
     ]
     for keyword in keywords:
-        names = {node.id for node in ast.walk(keyword.value) if isinstance(node, ast.Name)}
+        names = set(names_in(keyword.value))
         if not isinstance(keyword.value, ast.Name) and not names.isdisjoint(unbound):
             start = text.rindex(",", 0, keyword.col_offset)
             edits.append((start, keyword.end_col_offset or 0, ""))
@@ -36,7 +37,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
 
 def _chosen(text: str, unbound: AbstractSet[str]) -> str:
     """`X if wanted else None` and `None if given is None else X` as X."""
-    for node in ast.walk(_parsed(text)):
+    for node in nodes_below(_parsed(text)):
         if not isinstance(node, ast.IfExp):
             continue
         asks_none = isinstance(node.test, ast.Compare)
@@ -75,7 +76,7 @@ def _first_call(node: ast.expr) -> ast.Call | None:
     while True:
         if isinstance(node, ast.Call):
             found, node = node, node.func
-        elif isinstance(node, ast.Attribute | ast.Subscript):
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
         elif isinstance(node, ast.BinOp):
             node = node.left

@@ -25,6 +25,7 @@ from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.parsing import expression_tree, module_tree
 from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _PATTERN = "pattern"
@@ -277,7 +278,7 @@ def _replacement(
     end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
     text = _on_one_line(source.text[start:end])
     expression = expression_tree(text)
-    names = [ast.unparse(n) for n in ast.walk(expression) if isinstance(n, ast.Attribute)]
+    names = [ast.unparse(n) for n in nodes_below(expression) if isinstance(n, ast.Attribute)]
     operator = next((name for name in names if _OPERATOR.fullmatch(name)), "")
     return Replacement(text, expression, operator, _defaults(function), provided)
 

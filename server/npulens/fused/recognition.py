@@ -18,6 +18,7 @@ from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import TUPLE, Node
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _PART = LocalizedText("part of this computation", "该计算的一部分")
@@ -170,9 +171,9 @@ class Recognizer:
         parts = {node for node in found.consumed if node.operator in pattern.exclusive}
         if not parts:
             return True
-        inside: set[ast.AST] = set(ast.walk(place))
+        inside: set[ast.AST] = set(nodes_below(place))
         for statement in needless_statements(record, place, found.consumed):
-            inside.update(ast.walk(statement))
+            inside.update(nodes_below(statement))
         return all(node in inside for node, value, _ in record.places if value in parts)
 
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
@@ -228,4 +229,4 @@ def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:
     for _, value, statement in record.places:
         if value in place.match.consumed and statement is not place.statement:
             parts[statement] = None
-    return [part for part in parts if not isinstance(part, ast.If | ast.For | ast.While | ast.With)]
+    return [part for part in parts if not isinstance(part, (ast.If, ast.For, ast.While, ast.With))]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from npulens.graphs.definitions import inner_statements
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import LIBRARY, OPAQUE, Node
+from npulens.syntax.walking import nodes_below
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _Around = ast.If | ast.With
@@ -116,7 +117,7 @@ def _store_of(name: ast.Name, record: Evaluated) -> ast.stmt | None:
 
 
 def _names(node: ast.AST) -> set[ast.Name]:
-    return {child for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return {child for child in nodes_below(node) if isinstance(child, ast.Name)}
 
 
 def _can_go(
@@ -157,8 +158,8 @@ def _changes_what_was_computed(
 
 
 def _only_computes(part: ast.AST, values: Mapping[int, Node], known: frozenset[Node]) -> bool:
-    for node in ast.walk(part):
-        if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
+    for node in nodes_below(part):
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))

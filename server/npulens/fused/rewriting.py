@@ -21,6 +21,7 @@ from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node
 from npulens.graphs.ranks import rank_of
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -200,7 +201,7 @@ class Rewriter:
             return None
         gone: set[ast.AST] = set()
         for node in (place, *removed):
-            gone.update(ast.walk(node))
+            gone.update(nodes_below(node))
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None

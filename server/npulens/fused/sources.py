@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, OPAQUE, Node, number, reachable
 from npulens.syntax.parsing import expression_tree
+from npulens.syntax.walking import nodes_below
 
 _Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast.Tuple | ast.List
 
@@ -54,7 +55,7 @@ class Sources:
                 continue
             if place not in self._removed and is_costly(value):
                 continue
-            if all(self._holds(n) for n in ast.walk(place) if isinstance(n, ast.Name)):
+            if all(self._holds(n) for n in nodes_below(place) if isinstance(n, ast.Name)):
                 text = self._source(place)
                 return text if "\n" not in text and "#" not in text else None
         return None

@@ -79,7 +79,7 @@ class Definitions:
                 self.functions[node.name] = FunctionHere(node, FunctionScope(node, scope))
             elif isinstance(node, ast.ClassDef):
                 self.classes[node.name] = class_here(node, scope)
-            elif isinstance(node, ast.If | ast.Try):
+            elif isinstance(node, (ast.If, ast.Try)):
                 self.add(node.body, scope)
 
     def function(self, name: str) -> FunctionHere | None:
@@ -148,7 +148,7 @@ def inner_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 def is_generator(function: FunctionHere) -> bool:
     """Whether a function yields."""
     return any(
-        isinstance(getattr(node, "value", None), ast.Yield | ast.YieldFrom)
+        isinstance(getattr(node, "value", None), (ast.Yield, ast.YieldFrom))
         for node in inner_statements(function.node.body)
     )
 
@@ -167,10 +167,10 @@ def stored_by(node: ast.stmt, receiver: str | None) -> Iterator[str]:
     targets: list[ast.expr] = []
     if isinstance(node, ast.Assign):
         targets = node.targets
-    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.For):
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For)):
         targets = [node.target]
     for target in targets:
-        for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+        for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
             owner = part.value if isinstance(part, ast.Attribute) else None
             if isinstance(part, ast.Attribute) and isinstance(owner, ast.Name):
                 yield from [part.attr] if owner.id == receiver else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Sequence
+from types import NoneType
 from typing import Any
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
@@ -113,7 +114,7 @@ class Expressions:
                 return self.graph.node(LIBRARY, (), known[0])
             return self.graph.node(GLOBAL, (), node.id)
         if isinstance(node, ast.Constant):
-            if isinstance(node.value, int | float | str | None):
+            if isinstance(node.value, (int, float, str, NoneType)):
                 return self.graph.constant(node.value)
             if node.value is ...:
                 return self.graph.node(ELLIPSIS)
@@ -176,7 +177,7 @@ class Expressions:
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
         """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
         frame.capture(node)
-        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
         names = [n for n in nodes_below(node) if isinstance(n, ast.Name)]
         read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
@@ -262,7 +263,7 @@ class Expressions:
             return self.graph.node("comparison", tuple(values), self.number_of(node))
         left, right = values
         operator = node.ops[0]
-        if isinstance(operator, ast.Is | ast.IsNot):
+        if isinstance(operator, (ast.Is, ast.IsNot)):
             if not is_constant(right, None):
                 return self.unknown(node, (left, right))
             asked = self._is_none(left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from types import NoneType
 
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments
@@ -273,7 +274,7 @@ class Invocations(Modules):
             amount = number(value)
             if isinstance(node.op, ast.USub) and amount is not None:
                 return self.graph.constant(-amount)
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, NoneType)):
             return self.graph.constant(node.value)
         return self.unknown(node)
 

@@ -107,7 +107,7 @@ def number(node: Node) -> int | float | None:
     if node.operator != CONSTANT:
         return None
     value = node.value
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return value if abs(value) <= _LARGEST else None
 

@@ -79,7 +79,7 @@ def is_lowest(node: Node, initial: Initial) -> bool:
         value = node.value
         if isinstance(value, str):
             return value.lower() in ("-inf", "-infinity")
-        return isinstance(value, int | float) and value <= _LOWEST
+        return isinstance(value, (int, float)) and value <= _LOWEST
     if node.operator == "multiply":
         sign, amount = number(node.operands[0]), node.operands[1]
         return sign is not None and sign < 0 and _is_greatest(amount)

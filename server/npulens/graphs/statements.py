@@ -51,7 +51,7 @@ class Statements(Invocations):
             value = node.value and self.value(node.value, frame)
             frame.returned.append((frame.path, value or self.graph.constant(None)))
             return True
-        if isinstance(node, ast.Raise | ast.Continue | ast.Break):
+        if isinstance(node, (ast.Raise, ast.Continue, ast.Break)):
             self._read_children(node, frame)
             return True
         if isinstance(node, ast.If):
@@ -69,7 +69,7 @@ class Statements(Invocations):
             self._expression(node, frame)
         elif isinstance(node, _LOOPS):
             self._loop(node, frame)
-        elif isinstance(node, ast.With | ast.AsyncWith):
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
             return self._with(node, frame)
         elif isinstance(node, ast.Try):
             return self._try(node, frame)
@@ -85,7 +85,7 @@ class Statements(Invocations):
             frame.bind(target.id, value)
             if value.operator == "apply":
                 self.result_names.setdefault(value.operands, set()).add(target.id)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 value = self.unknown(target, (value,))
             elif value.operator == "shape":
@@ -248,10 +248,10 @@ class Statements(Invocations):
 
     def _other(self, node: ast.stmt, frame: Frame) -> None:
         """Statements that are not looked into: what they read and store is noted."""
-        if isinstance(node, ast.ClassDef | ast.Match):
+        if isinstance(node, (ast.ClassDef, ast.Match)):
             frame.capture(node)
             self._forget(_stored_names(node), node, "after", frame)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
             self._forget(dict.fromkeys(node.names, True), node, "after", frame)
         else:
             self._read_children(node, frame)
@@ -290,4 +290,4 @@ def _stored_names(node: ast.AST) -> dict[str, bool]:
 
 def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
     for statement in body:
-        yield from (node for node in ast.walk(statement) if isinstance(node, ast.stmt))
+        yield from (node for node in nodes_below(statement) if isinstance(node, ast.stmt))

@@ -158,4 +158,4 @@ def _is_answer(data: object) -> bool:
 def _request_id(data: object) -> str | int | None:
     """The id of a message, if it is one that can be answered to."""
     found = data.get("id") if isinstance(data, dict) else None
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+    return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None

@@ -100,7 +100,7 @@ def sizes(values: Sequence[Value]) -> Shape:
         if values[0].elements is None:
             return opened(sources_of(values[0]))
         values = values[0].elements
-    if any(not isinstance(value, Number | Tensor) for value in values):
+    if any(not isinstance(value, (Number, Tensor)) for value in values):
         return opened(frozenset().union(*map(sources_of, values)))
     return closed(*map(dim_of, values))
 

@@ -28,18 +28,18 @@ def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -
 
 def _is_short(node: ast.BinOp | ast.AugAssign) -> bool:
     return isinstance(node, ast.BinOp) and all(
-        isinstance(side, ast.Name | ast.Constant) for side in (node.left, node.right)
+        isinstance(side, (ast.Name, ast.Constant)) for side in (node.left, node.right)
     )
 
 
 def kind_of(op: ast.operator, operands: Sequence[Tensor], first: Value, second: Value) -> str:
     """The type of what is computed from tensors, empty if it is not known."""
     kinds = {operand.kind for operand in operands}
-    if kinds == {"bool"} and len(operands) == 2 and not isinstance(op, ast.Sub | ast.Div):
+    if kinds == {"bool"} and len(operands) == 2 and not isinstance(op, (ast.Sub, ast.Div)):
         return "bool"
     if isinstance(op, ast.Div):
         return "float"
-    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+    if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return "bool" if "bool" in kinds and "int" not in kinds else ""
     if "float" in kinds:
         return "float"

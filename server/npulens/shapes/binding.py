@@ -18,7 +18,7 @@ class Binding(Calls):
                 self.made_at[target.id] = len(self.control)
             self.names[target.id] = value
             self.session.recorder.assign(target, self.function, value)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             for element, part in zip(target.elts, self._unpacked(target, value), strict=True):
                 self.bind(element, part)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):

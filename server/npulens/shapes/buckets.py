@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Mapping
+from types import NoneType
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -34,10 +36,10 @@ def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.A
     value = _given(node, 2, "padding_value")
     is_first = _given(node, 1, "batch_first")
     number = value.operand if isinstance(value, ast.UnaryOp) else value
-    if not isinstance(number, ast.Constant | ast.Name | ast.Attribute | None):
+    if not isinstance(number, (ast.Constant, ast.Name, ast.Attribute, NoneType)):
         return None
     is_spread = any(isinstance(argument, ast.Starred) for argument in node.args)
-    if is_spread or not isinstance(is_first, ast.Constant | None):
+    if is_spread or not isinstance(is_first, (ast.Constant, NoneType)):
         return None
     over = 1 if is_first is not None and is_first.value else 0
     filled = "" if value is None else f", value={lines.text[slice(*_span(value, lines))]}"
@@ -115,18 +117,18 @@ def is_padded_on(node: ast.Call, function: ast.AST) -> bool:
     """Whether the result of `pad_sequence` is padded on to a multiple of some number."""
     names = {
         target.id
-        for part in ast.walk(function)
+        for part in nodes_below(function)
         if isinstance(part, ast.Assign) and part.value is node
         for target in part.targets
         if isinstance(target, ast.Name)
     }
-    for part in ast.walk(function):
+    for part in nodes_below(function):
         callee = part.func if isinstance(part, ast.Call) else None
         if not (isinstance(part, ast.Call) and part.args and isinstance(callee, ast.Attribute)):
             continue
         first = part.args[0]
-        is_of = node in ast.walk(first) or (isinstance(first, ast.Name) and first.id in names)
-        if callee.attr == "pad" and is_of and any(map(_is_rest, ast.walk(part))):
+        is_of = node in nodes_below(first) or (isinstance(first, ast.Name) and first.id in names)
+        if callee.attr == "pad" and is_of and any(map(_is_rest, nodes_below(part))):
             return True
     return False
 

@@ -147,7 +147,7 @@ def _listed(reader: Reader, node: ast.Call, call: Applied) -> Value:
     value = call.get(0)
     if value is None:
         return items_of(())
-    if isinstance(value, Items | Size):
+    if isinstance(value, (Items, Size)):
         return value
     if isinstance(value, Tensor):
         return Items(reader.element_of(value), None, reader.length_of(value))

@@ -61,7 +61,7 @@ class Calls(Libraries):
         return result
 
     def _result(self, node: ast.Call) -> Value:
-        name = self.qualified(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        name = self.qualified(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
         if name.endswith(".multi_apply"):
             return self._for_each(node)
         if name:
@@ -95,7 +95,7 @@ class Calls(Libraries):
             return self._of_list(node, callee, value)
         if isinstance(value, Size) and callee.attr == "numel":
             return Number("?", value.shape.sources)
-        if isinstance(value, Layer | Layers) and callee.attr == "forward":
+        if isinstance(value, (Layer, Layers)) and callee.attr == "forward":
             return self._called(node, value)
         if isinstance(value, Table):
             return self._of_table(node, callee, value)

@@ -73,7 +73,7 @@ class Candidates:
                 yield function
         scope = self._scopes[id(piece)]
         for node in piece.parsed.body:
-            is_run = isinstance(node, Block | ast.Assign)
+            is_run = isinstance(node, (Block, ast.Assign))
             if is_run and sources.has_some(*lines_span(node, lines)):
                 yield _as_function(node, scope)
 
@@ -126,7 +126,7 @@ class Candidates:
         if self._elsewhere.find(qualified) is not None:
             yield name
         elif not qualified.startswith("torch"):
-            yield from (rf"{name}\.{each}" for each in self._elsewhere.functions_in(qualified))
+            yield from (rf"{name}\.{each}" for each in self._elsewhere.names_in(qualified))
 
 
 def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:

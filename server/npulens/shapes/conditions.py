@@ -62,7 +62,7 @@ def _of_framework(node: ast.Compare) -> bool | None:
     if named is None or (named.root, *named.path)[-1] not in _FRAMEWORK_NAMES:
         return None
     value = other.value if isinstance(other, ast.Constant) else None
-    if not isinstance(node.ops[0], ast.Eq | ast.NotEq) or value not in _FRAMEWORKS:
+    if not isinstance(node.ops[0], (ast.Eq, ast.NotEq)) or value not in _FRAMEWORKS:
         return None
     return _FRAMEWORKS[value] == isinstance(node.ops[0], ast.Eq)
 
@@ -76,11 +76,11 @@ def _of_device(node: ast.Compare) -> bool | None:
     if _OF_DEVICES.fullmatch(last) is None or _HELD_ELSEWHERE.search(last) is not None:
         return None
     other = node.comparators[0]
-    if isinstance(node.ops[0], ast.Eq | ast.NotEq):
+    if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         if isinstance(other, ast.Call) and len(other.args) == 1:
             other = other.args[0]  # torch.device("cpu")
         return isinstance(node.ops[0], ast.NotEq) if _is_other(other) else None
-    if isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(other, ast.Tuple | ast.List):
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(other, (ast.Tuple, ast.List)):
         is_out = bool(other.elts) and all(map(_is_other, other.elts))
         return isinstance(node.ops[0], ast.NotIn) if is_out else None
     return None
@@ -106,7 +106,7 @@ def asks_for_flash(node: ast.expr) -> bool:
 
 def asked_for_elements(node: ast.expr) -> str:
     """`parts` of the condition `parts` or `len(parts) > 0`; empty for another one."""
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt | ast.NotEq):
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Gt, ast.NotEq)):
         length, other = node.left, node.comparators[0]
         is_zero = isinstance(other, ast.Constant) and other.value == 0
         if is_zero and isinstance(length, ast.Call) and len(length.args) == 1:

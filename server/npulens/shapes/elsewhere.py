@@ -5,92 +5,17 @@ can be handed from file to file and stays the same while that module is edited e
 """
 
 import ast
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from pathlib import PurePath
 
 from npulens.catalog.model import ReturnedShape
 from npulens.shapes.extents import NO_SOURCES, Dim, Shape, Sources
 from npulens.shapes.values import UNKNOWN, Items, Number, Tensor, Value, items_of
+from npulens.syntax.other_modules import OtherModules
 
 _DEEPEST = 2
 _MOST_PARTS = 16
 _NOTHING = ReturnedShape()
-_Returned = frozenset[tuple[str, str, ReturnedShape]]
-
-
-class Elsewhere:
-    """What is known of functions that a module imports.
-
-    Args:
-        returned: The functions of the project that return such shapes, by path and name.
-        path: The module that imports.
-    """
-
-    def __init__(self, returned: _Returned, path: str) -> None:
-        self._by_name = _by_name(returned)
-        self._by_module = _by_module(returned)
-        self._folder = PurePath(path).parent.as_posix().split("/")
-
-    def find(self, qualified: str) -> ReturnedShape | None:
-        """What a function returns; `None` unless that is known and depends on data.
-
-        Args:
-            qualified: Its name as the imports have it: `pack.boxes.keep` or `..boxes.keep`.
-        """
-        module, _, name = qualified.rpartition(".")
-        places = self._by_name.get(name)
-        if places is None:
-            return None
-        if not qualified.startswith("."):
-            return self._absolute(module.split("."), places)
-        inner = qualified.lstrip(".")
-        ups = len(qualified) - len(inner) - 1
-        folder = self._folder[: len(self._folder) - ups]
-        return places.get("/".join((*folder, *inner.split(".")[:-1])).removeprefix("./"))
-
-    def functions_in(self, qualified: str) -> Iterator[str]:
-        """The names of such functions in a module."""
-        for name in self._by_module.get(qualified.rpartition(".")[2], ()):
-            if self.find(f"{qualified}.{name}") is not None:
-                yield name
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._by_name
-
-    def _absolute(
-        self, module: list[str], places: Mapping[str, ReturnedShape]
-    ) -> ReturnedShape | None:
-        """The function in the module of this name that is nearest, seen from the importing one."""
-        outside = {}
-        for place in places:
-            parts = place.split("/")
-            if parts[-len(module) :] == module:
-                outside[place] = parts[: -len(module)]
-        own = [part for part in self._folder if part != "."]
-        around = [place for place, root in outside.items() if own[: len(root)] == root]
-        if around:
-            return places[max(around, key=lambda place: len(outside[place]))]
-        is_clear = len(module) > 1 and len(outside) == 1
-        return places[next(iter(outside))] if is_clear else None
-
-
-@lru_cache(maxsize=8)
-def _by_name(returned: _Returned) -> Mapping[str, Mapping[str, ReturnedShape]]:
-    found: dict[str, dict[str, ReturnedShape]] = {}
-    for path, name, shape in returned:
-        found.setdefault(name, {})[path] = shape
-    return found
-
-
-@lru_cache(maxsize=8)
-def _by_module(returned: _Returned) -> Mapping[str, frozenset[str]]:
-    """The names of functions by the last part of the path of their module."""
-    found: dict[str, set[str]] = {}
-    for path, name, _ in returned:
-        found.setdefault(path.rpartition("/")[2], set()).add(name)
-    return {module: frozenset(names) for module, names in found.items()}
+Elsewhere = OtherModules[ReturnedShape]
+"""The functions that a module imports."""
 
 
 def summary_of(value: Value, *, waits: bool) -> ReturnedShape | None:

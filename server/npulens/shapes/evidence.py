@@ -7,7 +7,7 @@ from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Ten
 from npulens.syntax.bindings import Function
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.values import Name, dotted_name
-from npulens.syntax.walking import inner_nodes
+from npulens.syntax.walking import inner_nodes, nodes_below
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 _METHOD_NAMES = (
@@ -41,7 +41,7 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
     for part in inner_nodes(node):
-        if isinstance(part, ast.Attribute | ast.Call):
+        if isinstance(part, (ast.Attribute, ast.Call)):
             owner = _proven(part)
             name = None if owner is None else dotted_name(owner)
             if name is not None and name.root not in ("torch", "F", "np", "nn"):
@@ -61,7 +61,7 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
 
 def targets_of(node: Comprehension) -> frozenset[str]:
     """The names that a comprehension binds, which are its own."""
-    targets = (part for generator in node.generators for part in ast.walk(generator.target))
+    targets = (part for generator in node.generators for part in nodes_below(generator.target))
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
@@ -138,7 +138,7 @@ def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
     for argument, default in (*given, *named):
         value = annotated(argument.annotation)
         if argument.annotation is None:
-            if isinstance(default, ast.Constant) and isinstance(default.value, int | float):
+            if isinstance(default, ast.Constant) and isinstance(default.value, (int, float)):
                 value = CONSTANT
             elif isinstance(default, ast.Constant) and isinstance(default.value, str):
                 value = FOREIGN

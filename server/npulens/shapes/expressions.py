@@ -188,7 +188,7 @@ class Expressions(Indexing):
 
     def _computed(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
         if any(
-            isinstance(value, Foreign | Layer) and value != FOREIGN for value in (first, second)
+            isinstance(value, (Foreign, Layer)) and value != FOREIGN for value in (first, second)
         ):
             return UNKNOWN  # a format string or the like
         operands = [value for value in (first, second) if isinstance(value, Tensor)]
@@ -213,13 +213,13 @@ class Expressions(Indexing):
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.read(node.left), *map(self.read, node.comparators)]
-        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return CONSTANT
-        if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+        if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
             return self._contained(node, values[-1])
         tensors = [value for value in values if isinstance(value, Tensor)]
         if tensors and not any(
-            isinstance(value, Foreign | Layer | Items | Size) for value in values
+            isinstance(value, (Foreign, Layer, Items, Size)) for value in values
         ):
             result = Applied("", tensors).result(broadcast(t.shape for t in tensors), "bool")
             return result._replace(is_sure=any(tensor.is_sure for tensor in tensors))
@@ -258,7 +258,7 @@ class Expressions(Indexing):
                 inner = element.value if isinstance(element, ast.Starred) else element
                 value = self.read(inner)
                 if isinstance(element, ast.Starred):
-                    sources |= sources_of(value) if isinstance(value, Items | Size) else NO_SOURCES
+                    sources |= sources_of(value) if isinstance(value, (Items, Size)) else NO_SOURCES
                     value = self.element_of(value)
                 each = value if index == 0 else either(each, value)
             return Items(each, None, sources)
@@ -339,7 +339,7 @@ class Expressions(Indexing):
                 if value.shape.lead
                 else Tensor(value.shape, value.kind, value.on_host, value.is_fixed, value.is_sure)
             )
-        if isinstance(value, Items | Layers):
+        if isinstance(value, (Items, Layers)):
             return value.each
         return CONSTANT if isinstance(value, Size) else UNKNOWN
 

@@ -261,7 +261,7 @@ class Frame:
         """Whether a constructor keeps an argument, or a part of one, or a number."""
         self._assigned_in(method, attribute)
         value = self.session.attributes[method.node].get(attribute)
-        if isinstance(value, ast.Constant | ast.List | ast.Tuple):
+        if isinstance(value, (ast.Constant, ast.List, ast.Tuple)):
             return True
         named = None if value is None else dotted_name(value)
         return named is not None and _argument(method.node.args, named.root) is not None
@@ -281,7 +281,7 @@ class Frame:
             first = self._constructed(node.body, method)
             return first if isinstance(first, Layer) else self._constructed(node.orelse, method)
         if isinstance(node, ast.Constant):
-            return CONSTANT if isinstance(node.value, int | float) else UNKNOWN
+            return CONSTANT if isinstance(node.value, (int, float)) else UNKNOWN
         if isinstance(node, ast.Name):
             argument = _argument(method.node.args, node.id)
             return UNKNOWN if argument is None else annotated(argument.annotation)
@@ -301,9 +301,9 @@ class Frame:
     def _held(self, node: ast.Call, method: FunctionHere) -> Layer:
         """One of the modules in a list of them."""
         inner = node.args[0] if node.args else None
-        if isinstance(inner, ast.ListComp | ast.GeneratorExp):
+        if isinstance(inner, (ast.ListComp, ast.GeneratorExp)):
             inner = inner.elt
-        elif isinstance(inner, ast.List | ast.Tuple) and inner.elts:
+        elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
             inner = inner.elts[0]
         held = UNKNOWN if inner is None else self._constructed(inner, method)
         return held if isinstance(held, Layer) else Layer("")
@@ -331,7 +331,7 @@ def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
     receiver = method.receiver
     found: dict[str, ast.expr | None] = {}
     for node in inner_nodes(method.node):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 owner = target.value if isinstance(target, ast.Attribute) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.turns import runs_once
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import names_in, nodes_below
 
 GROWTH_COST = 50
 JOINS = frozenset(
@@ -25,7 +26,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
         function: The function that it stands in.
     """
     target = node.targets[0]
-    if not (isinstance(target, ast.Name | ast.Attribute | ast.Subscript) and _has_part(node)):
+    if not (isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _has_part(node)):
         return False
     root = dotted_name(target.value if isinstance(target, ast.Subscript) else target)
     if root is None:
@@ -44,7 +45,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
 def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:
     """The calls in the innermost loop that take what grows."""
     target = ast.unparse(node.targets[0])
-    for part in ast.walk(loops[-1]) if loops else ():
+    for part in nodes_below(loops[-1]) if loops else ():
         if isinstance(part, ast.Call) and part is not node.value:
             given = [*part.args, *(keyword.value for keyword in part.keywords)]
             if any(isinstance(g, ast.Name) and g.id == target for g in given):
@@ -54,7 +55,7 @@ def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:
 def _has_part(node: ast.Assign) -> bool:
     """Whether what is assigned to is among what is joined."""
     parts = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else None
-    if not isinstance(parts, ast.Tuple | ast.List) or len(node.targets) != 1:
+    if not isinstance(parts, (ast.Tuple, ast.List)) or len(node.targets) != 1:
         return False
     target = ast.unparse(node.targets[0])
     return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
@@ -71,7 +72,7 @@ def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
     joined = set(ast.iter_child_nodes(value.args[0])) if isinstance(value, ast.Call) else set()
     return not any(
         isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
-        for part in ast.walk(loops[-1])
+        for part in nodes_below(loops[-1])
         if part not in joined
     )
 
@@ -80,7 +81,7 @@ def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
     """What else is assigned to a target in a loop or function; `None` if that is not plain."""
     text, name = ast.unparse(target), getattr(target, "id", None)
     plain: set[ast.AST] = {target}
-    for part in ast.walk(place):
+    for part in nodes_below(place):
         if isinstance(part, ast.Assign):
             same = [each for each in part.targets if ast.unparse(each) == text]
             if same and target not in same:
@@ -97,7 +98,7 @@ def _is_cut(value: ast.expr | None) -> bool:
 
 def _is_counted_by(target: ast.expr, loop: ast.stmt) -> bool:
     """Whether each turn of a loop means another element of a list, or another object."""
-    if isinstance(target, ast.Name) or not isinstance(loop, ast.For | ast.AsyncFor):
+    if isinstance(target, ast.Name) or not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
-    counted = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    return any(isinstance(part, ast.Name) and part.id in counted for part in ast.walk(target))
+    counted = set(names_in(loop.target))
+    return not counted.isdisjoint(names_in(target))

@@ -55,7 +55,7 @@ class Indexing(Frame):
             entries = dict(owner.entries)
             return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
         is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
-        if is_read and isinstance(owner, Items | Layers):
+        if is_read and isinstance(owner, (Items, Layers)):
             self.report("host-read", node.slice, GATHER, _READ_COST)
         if isinstance(owner, Size):
             return self._length(owner.shape, node.slice, index)

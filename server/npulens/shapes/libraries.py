@@ -225,10 +225,10 @@ class Libraries(Expressions):
 
     def _is_configured(self, node: ast.expr) -> bool:
         """Numbers that are written, or that a constructor keeps as it was given them."""
-        if isinstance(node, ast.List | ast.Tuple):
+        if isinstance(node, (ast.List, ast.Tuple)):
             return all(map(self._is_configured, node.elts))
         if isinstance(node, ast.Constant):
-            return isinstance(node.value, int | float)
+            return isinstance(node.value, (int, float))
         owner = self.function.owner
         is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         if owner is None or not is_own or self.receiver is None:

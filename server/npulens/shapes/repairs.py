@@ -16,14 +16,14 @@ from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
-from npulens.syntax.walking import parents_below
+from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _REDUCTIONS = frozenset(
     {"all", "amax", "amin", "any", "count_nonzero", "max", "mean", "min", "norm", "prod", "sum"}
 )
-_LARGEST_MASK = 200
+_LARGEST_MASK = 110
 """In nodes of the tree, which are compared with each other."""
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
@@ -107,7 +107,7 @@ class Repairs:
         call = self._parents.get(attribute)
         if not isinstance(call, ast.Call) or call.args or call.keywords:
             return
-        if isinstance(mask, ast.Tuple | ast.Slice) or not self._has_torch(selection):
+        if isinstance(mask, (ast.Tuple, ast.Slice)) or not self._has_torch(selection):
             return
         if not event.is_whole and self._has_fewer_dimensions(mask, owner):
             return
@@ -116,7 +116,7 @@ class Repairs:
         if attribute.attr == "mean":
             divisor = chosen if isinstance(mask, ast.Name) else f"({chosen})"
             masked = f"{masked} / {divisor}.sum()"
-            if isinstance(self._parents.get(call), ast.BinOp | ast.UnaryOp | ast.Attribute):
+            if isinstance(self._parents.get(call), (ast.BinOp, ast.UnaryOp, ast.Attribute)):
                 masked = f"({masked})"
         elif attribute.attr != "sum":
             return
@@ -149,14 +149,14 @@ class Repairs:
         statement = next((s for s in self._statements(ast.Assign) if s.targets == [target]), None)
         if statement is None:
             return
-        if isinstance(mask, ast.Tuple | ast.Slice):
+        if isinstance(mask, (ast.Tuple, ast.Slice)):
             return
         if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
             return
         x, chosen, value = self._source(target.value), self._source(mask), statement.value
         same = event.is_whole or self._is_mask_of(mask, target.value)
         inner = value.operand if isinstance(value, ast.UnaryOp) else value
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, int | float):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, (int, float)):
             fits = isinstance(inner.value, int) or self._is_of_floats(mask, target.value)
             safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
             text = f"{x}.masked_fill_({chosen}, {self._source(value)})"
@@ -202,7 +202,7 @@ class Repairs:
         `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
         """
         made = self._assigned_to(mask) or mask
-        if sum(1 for _ in ast.walk(made)) > _LARGEST_MASK:
+        if sum(1 for _ in nodes_below(made)) > _LARGEST_MASK:
             return True  # nothing is seen, and nothing is to be offered
         pending: list[ast.AST] = [made]
         whole = ast.dump(owner)
@@ -215,7 +215,7 @@ class Repairs:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 is_reduction = node.func.attr in _REDUCTIONS
                 over_some = node.args or any(keyword.arg == "dim" for keyword in node.keywords)
-                parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
+                parts = (part for part in nodes_below(node) if isinstance(part, ast.expr))
                 if is_reduction and over_some and any(ast.dump(part) == whole for part in parts):
                     return True
             pending += ast.iter_child_nodes(node)
@@ -299,4 +299,6 @@ def _is_zero(node: ast.expr) -> bool:
 
 
 def _same(first: ast.expr, second: ast.expr) -> bool:
-    return isinstance(first, ast.Name | ast.Attribute) and ast.unparse(first) == ast.unparse(second)
+    return isinstance(first, (ast.Name, ast.Attribute)) and ast.unparse(first) == ast.unparse(
+        second
+    )

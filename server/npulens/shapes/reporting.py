@@ -88,7 +88,8 @@ class Reporter:
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
-        return uses_runtime(self._home(event.function).piece.parsed.text, self._runtimes)
+        piece = self._home(event.function).piece
+        return uses_runtime(piece.parsed.text, piece.words, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
         home = self._home(function)
@@ -140,7 +141,7 @@ class Reporter:
 
 
 def _span(node: ast.AST, lines: LineMap) -> Span:
-    assert isinstance(node, ast.expr | ast.stmt)
+    assert isinstance(node, (ast.expr, ast.stmt))
     start = lines.offset(node.lineno, node.col_offset)
     return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from npulens.syntax.bindings import Bindings
 from npulens.syntax.values import Imported
+from npulens.syntax.words import Words
 
 _NAMES = (
     "MNN|ai_edge_litert|ais_bench|axelera|coreai|coremltools|dx_engine|executorch|hailo_platform|ncnn"
     "|onnxruntime|openvino|paddle|qai_appbuilder|rknn|rknnlite|tensorflow|tensorrt|tflite_runtime"
     "|tritonclient"
 )
+_ROOTS = frozenset(_NAMES.split("|"))
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b|[\"']tritonclient\b", re.MULTILINE
 )
@@ -32,9 +34,9 @@ def _is_runtime(value: object) -> bool:
     return isinstance(value, Imported) and _MODULE.match(value.qualified) is not None
 
 
-def uses_runtime(text: str, names: re.Pattern[str] | None) -> bool:
+def uses_runtime(text: str, words: Words, names: re.Pattern[str] | None) -> bool:
     """Whether a class or function imports such a runtime, or uses names that stand for one."""
-    if _IMPORT.search(text) is not None:
+    if not _ROOTS.isdisjoint(words.identifiers) and _IMPORT.search(text) is not None:
         return True
     return names is not None and names.search(text) is not None
 

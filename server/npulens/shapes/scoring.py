@@ -9,6 +9,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Severity
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
+from npulens.syntax.walking import nodes_below
 
 HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
 COLD = re.compile(
@@ -129,7 +130,7 @@ def leaving(parsed: ParsedText) -> Iterator[str]:
     """Classes, functions and methods of a piece that say that they will be removed."""
     said = set(_said_to_leave(parsed.text))
     for node in parsed.body:
-        if isinstance(node, ast.ClassDef | Function) and _is_leaving(node, said):
+        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, said):
             yield node.name
         if isinstance(node, ast.ClassDef):
             for method in node.body:
@@ -310,7 +311,7 @@ def is_rare_test(node: ast.expr) -> bool:
 
     Also where values are not finite, which is an accident.
     """
-    if not any(map(_may_be_rare, ast.walk(node))):
+    if not any(map(_may_be_rare, nodes_below(node))):
         return False
     text = ast.unparse(node)
     is_accident = _NOT_FINITE.search(text) is not None
@@ -325,7 +326,7 @@ def _may_be_rare(part: ast.AST) -> bool:
         return _RARE_WORD.search(part.attr) is not None
     if isinstance(part, ast.Constant):
         return isinstance(part.value, str) and _RARE_WORD.search(part.value) is not None
-    return isinstance(part, ast.Mod | ast.JoinedStr)
+    return isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "op", None), ast.Mod)
 
 
 def is_failure(handler: ast.ExceptHandler) -> bool:

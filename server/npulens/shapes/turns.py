@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.syntax.walking import nodes_below
 
 _DEEPEST = 4
 """How many names are followed, one after the other."""
@@ -77,11 +78,11 @@ def _values(node: ast.expr, function: FunctionHere) -> Iterator[ast.expr | None]
         is_own = node.value.id == function.receiver and constructor is not None
         place = constructor.node if is_own and constructor is not None else None
     text = ast.unparse(node) if place is not None else ""
-    for part in ast.walk(place) if place is not None else ():
+    for part in nodes_below(place) if place is not None else ():
         if isinstance(part, ast.Assign):
             if any(ast.unparse(target) == text for target in part.targets):
                 yield part.value
-        elif isinstance(part, ast.AugAssign | ast.For) and ast.unparse(part.target) == text:
+        elif isinstance(part, (ast.AugAssign, ast.For)) and ast.unparse(part.target) == text:
             yield None
 
 

@@ -205,7 +205,7 @@ def items_of(elements: "tuple[Value, ...]") -> Items:
 
 def sources_of(value: Value) -> Sources:
     """What made a value depend on data; of a list, its length and its elements."""
-    if isinstance(value, Tensor | Number):
+    if isinstance(value, (Tensor, Number)):
         return value.sources
     if isinstance(value, Size):
         return value.shape.sources

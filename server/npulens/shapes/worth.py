@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
-from npulens.syntax.words import identifier_in
+from npulens.syntax.words import Words
 
 _HOST_CODE = re.compile(
     r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer"
@@ -46,6 +46,7 @@ _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
     *(".argmax(", ".argmin(", "torch.tensor("),
 )
+_NUMPY = ("(np", " np", "numpy")
 _READ = re.compile(
     r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not|if|and|or)[( ]"
 )
@@ -55,6 +56,8 @@ _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
 _METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
+_COUNTED = re.compile(r"\.(?:arg(?:max|min)|cumsum|sum)\([^()]{0,40}\)[^()]{0,20}\Z")
+_LENGTH = re.compile(r"len|(?:^|\.)(?:max|num|n)_")
 _DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
 _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
@@ -68,23 +71,25 @@ class Sources:
 
     Args:
         text: The text.
-        identifiers: Those in it.
+        words: The words in it.
     """
 
-    def __init__(self, text: str, identifiers: Iterable[str]) -> None:
+    def __init__(self, text: str, words: Words) -> None:
         self._text = text
-        self._named = "\n".join(identifiers)
-        found = [place for word in _WORDS for place in self._places_of(word)]
+        self._words = words
+        found = [place for word in _WORDS for place in words.places(word)]
         for word, pattern in _PATTERNS:
             if word in text:
                 found += (match.start() for match in pattern.finditer(text))
         found += self._growths()
         found += self._handed()
-        found += (place for place in self._places_of("max(1") if _FLOOR.match(text, place))
+        found += (place for place in self._words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
-            for place in self._places_of(word):
+            for place in self._words.places(word):
                 line = self._line(place)
+                if line.endswith(_NUMPY):
+                    continue
                 assigned = _ASSIGNED.match(line)
                 if _READ.match(line) is not None:
                     found.append(place)
@@ -93,7 +98,7 @@ class Sources:
         self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
-            found += (place for word in _INLINE for place in self._places_of(word))
+            found += (place for word in _INLINE for place in self._words.places(word))
             masks = list(self._assigned_masks(found))
             self._masks = sorted([*masks, *self._derived({name for _, name in masks})])
         self._places = sorted(found)
@@ -152,17 +157,23 @@ class Sources:
     def _assigned_masks(self, inline: list[int]) -> Iterator[tuple[int, str]]:
         """Where names are assigned that may be masks; comparisons in brackets go to `inline`."""
         for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
-            for place in self._places_of(word):
+            for place in self._words.places(word):
                 line = self._line(place + 2)
                 found = _ASSIGNED.match(line) or self._assigned_before(place)
-                if found is not None:
+                if found is not None and not self._is_counted(place):
                     yield place, found[1]
                 if "[" in line and self._is_inside(word, place):
                     inline.append(place)
 
+    def _is_counted(self, place: int) -> bool:
+        """Whether a comparison becomes a number or a place: `(ids == end).int().argmax(-1)`."""
+        end = self._text.find("\n", place, place + _LONGEST_LINE)
+        line = self._text[place : end if end >= 0 else place + _LONGEST_LINE]
+        return _COUNTED.search(line) is not None
+
     def _derived(self, masks: set[str]) -> Iterator[tuple[int, str]]:
         """Where a mask in another form gets a name: `flat = mask.view(-1)`."""
-        for place in self._places_of("mask."):
+        for place in self._words.places("mask."):
             found = _DERIVED.match(self._line(place + len("mask")))
             if found is not None and found[2] in masks:
                 yield place, found[1]
@@ -186,15 +197,9 @@ class Sources:
         """Whether a comparison stands between the brackets of an index."""
         first = max(0, place - _LONGEST_INDEX)
         opened = _OPENED.search(self._text[first:place])
-        return opened is not None and _CLOSED.match(self._text, place + len(word)) is not None
-
-    def _places_of(self, word: str) -> Iterator[int]:
-        if identifier_in(word) not in self._named:
-            return  # a fraction of the text, so most words are told by it
-        place = self._text.find(word)
-        while place >= 0:
-            yield place
-            place = self._text.find(word, place + 1)
+        if opened is None or opened[0].count("[") == opened[0].count("]"):
+            return False
+        return _CLOSED.match(self._text, place + len(word)) is not None
 
     def _line(self, place: int) -> str:
         """What stands before a place in its line; nothing if that is very long."""
@@ -215,7 +220,15 @@ def _indices(name: str) -> tuple[str, ...]:
 
 def _decisions(name: str) -> tuple[str, ...]:
     """How Python decides on a name, or takes it for a length."""
-    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    words: tuple[str, ...] = (
+        f"if {name} ",
+        f"if {name}:",
+        f"if not {name}",
+        f"while {name}",
+        f"assert {name}",
+    )
+    if _LENGTH.search(name) is not None:
+        words = (*words, f", {name}", f"({name}")
     return (*words, f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
 
 
@@ -245,7 +258,7 @@ def functions_of(body: Iterable[ast.stmt], definitions: Definitions) -> Iterator
             found = definitions.classes.get(node.name)
             if found is not None and found.node is node:
                 yield from methods_of(found)
-        elif isinstance(node, ast.If | ast.Try):
+        elif isinstance(node, (ast.If, ast.Try)):
             yield from functions_of(node.body, definitions)
 
 

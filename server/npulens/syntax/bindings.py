@@ -14,6 +14,7 @@ from npulens.syntax.values import (
     dotted_name,
     expression,
 )
+from npulens.syntax.walking import nodes_below
 
 Place = tuple[int, int]
 """Line and column as the tree counts them, enough to tell before from after."""
@@ -101,7 +102,7 @@ def annotated_value(annotation: ast.expr | None) -> Expression:
     if isinstance(annotation, ast.BinOp):
         none = isinstance(annotation.right, ast.Constant) and annotation.right.value is None
         return annotated_value(annotation.left) if none else UNKNOWN
-    if isinstance(annotation, ast.Name | ast.Attribute):
+    if isinstance(annotation, (ast.Name, ast.Attribute)):
         name = dotted_name(annotation)
         return UNKNOWN if name is None else Called(name)
     return UNKNOWN
@@ -113,7 +114,7 @@ def target_names(target: ast.expr) -> list[str]:
         return [target.id]
     if isinstance(target, ast.Starred):
         return target_names(target.value)
-    if isinstance(target, ast.Tuple | ast.List):
+    if isinstance(target, (ast.Tuple, ast.List)):
         return [name for element in target.elts for name in target_names(element)]
     return []
 
@@ -142,7 +143,7 @@ class _Collector:
     def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
         if any(node.lineno <= line <= (node.end_lineno or 0) for line in self.walrus_lines):
             self.walruses(node, block)
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             self.imports(node, block)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
@@ -161,16 +162,16 @@ class _Collector:
         elif isinstance(node, ast.Delete):
             for target in node.targets:
                 self.assign(target, None, node, block)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
             self.result.outer.update(node.names)
         else:
             self.compound(node, block)
 
     def compound(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
-        if isinstance(node, ast.For | ast.AsyncFor):
+        if isinstance(node, (ast.For, ast.AsyncFor)):
             for name in target_names(node.target):
                 self.bind(name, UNKNOWN, node.iter, block)
-        elif isinstance(node, ast.With | ast.AsyncWith):
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 if item.optional_vars is not None:
                     self.assign(item.optional_vars, None, item.context_expr, block)
@@ -181,7 +182,7 @@ class _Collector:
             return
         elif isinstance(node, ast.Match):
             for case in node.cases:
-                for part in ast.walk(case.pattern):
+                for part in nodes_below(case.pattern):
                     bound = getattr(part, "name", None) or getattr(part, "rest", None)
                     if isinstance(bound, str):
                         place = (case.pattern.lineno, case.pattern.col_offset)
@@ -232,9 +233,9 @@ class _Collector:
     ) -> None:
         if isinstance(target, ast.Name):
             self.bind(target.id, expression(value), node, block)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             values: list[ast.expr | None] = [None] * len(target.elts)
-            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
                 values = list(value.elts)
             for element, part in zip(target.elts, values, strict=True):
                 self.assign(element, part, node, block)
@@ -246,7 +247,7 @@ class _Collector:
         pending: list[ast.AST] = [
             child
             for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.expr | ast.withitem)
+            if isinstance(child, (ast.expr, ast.withitem))
         ]
         if isinstance(node, ast.Match):
             pending += [case.guard for case in node.cases if case.guard is not None]
@@ -285,7 +286,7 @@ def global_bindings(body: Iterable[ast.stmt]) -> dict[str, list[Binding]]:
     """Names of the module that functions bind under `global`, at a time that is not known."""
     found: dict[str, list[Binding]] = {}
     for statement in body:
-        for node in ast.walk(statement):
+        for node in nodes_below(statement):
             if isinstance(node, Function):
                 inner = bindings_of(node.body, ())
                 for name in inner.outer & inner.names.keys():

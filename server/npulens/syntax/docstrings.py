@@ -5,7 +5,7 @@ import ast
 
 def docstring_of(node: ast.stmt | ast.expr) -> ast.expr | None:
     """The docstring of a function or class; nothing for other statements and expressions."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return None
     first = node.body[0] if node.body else None
     value = first.value if isinstance(first, ast.Expr) else None

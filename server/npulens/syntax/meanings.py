@@ -136,7 +136,7 @@ def _meaning(value: Expression, scope: Scope, place: Place | None, budget: _Budg
 
 
 def _result(callee: Value) -> Value:
-    if isinstance(callee, Qualified | Member):
+    if isinstance(callee, (Qualified, Member)):
         return Instance(callee.name)
     if isinstance(callee, Local):
         return LocalInstance(callee.definition)
@@ -189,7 +189,7 @@ def _attribute(value: Value, path: tuple[str, ...], scope: Scope, budget: _Budge
         return Qualified(canonical(".".join((value.name, *path))))
     if isinstance(value, Instance):
         return Member(".".join((value.name, *path)))
-    if isinstance(value, Local | LocalInstance) and value.definition.is_class:
+    if isinstance(value, (Local, LocalInstance)) and value.definition.is_class:
         member = dict(value.definition.members).get(path[0])
         if member is not None:
             meanings = _meaning(member, module_of(scope), None, budget)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.strings import LexicalState
+from npulens.syntax.walking import nodes_below
 
 _CLAUSE = re.compile(r"\s*(?:else|elif|except|finally)\b")
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|\Z)")
@@ -283,7 +284,7 @@ def _ends_header(line: str) -> bool:
 
 def _graft(statement: ast.stmt, bodies: dict[int, list[ast.stmt]]) -> None:
     """Put recovered bodies where the `pass` of the skeleton stands."""
-    for node in ast.walk(statement):
+    for node in nodes_below(statement):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and len(block) == 1 and isinstance(block[0], ast.Pass):

@@ -19,7 +19,7 @@ from npulens.syntax.bindings import (
     target_names,
 )
 from npulens.syntax.values import UNKNOWN, Expression, Name, dotted_name, expression
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 
 MAX_VALUES = 8
 """Of a name that may be more things, the rest is not looked at."""
@@ -260,7 +260,7 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
             pending += getattr(node, field, ())
         for handler in getattr(node, "handlers", ()):
             pending += handler.body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 local.update(target_names(target))
                 if (
@@ -283,4 +283,4 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
 
 
 def _roots(value: ast.expr) -> set[str]:
-    return {node.id for node in nodes_below(value) if isinstance(node, ast.Name)}
+    return set(names_in(value))

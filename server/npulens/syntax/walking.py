@@ -21,7 +21,17 @@ def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        pending += children(node)
+        for name in _FIELDS[node.__class__]:
+            value: Any = getattr(node, name, None)
+            if value.__class__ is list:
+                pending += [part for part in reversed(value) if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST):
+                pending.append(value)
+
+
+def names_in(root: ast.AST) -> Iterator[str]:
+    """The names that stand in a node, in the order of the source."""
+    return (node.id for node in nodes_below(root) if isinstance(node, ast.Name))
 
 
 def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:

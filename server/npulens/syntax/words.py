@@ -1,25 +1,70 @@
 """Words in texts of any language."""
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 from npulens.text.spans import Span
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_APART = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) == "_") else 32 for c in range(256))
+"""Blanks for all that is in no identifier of ASCII; twice as fast as the expression."""
+_JOINED = bytes(c if c > 127 or c == _APART[c] else 32 for c in range(256))
+"""The same, but other characters than those of ASCII are parts of identifiers."""
 
 
-def identifiers_in(text: str) -> frozenset[str]:
-    """What looks like an identifier of Python in a text, comments and strings included."""
-    return frozenset(_NAME.findall(text))
+class Words:
+    """What looks like an identifier in a text of any language, and where parts of the text stand.
+
+    The identifiers, each once, are a fraction of the text: they are asked before it is searched.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def identifiers(self) -> frozenset[str]:
+        """The identifiers, those of comments and strings included."""
+        data = self.text.encode("utf-8", "replace")
+        found = data.translate(_APART).decode().split()
+        if not self.text.isascii():
+            found += data.translate(_JOINED).decode("utf-8").split()
+        return frozenset(found)
+
+    @cached_property
+    def joined(self) -> str:
+        """The identifiers in lines."""
+        return "\n".join(self.identifiers)
+
+    def places_alone(self, word: str) -> Iterator[int]:
+        """Where a word stands that is no part of another, in order."""
+        if word in self.identifiers:
+            for place in self.places(word):
+                end = place + len(word)
+                if not _is_part(self.text[place - 1 : place]) and not _is_part(
+                    self.text[end : end + 1]
+                ):
+                    yield place
+
+    def places(self, part: str) -> Iterator[int]:
+        """Where a part of the text begins, in order."""
+        identifier, is_whole = _identifier_in(part)
+        if identifier not in (self.identifiers if is_whole else self.joined):
+            return
+        place = self.text.find(part)
+        while place >= 0:
+            yield place
+            place = self.text.find(part, place + 1)
 
 
 @lru_cache(maxsize=1024)
-def identifier_in(part: str) -> str:
-    """The longest identifier in a part of a text, nothing if there is none.
-
-    Wherever the part stands, an identifier of the text holds it.
-    """
-    return max(_NAME.findall(part), key=len, default="")
+def _identifier_in(part: str) -> tuple[str, bool]:
+    """The longest identifier in a part of a text, and whether it is one of the text as it is."""
+    found = max(_NAME.finditer(part), key=lambda name: len(name[0]), default=None)
+    if found is None:
+        return "", False
+    start, end = found.span()
+    return found[0], start > 0 and end < len(part) and not part[start - 1].isdigit()
 
 
 def word_at(text: str, offset: int) -> Span | None:

@@ -7,6 +7,8 @@ import ast
 import re
 from collections.abc import Callable, Container, Iterator
 
+from npulens.syntax.walking import nodes_below
+
 Source = Callable[[ast.AST], str]
 """Gives the text of a node."""
 
@@ -96,7 +98,7 @@ def asks_about_kernels(node: ast.BoolOp, operands: list[str]) -> bool:
 def kernel_flags(function: ast.AST, source: Source) -> set[str]:
     """Names that a function asks only beside a missing kernel: `kernel is None or no_cuda`."""
     names: set[str] = set()
-    for node in ast.walk(function):
+    for node in nodes_below(function):
         if isinstance(node, ast.BoolOp) and any(_NO_KERNEL.match(source(v)) for v in node.values):
             names.update(value.id for value in node.values if isinstance(value, ast.Name))
     return names
@@ -138,10 +140,10 @@ def listed_names(function: ast.AST) -> set[str]:
     """Names that a function holds against a list with the NPU: `kind not in ("gpu", "npu")`."""
     return {
         node.left.id
-        for node in ast.walk(function)
+        for node in nodes_below(function)
         if isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
-        and isinstance(node.comparators[0], ast.List | ast.Tuple | ast.Set)
+        and isinstance(node.comparators[0], (ast.List, ast.Tuple, ast.Set))
         and any(getattr(e, "value", "") == "npu" for e in node.comparators[0].elts)
     }
 
@@ -251,7 +253,7 @@ def without_library_questions(body: list[ast.stmt], source: Source) -> list[ast.
 
 def _asks_only_capability(node: ast.If) -> bool:
     """Whether the body uses CUDA only to ask for the architecture."""
-    for part in (part for statement in node.body for part in ast.walk(statement)):
+    for part in (part for statement in node.body for part in nodes_below(statement)):
         if isinstance(part, ast.Constant):
             used = isinstance(part.value, str) and part.value.startswith("cuda")
         elif isinstance(part, ast.Attribute):
@@ -280,7 +282,7 @@ def _is_contiguous(statement: ast.stmt) -> bool:
 
 def _kernel_calls(body: list[ast.stmt]) -> Iterator[str]:
     for statement in body:
-        for node in ast.walk(statement):
+        for node in nodes_below(statement):
             if isinstance(node, ast.Call):
                 callee = node.func
                 name = callee.attr if isinstance(callee, ast.Attribute) else ""

@@ -14,6 +14,7 @@ from npulens.checks.intent.file_purpose import is_of_benchmarks, is_of_tests, wr
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleNames, Scope
 from npulens.syntax.values import Imported
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _FUNCTION_CLASS = "torch.autograd.Function"
@@ -33,7 +34,7 @@ _DEVICE_TYPES = frozenset({"type", "device_type"})
 
 def branch(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if x.device.type == "cuda": ...`, `a if torch.version.cuda else b`, or `and` behind it."""
-    assert isinstance(node, ast.If | ast.IfExp | ast.BoolOp)
+    assert isinstance(node, (ast.If, ast.IfExp, ast.BoolOp))
     if not context.holds("cuda") and not context.holds("n_gpu"):
         return
     if isinstance(node, ast.BoolOp):
@@ -47,7 +48,7 @@ def branch(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def definition(node: ast.AST, scope: Scope, context: Context) -> None:
     """A function that imports Transformer Engine, an operator made of CUDA kernels."""
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if isinstance(node, ast.ClassDef):
         if context.holds("_cuda.") and _wraps_kernels(node, scope):
             context.kernel_code.add(_stretch(node.body, context))
@@ -117,7 +118,7 @@ def _is_type_of_any_device(node: ast.expr, scope: Scope, context: Context) -> bo
     if context.holds("current_accelerator()"):
         return True
     device = node.value if isinstance(node, ast.Attribute) and name == "type" else node
-    values = resolve(device, scope) if isinstance(device, ast.Name | ast.Attribute) else []
+    values = resolve(device, scope) if isinstance(device, (ast.Name, ast.Attribute)) else []
     return not any(
         isinstance(value, Literal) or value == Instance("torch.device") for value in values
     )
@@ -159,7 +160,7 @@ def _wraps_kernels(node: ast.ClassDef, scope: Scope) -> bool:
         isinstance(part, ast.Attribute)
         and isinstance(part.value, ast.Name)
         and part.value.id.endswith("_cuda")
-        for part in ast.walk(node)
+        for part in nodes_below(node)
     )
 
 

@@ -26,12 +26,16 @@ from npulens.checks.intent.cuda_only import (
 )
 from npulens.checks.intent.older_torch import chooses_release, is_fallback
 from npulens.checks.intent.twins import Twins
+from npulens.syntax.words import Words
 from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
     r"(?<![a-zA-Z])(?:npu(?!lens)|NPU(?!\d{3})|hccl|ascend|Ascend|ASCEND)|Npu"
     r"|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
 )
+_NPU_LETTERS = re.compile("npu")
+_NPU_NAMES = ("NPU", "Npu", "hccl", "scend", "ASCEND")
+_NEUTRAL = frozenset({"accelerator", "Stream", "Event"})
 _OTHER_DEVICE = re.compile(
     r"(?<![a-zA-Z])(?:cpu|mps|xpu|mlu|musa|hpu|xla|sdaa|tpu|hip|neuron)(?![a-z])"
 )
@@ -49,22 +53,26 @@ DEVICE_TYPES = frozenset(
 ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
-def npu_words(text: str) -> list[tuple[int, int]]:
+def npu_words(text: str, words: Words) -> list[tuple[int, int]]:
     """Where a text names the NPU or PyTorch's device-neutral accelerator, in order."""
-    found = []
-    for beginning in _NPU_BEGINNINGS:  # plain searches: the expression is slow on long texts
-        at = text.find(beginning)
-        while at >= 0:
-            if (match := NPU_WORD.match(text, at)) is not None:
-                found.append(match.span())
-            at = text.find(beginning, at + 1)
-    return sorted(found)
+    if not _may_name_npu(words):
+        return []
+    places = (at for beginning in _NPU_BEGINNINGS for at in words.places(beginning))
+    return sorted(m.span() for at in places if (m := NPU_WORD.match(text, at)) is not None)
 
 
 def holds_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of the words, which are in order, stands in a stretch of their text."""
     index = bisect_left(words, (start, start))
     return index < len(words) and words[index][1] <= end
+
+
+def _may_name_npu(words: Words) -> bool:
+    """Whether an identifier is one of these words, or has one in it that is not `input`."""
+    names = words.joined
+    if any(name in names for name in _NPU_NAMES) or not _NEUTRAL.isdisjoint(words.identifiers):
+        return True
+    return any(not names[m.start() - 1 : m.start()].isalpha() for m in _NPU_LETTERS.finditer(names))
 
 
 class Guards:
@@ -108,7 +116,7 @@ class Guards:
         """Whether a comparison, a list, a union or a `match` has the NPU beside CUDA already."""
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.BitOr):
             return False
-        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
         if isinstance(node, ast.Match):
             return self.mentions_npu(*(case.pattern for case in node.cases))
@@ -248,7 +256,7 @@ class Guards:
         """The parts of a `try` statement that are worth looking at."""
         body = self.statements(node.body)
         rest = (*self.statements(node.orelse), *self.statements(node.finalbody))
-        imports = [s for s in node.body if isinstance(s, ast.Import | ast.ImportFrom)]
+        imports = [s for s in node.body if isinstance(s, (ast.Import, ast.ImportFrom))]
         if imports and self.mentions_npu(*imports):
             return (*body, *rest)
         if self._mentions_absence and catches_old_torch(node, self._source):
@@ -298,7 +306,7 @@ def _tests(node: ast.If) -> list[ast.expr]:
 def _asks_for_device(test: ast.expr) -> bool:
     """Whether a test compares with a device type or asks whether a device is available."""
     if isinstance(test, ast.Compare):
-        return any(isinstance(operator, ast.Eq | ast.In) for operator in test.ops)
+        return any(isinstance(operator, (ast.Eq, ast.In)) for operator in test.ops)
     if isinstance(test, ast.BoolOp):
         return all(_asks_for_device(value) for value in test.values)
     if not isinstance(test, ast.Call):

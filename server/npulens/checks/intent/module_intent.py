@@ -14,6 +14,7 @@ from functools import cached_property
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.strings import comments
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _STEERING = frozenset(
@@ -136,7 +137,7 @@ class _Intents:
     def _compiles(self) -> bool:
         """Whether the module calls `torch.compile`, under any name of torch."""
         torch, is_imported = {"torch"}, False
-        for node in ast.walk(self._tree):
+        for node in nodes_below(self._tree):
             if isinstance(node, ast.Import):
                 torch.update(a.asname for a in node.names if a.name == "torch" and a.asname)
             elif isinstance(node, ast.ImportFrom) and node.module == "torch":
@@ -146,7 +147,7 @@ class _Intents:
             and node.attr == "compile"
             and isinstance(node.value, ast.Name)
             and node.value.id in torch
-            for node in ast.walk(self._tree)
+            for node in nodes_below(self._tree)
         )
 
     @cached_property
@@ -159,7 +160,7 @@ class _Intents:
             self._lines.offset(call.lineno, call.col_offset)
             for function in self._named
             if isinstance(function, ast.FunctionDef)
-            for call in ast.walk(function)
+            for call in nodes_below(function)
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
             and call.func.attr == function.name
@@ -172,7 +173,7 @@ class _Intents:
         """Values of names to which the module also assigns `torch.compile`, for newer releases."""
         assigned = [
             (node.targets[0].id, node.value)
-            for node in ast.walk(self._tree)
+            for node in nodes_below(self._tree)
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         ]
         newer = {
@@ -195,8 +196,8 @@ class _Intents:
     def _excludes_no_attention(self) -> bool:
         """Whether each choice names the fused kernel and the formula, so that both stay allowed."""
         choices = [
-            {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-            for node in ast.walk(self._tree)
+            {part.attr for part in nodes_below(node) if isinstance(part, ast.Attribute)}
+            for node in nodes_below(self._tree)
             if isinstance(node, ast.Call)
             and (node.func.attr if isinstance(node.func, ast.Attribute) else self._name(node.func))
             == "sdpa_kernel"
@@ -213,7 +214,7 @@ class _Intents:
                     node.body[-1].end_lineno or 0, node.body[-1].end_col_offset or 0
                 ),
             )
-            for node in ast.walk(self._tree)
+            for node in nodes_below(self._tree)
             if isinstance(node, ast.Try)
             and any(self._name(handler.type) in ("", "Exception") for handler in node.handlers)
         ]
@@ -267,11 +268,11 @@ class _Intents:
     @cached_property
     def _uses(self) -> dict[str, list[ast.Name]]:
         uses: dict[str, list[ast.Name]] = {}
-        for node in ast.walk(self._tree):
+        for node in nodes_below(self._tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 uses.setdefault(node.id, []).append(node)
         return uses
 
     @cached_property
     def _callees(self) -> set[ast.expr]:
-        return {node.func for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
+        return {node.func for node in nodes_below(self._tree) if isinstance(node, ast.Call)}

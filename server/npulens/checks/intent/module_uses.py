@@ -19,6 +19,7 @@ from npulens.checks.intent.optional_code import (
     tried_parts,
 )
 from npulens.checks.whole_module import WholeModule
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _EXTENSION = "cuda-extension"
@@ -124,13 +125,13 @@ class _Imports:
         self._calls: dict[str, list[ast.Call]] = {}
         self._values: dict[str, list[ast.expr]] = {}
         self._asked: set[ast.AST] = set()
-        for node in ast.walk(tree):
+        for node in nodes_below(tree):
             self._note(node)
         self._safe = {
             part
-            for node in ast.walk(tree)
+            for node in nodes_below(tree)
             for safe in self._safe_parts(node)
-            for part in ast.walk(safe)
+            for part in nodes_below(safe)
             if isinstance(part, ast.Name)
         }
         self._guarded: dict[str, bool] = {}
@@ -144,7 +145,7 @@ class _Imports:
         }
 
     def _note(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             self._aliases.update((self._start(alias), [alias]) for alias in node.names)
             if isinstance(node, ast.ImportFrom) and node.module:
                 # Of a module that names come from there is one finding for all of them.
@@ -156,7 +157,7 @@ class _Imports:
             self._calls.setdefault(node.func.id, []).append(node)
             if node.func.id in _TYPE_QUESTIONS:
                 for argument in node.args[1:]:
-                    self._asked.update(ast.walk(argument))
+                    self._asked.update(nodes_below(argument))
             elif node.func.id in _ATTRIBUTE_QUESTIONS:
                 self._asked.update(node.args[:1])
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -318,7 +319,7 @@ class _Imports:
         asked = [
             f"{self._source(part)} {self._meaning(part)}"
             for mark in marks
-            for part in ast.walk(mark)
+            for part in nodes_below(mark)
             if isinstance(part, ast.Name)
         ]
         texts = [self._source(mark) for mark in marks if "skipif" in self._source(mark)]
@@ -331,9 +332,9 @@ class _Imports:
         """The function that each call stands in."""
         return {
             part: function
-            for function in ast.walk(self._tree)
+            for function in nodes_below(self._tree)
             if isinstance(function, Function)
-            for part in ast.walk(function)
+            for part in nodes_below(function)
             if isinstance(part, ast.Call)
         }
 
@@ -345,7 +346,7 @@ def _brought_to_host(function: Function) -> dict[str, list[tuple[int, bool]]]:
     """
     assigned = [
         (node.lineno, node.targets[0].id, node.value)
-        for node in ast.walk(function)
+        for node in nodes_below(function)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     ]
     found: dict[str, list[tuple[int, bool]]] = {}

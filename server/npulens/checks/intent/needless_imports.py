@@ -7,6 +7,7 @@ from dataclasses import replace
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.checks.titles import remove
 from npulens.checks.whole_module import WholeModule
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -84,7 +85,7 @@ def _is_needless(
 
 def _used_words(tree: ast.Module) -> Iterator[str]:
     """Names that are read, and strings, which `__all__` may name something with."""
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -92,7 +93,7 @@ def _used_words(tree: ast.Module) -> Iterator[str]:
 
 
 def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list):

@@ -117,7 +117,7 @@ def behind_exit(body: list[ast.stmt], source: Source) -> ast.stmt | None:
 def _leaves_without_library(statement: ast.stmt, source: Source) -> bool:
     if not isinstance(statement, ast.If) or statement.orelse:
         return False
-    if not isinstance(statement.body[-1], ast.Return | ast.Raise):
+    if not isinstance(statement.body[-1], (ast.Return, ast.Raise)):
         return False
     test = source(statement.test)
     return is_absence(test) and asks_for_library(test)

@@ -74,4 +74,4 @@ def _is_for_others(node: ast.AST, context: Context) -> bool:
     if not isinstance(node, Function):
         return False
     text = context.source(node)
-    return _OTHER_BACKEND.search(text) is not None and "cuda" not in text
+    return "cuda" not in text and _OTHER_BACKEND.search(text) is not None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from npulens.catalog.model import Finding
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _NAME = "GradScaler"
@@ -33,7 +34,7 @@ def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list
     lines = LineMap(text)
     by_place = {f.span.start: f for f in findings if _is_of_scaler(f)}
     annotated = set(_annotated(tree))
-    called = {n.func for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    called = {n.func for n in nodes_below(tree) if isinstance(n, ast.Call)}
     for alias in _imports(tree):
         finding = by_place.get(lines.offset(alias.lineno, alias.col_offset))
         if finding is None:
@@ -54,24 +55,24 @@ def _is_of_scaler(finding: Finding) -> bool:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.alias]:
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         if isinstance(node, ast.ImportFrom):
             yield from (alias for alias in node.names if alias.name == _NAME)
 
 
 def _uses(tree: ast.Module, name: str) -> Iterator[ast.Name]:
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             yield node
 
 
 def _annotated(tree: ast.Module) -> Iterator[ast.AST]:
     """Every node inside of an annotation."""
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         parts: list[ast.expr | None] = []
         if isinstance(node, Function):
             parts = [node.returns]
-        elif isinstance(node, ast.arg | ast.AnnAssign):
+        elif isinstance(node, (ast.arg, ast.AnnAssign)):
             parts = [node.annotation]
         for part in parts:
-            yield from () if part is None else ast.walk(part)
+            yield from () if part is None else nodes_below(part)

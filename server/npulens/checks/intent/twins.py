@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from npulens.checks.intent.cuda_only import NEGATION, Source, listed_names
+from npulens.syntax.walking import nodes_below
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
@@ -57,7 +58,7 @@ class Twins:
             yield from _translations(function, name)
         tests = [statement for statement in function.body if self._is_helper_test(statement)]
         twins = {name for test in tests for name in _NPU_CALL.findall(self._source(test))}
-        for statement in ast.walk(function) if twins else ():
+        for statement in nodes_below(function) if twins else ():
             if isinstance(statement, ast.Expr):
                 called = _CUDA_CALL.match(self._source(statement))
                 if called is not None and called.group(1) in twins:
@@ -144,7 +145,7 @@ class Twins:
 
 def _translations(function: ast.AST, name: str) -> Iterator[ast.stmt]:
     """`if kind == "gpu": kind = "cuda"`, of a name that may be another device's too."""
-    for node in ast.walk(function):
+    for node in nodes_below(function):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
             left = node.test.left
             if isinstance(left, ast.Name) and left.id == name:

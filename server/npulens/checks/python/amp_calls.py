@@ -25,6 +25,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
@@ -78,11 +79,11 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
     else:
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         annotations = [*(parameter.annotation for parameter in parameters), node.returns]
     for annotation in annotations:
-        for part in () if annotation is None else ast.walk(annotation):
+        for part in () if annotation is None else nodes_below(annotation):
             if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
                 context.reported.add(context.span(part))
 
@@ -90,7 +91,7 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
     assert isinstance(node, ast.Compare)
-    if not context.holds("cuda.amp") or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+    if not context.holds("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
     asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
     names = (name for part in asked_of for name in qualified_names(part, scope))

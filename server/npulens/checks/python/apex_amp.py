@@ -15,6 +15,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _INITIALIZE = "apex.amp.initialize"
@@ -133,8 +134,8 @@ def _initialize_arguments(node: ast.Assign, call: ast.Call) -> tuple[str, str]:
 def _body_around(tree: ast.Module, node: ast.Assign) -> list[ast.stmt]:
     """The body of the innermost function around a statement, or of the module."""
     body = tree.body
-    for inner in ast.walk(tree):
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+    for inner in nodes_below(tree):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first, last = inner.lineno, inner.end_lineno or 0
             if first < node.lineno <= last:  # inner functions are walked later
                 body = inner.body
@@ -148,7 +149,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
         block = pending.pop()
         yield block
         for statement in block:
-            if isinstance(statement, ast.For | ast.While | ast.If):
+            if isinstance(statement, (ast.For, ast.While, ast.If)):
                 pending += [statement.body, statement.orelse]
             elif isinstance(statement, ast.With):
                 pending.append(statement.body)
@@ -228,7 +229,7 @@ def _master_params(script: _Script) -> list[ast.Call]:
     return [
         node
         for statement in between
-        for node in ast.walk(statement)
+        for node in nodes_below(statement)
         if isinstance(node, ast.Call)
         and _is_use(node.func, script.alias, "master_params")
         and [ast.unparse(argument) for argument in node.args] == [script.optimizer]
@@ -258,7 +259,7 @@ def _forward_edits(script: _Script, amp: str, context: Context) -> list[Edit]:
 def _calls(statement: ast.stmt, name: str) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-        for node in ast.walk(statement)
+        for node in nodes_below(statement)
     )
 
 
@@ -266,7 +267,7 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
     """Whether a statement binds a name anywhere, as in both arms of an `if`."""
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(statement)
+        for node in nodes_below(statement)
     )
 
 
@@ -275,8 +276,8 @@ def _lines_inside_strings(statements: list[ast.stmt]) -> set[int]:
     return {
         line
         for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Constant | ast.JoinedStr)
+        for node in nodes_below(statement)
+        if isinstance(node, (ast.Constant, ast.JoinedStr))
         for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
     }
 
@@ -285,7 +286,7 @@ def _state_names(script: _Script) -> list[ast.Name]:
     """The names of `amp.state_dict()` and `amp.load_state_dict(...)`."""
     return [
         node.value
-        for node in ast.walk(script.tree)
+        for node in nodes_below(script.tree)
         if isinstance(node, ast.Attribute)
         and node.attr in _STATE
         and isinstance(node.value, ast.Name)
@@ -295,7 +296,7 @@ def _state_names(script: _Script) -> list[ast.Name]:
 
 def _mentions(script: _Script) -> int:
     return sum(
-        isinstance(node, ast.Name) and node.id == script.alias for node in ast.walk(script.tree)
+        isinstance(node, ast.Name) and node.id == script.alias for node in nodes_below(script.tree)
     )
 
 
@@ -308,7 +309,7 @@ def _import_edit(script: _Script, context: Context) -> Edit:
     """Take `from apex import amp` out, where it stands alone among other statements."""
     imports = [
         node
-        for node in ast.walk(script.tree)
+        for node in nodes_below(script.tree)
         if isinstance(node, ast.ImportFrom) and node.module == "apex"
     ]
     _require(len(imports) == 1)
@@ -323,8 +324,8 @@ def _import_edit(script: _Script, context: Context) -> Edit:
 def _blocks_everywhere(tree: ast.Module) -> Iterator[list[ast.stmt]]:
     """The bodies in which a statement can be taken out: not those of `try` and of classes."""
     yield from _blocks(tree.body)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    for node in nodes_below(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _blocks(node.body)
 
 

@@ -35,7 +35,7 @@ def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
 
     Statements may be put before such a one, which need not be told of any other place.
     """
-    assert isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
+    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
     if not uses_libraries(context):
         return
     inner = node.value
@@ -47,7 +47,7 @@ def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _done_first(node: ast.expr) -> ast.expr | None:
     """The part of an expression that is evaluated before the others."""
-    if isinstance(node, ast.Attribute | ast.Subscript):
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
         return node.value
     if not isinstance(node, ast.Call):
         return None

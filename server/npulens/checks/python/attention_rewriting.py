@@ -304,7 +304,7 @@ def _stacked(node: ast.expr, axis: int) -> Sequence[ast.expr] | None:
     tensors = node.args[0]
     if len(dimension) != 1 or ast.unparse(dimension[0]) not in (str(axis), "-3"):
         return None
-    if not isinstance(tensors, ast.Tuple | ast.List):
+    if not isinstance(tensors, (ast.Tuple, ast.List)):
         return None
     return None if any(isinstance(t, ast.Starred) for t in tensors.elts) else tensors.elts
 

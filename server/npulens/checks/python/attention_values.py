@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, Scope, receiver_class
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import nodes_below
 
 _MAX_DEPTH = 6
 _SAME_SHAPE = frozenset(
@@ -18,14 +19,14 @@ _PARTS = frozenset({"chunk", "split", "tensor_split"})
 def is_plain(node: ast.expr) -> bool:
     """Whether an expression costs nothing and can be written twice: `q`, `self.q`, `qkv[0]`."""
     if isinstance(node, ast.Subscript):
-        return is_plain(node.value) and not any(isinstance(n, ast.Call) for n in ast.walk(node))
+        return is_plain(node.value) and not any(isinstance(n, ast.Call) for n in nodes_below(node))
     return dotted_name(node) is not None
 
 
 def is_repeatable(node: ast.expr) -> bool:
     """Whether an expression calls nothing, so that it may be evaluated twice."""
     unlike = ast.Call | ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Lambda
-    return not any(isinstance(inner, unlike) for inner in ast.walk(node))
+    return not any(isinstance(inner, unlike) for inner in nodes_below(node))
 
 
 def of_same_shape(node: ast.expr) -> ast.expr:
@@ -88,7 +89,7 @@ def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:
 
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    found = [n for n in ast.walk(node) if isinstance(n, ast.Assign | ast.AnnAssign)]
+    found = [n for n in nodes_below(node) if isinstance(n, (ast.Assign, ast.AnnAssign))]
     for statement in sorted(found, key=lambda n: (n.lineno, n.col_offset)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if statement.value is not None:
@@ -97,7 +98,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _names(target: ast.expr) -> set[str]:
     """The names a target binds; an attribute or an element of something binds none."""
-    if isinstance(target, ast.Tuple | ast.List):
+    if isinstance(target, (ast.Tuple, ast.List)):
         return {name for element in target.elts for name in _names(element)}
     return {target.id} if isinstance(target, ast.Name) else set()
 
@@ -105,7 +106,7 @@ def _names(target: ast.expr) -> set[str]:
 def is_number(node: ast.expr, scope: Scope, depth: int = 0) -> bool:
     """Whether an expression is certainly a number, and not `None`."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float)
+        return isinstance(node.value, (int, float))
     if isinstance(node, ast.UnaryOp):
         return is_number(node.operand, scope, depth)
     if isinstance(node, ast.BinOp):
@@ -133,7 +134,7 @@ def rank(node: ast.expr, scope: Scope, line: int, depth: int = 0) -> int | None:
         return _rank_of_call(node, scope, line, depth + 1)
     if isinstance(node, ast.Subscript):
         return _rank_of_part(node, scope, line, depth + 1)
-    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return rank(node.elt, scope, line, depth + 1)
     before = [value for value in assigned_values(node, scope) if value.lineno < line]
     return rank(before[-1], scope, before[-1].lineno, depth + 1) if before else None
@@ -147,13 +148,13 @@ def _rank_of_call(node: ast.Call, scope: Scope, line: int, depth: int) -> int | 
         return _rank_of_pattern(node.args[1])
     if name == "map" and node.args and isinstance(node.args[0], ast.Lambda):
         return rank(node.args[0].body, scope, line, depth)
-    if name == "unbind" and node.args and not isinstance(node.args[0], ast.Constant | ast.UnaryOp):
+    if name == "unbind" and node.args and not isinstance(node.args[0], (ast.Constant, ast.UnaryOp)):
         return _less(rank(node.args[0], scope, line, depth))  # `torch.unbind(qkv, 2)`
     if not isinstance(node.func, ast.Attribute):
         return None
     if name in ("view", "reshape", "permute"):
         sizes = node.args
-        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+        if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
             sizes = sizes[0].elts
         spread = any(isinstance(size, ast.Starred) for size in sizes)
         return len(sizes) if len(sizes) > 1 and not spread else None

@@ -22,6 +22,7 @@ from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.meanings import canonical
 from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _RULE = "data-parallel"
@@ -60,7 +61,7 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
     """
     imported = [
         (alias, alias.asname or alias.name)
-        for node in ast.walk(tree)
+        for node in nodes_below(tree)
         if isinstance(node, ast.ImportFrom) and node.module and not node.level
         for alias in node.names
         if canonical(f"{node.module}.{alias.name}") in DATA_PARALLEL
@@ -70,7 +71,7 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
     module = ModuleScope(ModuleNames([bindings_of(tree.body, ())]), 0)
     together: set[ast.AST] = set()
     asked: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         tested = tested_class(node)
         if tested is not None:
             asked.update((tested, *alternatives(tested)))
@@ -81,11 +82,11 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         if any(is_distributed_wrapper(part, module) for part in beside):
             together.update(beside)
         if isinstance(node, ast.ClassDef) and _OFFERED.search(node.name):
-            together.update(part for statement in node.body for part in ast.walk(statement))
+            together.update(part for statement in node.body for part in nodes_below(statement))
     for alias, name in imported:
         uses = [
             node
-            for node in ast.walk(tree)
+            for node in nodes_below(tree)
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         ]
         start = lines.offset(alias.lineno, alias.col_offset)

@@ -125,7 +125,7 @@ def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
 
     It is not where it is emptied, put back, or set because a question about CUDA was answered.
     """
-    if not isinstance(value, ast.Constant | ast.JoinedStr) or getattr(value, "value", "") == "":
+    if not isinstance(value, (ast.Constant, ast.JoinedStr)) or getattr(value, "value", "") == "":
         return isinstance(value, ast.JoinedStr)
     return not context.guards.is_under_cuda_test(context.span(place))
 
@@ -215,7 +215,7 @@ def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> boo
 
 
 def _command_line(node: ast.expr, context: Context) -> None:
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
     for part in node.values if isinstance(node, ast.JoinedStr) else [node]:

@@ -30,7 +30,7 @@ class _Target(NamedTuple):
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import torch.cuda as c`, `from torch import cuda`, `from torch.cuda import synchronize`."""
-    assert isinstance(node, ast.Import | ast.ImportFrom)
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     for alias in node.names:

@@ -16,6 +16,7 @@ from npulens.checks.titles import remove, use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import names_in, nodes_below
 
 _METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize_", "resize_as_"})
 _FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
@@ -41,7 +42,7 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
 def _is_chosen_by_device(test: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether the function made a flag from the device type: `fits = device_type == "cuda"`."""
     flags = names_of(scope, context.function_names).of_device
-    return any(isinstance(part, ast.Name) and part.id in flags for part in ast.walk(test))
+    return not flags.isdisjoint(names_in(test))
 
 
 def _format_entry(node: ast.expr, scope: Scope, context: Context) -> SymbolEntry | None:
@@ -86,7 +87,7 @@ def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
 def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
     """Whether the other choice is the usual format, and asking for the choice does nothing."""
     other = choice.orelse if written is choice.body else choice.body
-    does_nothing = not any(isinstance(node, ast.Call) for node in ast.walk(choice.test))
+    does_nothing = not any(isinstance(node, ast.Call) for node in nodes_below(choice.test))
     return does_nothing and "torch.contiguous_format" in qualified_names(other, scope)
 
 
@@ -134,14 +135,14 @@ def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     if getattr(node.targets[0], "id", "") not in names_of(scope, context.function_names).chosen_by:
         return
-    for part in ast.walk(node.value):
+    for part in nodes_below(node.value):
         if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous":
             context.reported.update(context.span(keyword.value) for keyword in part.keywords)
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
     """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: asked or listed, not used."""
-    assert isinstance(node, ast.Compare | ast.Dict | ast.List | ast.Tuple | ast.Set)
+    assert isinstance(node, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set))
     if isinstance(node, ast.Compare):
         parts: list[ast.expr] = [node.left, *node.comparators]
     elif isinstance(node, ast.Dict):

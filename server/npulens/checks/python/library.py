@@ -27,7 +27,7 @@ from npulens.text.spans import Span
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
-    assert isinstance(node, ast.Import | ast.ImportFrom)
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     if context.optional.holds(context.span(node).start):
@@ -198,7 +198,7 @@ def _behind_exits(node: ast.stmt, context: Context) -> None:
 
 def entered(node: ast.AST, scope: Scope, context: Context) -> None:
     """A function that returns early without a library, a test that is skipped without it."""
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if not uses_libraries(context):
         return
     refused = isinstance(node, ast.ClassDef) and is_refused(node, context.source)

@@ -11,6 +11,7 @@ from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _LOADERS = ("torch.utils.cpp_extension.load.", "torch.utils.cpp_extension.load_inline.")
@@ -51,14 +52,14 @@ def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
     project = context.target.project
     if not project.bound_operators and not project.registered_operators:
         return
-    if not isinstance(node.func, ast.Name | ast.Attribute):
+    if not isinstance(node.func, (ast.Name, ast.Attribute)):
         return
     span = context.span(node.func)
     rule = context.catalogue.rule_named("cuda-operator-call")
     if rule is None or span in context.reported:
         return
     for value in resolve(node.func, scope):
-        if not isinstance(value, Qualified | Member):
+        if not isinstance(value, (Qualified, Member)):
             continue
         parts = value.name.split(".")
         if value.name.startswith("torch.ops."):
@@ -79,7 +80,7 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     """Whether a call is for CUDA tensors, and there is code for all others beside it."""
     if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
         return False
-    for part in ast.walk(scope.node):
+    for part in nodes_below(scope.node):
         if (
             not isinstance(part, ast.If)
             or not part.orelse
@@ -90,7 +91,7 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
         if not first.lineno <= node.lineno <= (last.end_lineno or last.lineno):
             continue
         return "not " not in context.source(part.test) and not isinstance(
-            part.orelse[0], ast.Raise | ast.Assert
+            part.orelse[0], (ast.Raise, ast.Assert)
         )
     return False
 
@@ -109,7 +110,7 @@ def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
 def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
     """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
     node = scope.node if isinstance(scope, FunctionScope) else None
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     return runs_on_request(node, context.source)
 
@@ -120,7 +121,7 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     command = node.args[0]
     first, is_list = command, False
-    if isinstance(command, ast.List | ast.Tuple) and command.elts:
+    if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
         first, is_list = command.elts[0], True
     if isinstance(first, ast.Constant):
         if not isinstance(first.value, str) or "nvidia-smi" not in first.value:
@@ -155,7 +156,7 @@ def _npu_smi(
     """The plain overview has a counterpart; options and their output differ."""
     if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
         return []
-    if is_list and isinstance(command, ast.List | ast.Tuple) and len(command.elts) > 1:
+    if is_list and isinstance(command, (ast.List, ast.Tuple)) and len(command.elts) > 1:
         return []
     span = context.span(first)
     quote = context.text[span.start]

@@ -7,7 +7,9 @@ from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
+from npulens.syntax.bindings import class_definition
 from npulens.syntax.meanings import (
+    Instance,
     Literal,
     Local,
     LocalInstance,
@@ -16,9 +18,10 @@ from npulens.syntax.meanings import (
     Value,
     qualified_names,
     resolve,
+    resolve_name,
 )
-from npulens.syntax.scopes import Scope, is_own_attribute
-from npulens.syntax.values import dotted_name
+from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
+from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
 ACCELERATOR = "torch.accelerator.current_accelerator()"
@@ -111,22 +114,46 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     own = resolve(node, scope)
     if is_own_attribute(node, scope) or (own and all(isinstance(v, Local) for v in own)):
         return True  # what this file defines
+    name = dotted_name(node)
+    owner = None if name is None or len(name.path) != 1 else receiver_class(name, scope)
+    if owner is not None and _inherits(class_definition(owner.node), node.attr, context):
+        return True
     receivers = resolve(node.value, scope)
-    if receivers and all(_is_foreign(value, node.attr) for value in receivers):
+    if receivers and all(_is_foreign(value, node.attr, context) for value in receivers):
         return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
         return node.value.func.id == "super" and node.attr in context.facts.own_methods
     return False
 
 
-def _is_foreign(value: Value, method: str) -> bool:
+def _is_foreign(value: Value, method: str, context: Context) -> bool:
+    if isinstance(value, (Instance, Member)) and _has_own(value.name, method, context):
+        return True
     if isinstance(value, Qualified):
         # A module; a member of somebody else's package may well be a tensor or a model.
         return "." not in value.name or value.name.startswith("torch.")
     if isinstance(value, LocalInstance) and value.definition.is_class:
         own = any(name == method for name, _ in value.definition.members)
-        return own or not value.definition.bases
-    return isinstance(value, Literal | Local)
+        return own or not value.definition.bases or _inherits(value.definition, method, context)
+    return isinstance(value, (Literal, Local))
+
+
+def _inherits(definition: Defined, method: str, context: Context) -> bool:
+    """Whether a class of this file gets a method from one of another module of the project."""
+    bases = (base for base in definition.bases if isinstance(base, Name))
+    values = (value for base in bases for value in resolve_name(base, context.module, None))
+    return any(
+        isinstance(value, Qualified) and _has_own(value.name, method, context) for value in values
+    )
+
+
+def _has_own(name: str, method: str, context: Context) -> bool:
+    """Whether a class of another module of the project, or its method, is one by this name.
+
+    What its own method returns, `batch = batch.cuda()`, is taken to be one again.
+    """
+    owner = name.removesuffix(f".{method}")
+    return method in (context.facts.classes_elsewhere.find(owner) or ())
 
 
 def _npu_fix(
@@ -135,7 +162,8 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    if node.attr in context.facts.own_methods and not _is_tensor(node.value, scope):
+    own = context.facts.own_methods | context.facts.imported_methods
+    if node.attr in own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
     edits, need = with_plugin(
         (Edit(span, entry.becomes),), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context

@@ -159,7 +159,7 @@ def _inputs(entry: NativeEntry, call: ast.Call, owner: ast.expr | None) -> list[
     first = call.args[:1]
     if entry.api == _EXPORT:
         first = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "args")]
-    if first and isinstance(first[0], ast.Tuple | ast.List):
+    if first and isinstance(first[0], (ast.Tuple, ast.List)):
         return first[0].elts
     return first
 
@@ -174,9 +174,9 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
         context.annotations.update(_host_profile(node))
     elif isinstance(node, ast.Compare):
         mentions += node.comparators
-    elif isinstance(node, ast.arg | ast.AnnAssign):
+    elif isinstance(node, (ast.arg, ast.AnnAssign)):
         annotation = node.annotation
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         annotation = node.returns
     elif isinstance(node, ast.ExceptHandler):
         mentions.append(node.type)
@@ -192,14 +192,14 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
         mentions.append(annotation)
         context.annotations.update(_types(annotation))
     for mention in mentions:
-        if mention is not None and not isinstance(mention, ast.Name | ast.Constant):
+        if mention is not None and not isinstance(mention, (ast.Name, ast.Constant)):
             context.mentions.update(_types(mention))
 
 
 def _host_profile(node: ast.Call) -> list[ast.expr]:
     """What `profile(activities=[ProfilerActivity.CPU])` names: it records the host alone."""
     given = next((k.value for k in node.keywords if k.arg == "activities"), None)
-    if not isinstance(given, ast.List | ast.Tuple | ast.Set):
+    if not isinstance(given, (ast.List, ast.Tuple, ast.Set)):
         return []
     if not all(isinstance(e, ast.Attribute) and e.attr == "CPU" for e in given.elts):
         return []
@@ -241,7 +241,7 @@ def _types(node: ast.expr) -> list[ast.expr]:
         part = pending.pop()
         if isinstance(part, ast.Attribute):
             found.append(part)
-        elif isinstance(part, ast.Tuple | ast.List | ast.Subscript | ast.BinOp):
+        elif isinstance(part, (ast.Tuple, ast.List, ast.Subscript, ast.BinOp)):
             pending += ast.iter_child_nodes(part)
     return found
 

@@ -30,11 +30,11 @@ def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
 
 def _breaks(limit: NativeLimit, constant: object) -> bool:
     if limit.only:
-        parts = constant if isinstance(constant, tuple | list) else (constant,)
+        parts = constant if isinstance(constant, (tuple, list)) else (constant,)
         return not all(_is_one_of(part, limit.only) for part in parts)
     if limit.unlike:
         return _is_one_of(constant, limit.unlike)
-    if isinstance(constant, bool) or not isinstance(constant, int | float):
+    if isinstance(constant, bool) or not isinstance(constant, (int, float)):
         return False
     below = limit.below is not None and constant < limit.below
     return below or (limit.above is not None and constant > limit.above)

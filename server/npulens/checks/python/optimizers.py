@@ -47,6 +47,6 @@ def _is_of_single_tensors(node: ast.Call) -> bool:
     given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "params")]
     return (
         bool(given)
-        and isinstance(given[0], ast.List | ast.Tuple)
-        and all(isinstance(element, ast.Name | ast.Attribute) for element in given[0].elts)
+        and isinstance(given[0], (ast.List, ast.Tuple))
+        and all(isinstance(element, (ast.Name, ast.Attribute)) for element in given[0].elts)
     )

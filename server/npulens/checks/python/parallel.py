@@ -11,6 +11,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.values import Name
+from npulens.syntax.walking import nodes_below
 
 _DISTRIBUTED = frozenset(
     {
@@ -56,7 +57,7 @@ def is_distributed_wrapper(node: ast.expr, scope: Scope) -> bool:
 
 def alternatives(node: ast.AST) -> Iterator[ast.expr]:
     """Expressions named beside each other: in a tuple, a union, `isinstance(...) or ...`."""
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         yield from node.elts
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from (node.left, node.right)
@@ -150,7 +151,7 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     sides = [
         side
-        for part in ast.walk(node.value)
+        for part in nodes_below(node.value)
         if isinstance(part, ast.Compare)
         for side in (part.left, *part.comparators)
         if _is_nccl(side)
@@ -158,11 +159,11 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     function = getattr(scope, "node", None)
     if not sides or not isinstance(function, Function):
         return
-    choices = [n for n in ast.walk(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
+    choices = [n for n in nodes_below(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
     decided = {choice.test for choice in choices if isinstance(choice.test, ast.Name)}
     uses = [
         part
-        for part in ast.walk(function)
+        for part in nodes_below(function)
         if isinstance(part, ast.Name)
         and part.id == node.targets[0].id
         and isinstance(part.ctx, ast.Load)
@@ -177,7 +178,9 @@ def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     if not context.holds("barrier(") or not isinstance(node.test, ast.Compare):
         return
     in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
-    if in_body and any(_calls_barrier(part) for other in node.orelse for part in ast.walk(other)):
+    if in_body and any(
+        _calls_barrier(part) for other in node.orelse for part in nodes_below(other)
+    ):
         sides = (node.test.left, *node.test.comparators)
         context.reported.update(context.span(side) for side in sides)
 
@@ -203,7 +206,7 @@ def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
     """`600 if backend == "nccl" else 1800`: NCCL's own number, and the usual one for HCCL."""
     assert isinstance(node, ast.IfExp)
     if not isinstance(node.test, ast.Compare) or not all(
-        isinstance(part, ast.Constant) and isinstance(part.value, int | float)
+        isinstance(part, ast.Constant) and isinstance(part.value, (int, float))
         for part in (node.body, node.orelse)
     ):
         return
@@ -240,7 +243,7 @@ def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
     assert isinstance(node, ast.Call)
     given = next((k.value for k in node.keywords if k.arg == "device_ids"), None)
-    if not isinstance(given, ast.List | ast.Tuple) or not given.elts:
+    if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
         return
     numbers = [e.value for e in given.elts if isinstance(e, ast.Constant)]
     if len(numbers) != len(given.elts) or not all(type(n) is int for n in numbers):
@@ -326,7 +329,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
         if block:
             yield block
         for statement in block:
-            if not isinstance(statement, Function | ast.ClassDef):
+            if not isinstance(statement, (Function, ast.ClassDef)):
                 pending += (getattr(statement, f, []) for f in ("body", "orelse", "finalbody"))
 
 

@@ -13,6 +13,7 @@ from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import names_in
 from npulens.text.spans import Span
 
 ADVICE = frozenset(
@@ -111,7 +112,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
 
 
 def _is_in_memory(dataset: ast.expr, scope: Scope) -> bool:
-    if isinstance(dataset, ast.List | ast.Tuple | ast.ListComp):
+    if isinstance(dataset, (ast.List, ast.Tuple, ast.ListComp)):
         return True
     return any(
         isinstance(value, Instance) and value.name in _IN_MEMORY
@@ -145,7 +146,7 @@ def _every_step(body: list[ast.stmt]) -> Iterator[ast.Call]:
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If | _Loop | Function | ast.ClassDef | ast.Lambda | ast.IfExp):
+        if isinstance(node, (ast.If, _Loop, Function, ast.ClassDef, ast.Lambda, ast.IfExp)):
             continue
         if isinstance(node, ast.Call):
             yield node
@@ -158,7 +159,7 @@ def _reads_value(node: ast.Call) -> bool:
     if not isinstance(callee, ast.Attribute) or callee.attr not in _READS or node.args:
         return False
     owner = callee.value
-    while isinstance(owner, ast.Call | ast.Attribute | ast.Subscript):
+    while isinstance(owner, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(owner, ast.Attribute) and owner.attr in ("detach", "mean", "sum", "cpu"):
             return True
         owner = owner.func if isinstance(owner, ast.Call) else owner.value
@@ -179,7 +180,7 @@ def _copies_batch(node: ast.Call, step: _Loop) -> bool:
     owner = callee.value
     while isinstance(owner, ast.Subscript):
         owner = owner.value
-    yielded = {name.id for name in ast.walk(step.target) if isinstance(name, ast.Name)}
+    yielded = set(names_in(step.target))
     return isinstance(owner, ast.Name) and owner.id in yielded
 
 

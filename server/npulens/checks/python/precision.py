@@ -7,6 +7,7 @@ from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _DOUBLES = frozenset({"torch.float64", "torch.double"})
@@ -110,7 +111,7 @@ def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
     """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
-    assert isinstance(node, ast.For | ast.While)
+    assert isinstance(node, (ast.For, ast.While))
     if not context.facts.evidence.trains_in_full_precision or _in_class(scope):
         return
     if not (isinstance(scope, ModuleScope) or context.facts.evidence.is_script):
@@ -136,7 +137,7 @@ def _in_class(scope: Scope | None) -> bool:
 
 def _method_calls(node: ast.stmt) -> Iterator[ast.Call]:
     """Calls of methods of names, each a statement of its own."""
-    for inner in ast.walk(node):
+    for inner in nodes_below(node):
         if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
             callee = inner.value.func
             if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):

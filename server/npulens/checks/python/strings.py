@@ -83,7 +83,7 @@ def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
 
 def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
     """`device = "cuda"`, `self.device: str = "cuda"`, `config["device"] = "cuda"`."""
-    assert isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
     if node.value is None:
         return
     if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
@@ -117,7 +117,7 @@ def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
         if isinstance(part, ast.Name) and part.id in context.facts.backend_types:
             return True
         if isinstance(part, ast.Subscript) and last_identifier(part.value) == "Literal":
-            values = (n.value for n in ast.walk(part.slice) if isinstance(n, ast.Constant))
+            values = (n.value for n in nodes_below(part.slice) if isinstance(n, ast.Constant))
             if "nccl" in values:
                 return True
     return False
@@ -159,7 +159,7 @@ def _is_named_so(name: str, word: Word, context: Context) -> bool:
 
 def _is_device_list(node: ast.expr) -> bool:
     """`SUPPORTED_DEVICES = ("cuda", "xpu", "mps")`: what code knows of, not where it runs."""
-    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return False
     named = {element.value for element in node.elts if isinstance(element, ast.Constant)}
     return len(named & ACCELERATORS) > 1
@@ -220,7 +220,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
             values = [
                 part.value
                 for arm in node.cases
-                for part in ast.walk(arm.pattern)
+                for part in nodes_below(arm.pattern)
                 if isinstance(part, ast.MatchValue)
             ]
             report_compared(values, word, scope, context, in_pattern=True)
@@ -312,7 +312,7 @@ def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
 
 
 def _may_be_word(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.JoinedStr | ast.IfExp)
+    return isinstance(node, (ast.Constant, ast.JoinedStr, ast.IfExp))
 
 
 def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -333,8 +333,8 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     if (
-        isinstance(target, ast.Tuple | ast.List)
-        and isinstance(value, ast.Tuple | ast.List)
+        isinstance(target, (ast.Tuple, ast.List))
+        and isinstance(value, (ast.Tuple, ast.List))
         and len(target.elts) == len(value.elts)
     ):
         for part, part_value in zip(target.elts, value.elts, strict=True):

@@ -19,7 +19,7 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
     """
     if isinstance(node, ast.Call):
         parts = [keyword.value for keyword in node.keywords]
-    elif isinstance(node, ast.List | ast.Tuple):
+    elif isinstance(node, (ast.List, ast.Tuple)):
         parts = node.elts
     elif isinstance(node, ast.FormattedValue):
         parts = [node.value]

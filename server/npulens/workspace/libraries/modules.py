@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.workspace.libraries.needs import (
     NOTHING,
@@ -127,7 +128,7 @@ class _Reader:
                     self._bind(node.name, Binding("other"))  # one of several
                 self._classes[node.name] = self._class(node)
             return NOTHING
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             return self._import(node, scope, owner)
         if isinstance(node, ast.If):
             arms = [node.body, node.orelse]
@@ -141,7 +142,7 @@ class _Reader:
         if isinstance(node, _LOOPS):
             head = node.test if isinstance(node, ast.While) else node.iter
             return _steps([self._expression(head, scope), self._block(node.body, scope, owner)])
-        if isinstance(node, ast.With | ast.AsyncWith):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
             items = [self._expression(item, scope) for item in node.items]
             return _steps([*items, self._block(node.body, scope, owner)])
         if scope is None and not owner:
@@ -255,10 +256,10 @@ class _Reader:
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             targets, value = [node.target], node.value
         for target in targets:
-            for inner in ast.walk(target):
+            for inner in nodes_below(target):
                 if isinstance(inner, ast.Name):
                     path = _dotted(value) if value is not None and inner is target else ""
                     self._bind(inner.id, Binding("alias", path) if path else Binding("other"))
@@ -293,7 +294,7 @@ class _Reader:
         ):
             parts.append(Reference("property", node.attr))
         parts += [self._expression(child, scope) for child in ast.iter_child_nodes(node)]
-        if isinstance(node, ast.expr | ast.keyword | ast.alias | ast.arg):
+        if isinstance(node, (ast.expr, ast.keyword, ast.alias, ast.arg)):
             at = self._lines.offset(node.lineno, node.col_offset)
             if (obstacle := self._found.pop(at, None)) is not None:
                 parts.append(obstacle)
@@ -378,7 +379,7 @@ def _inner(function: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, _FUNCTIONS | ast.ClassDef | ast.Lambda):
+        if not isinstance(node, (_FUNCTIONS, ast.ClassDef, ast.Lambda)):
             pending += ast.iter_child_nodes(node)
 
 

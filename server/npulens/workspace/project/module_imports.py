@@ -111,14 +111,14 @@ def _found(tree: ast.Module, text: str) -> Iterator[ModuleImport]:
     lines = LineMap(text)
 
     def source(node: ast.AST) -> str:
-        assert isinstance(node, ast.expr | ast.stmt)
+        assert isinstance(node, (ast.expr, ast.stmt))
         start = lines.offset(node.lineno, node.col_offset)
         return text[start : lines.offset(node.end_lineno or 0, node.end_col_offset or 0)]
 
     pending: list[tuple[ast.AST, bool, ast.AST]] = [(tree, False, tree)]
     while pending:
         node, is_guarded, owner = pending.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             level, module = -1, ""
             if isinstance(node, ast.ImportFrom):
                 level, module = node.level, node.module or ""
@@ -135,6 +135,6 @@ def _found(tree: ast.Module, text: str) -> Iterator[ModuleImport]:
         inside = [
             (child, is_guarded or child in guarded, node)
             for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
+            if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))
         ]
         pending += reversed(inside)

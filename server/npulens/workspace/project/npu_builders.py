@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from npulens.syntax.parsing import module_tree
+from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, text, texts
@@ -85,7 +86,7 @@ def _read_classes(plain: Any) -> list[tuple[str, tuple[str, ...]]]:
 
 def _sources(builder: ast.ClassDef) -> Iterator[str]:
     """Sources that a builder names, by paths from its folder or from the one around."""
-    for node in ast.walk(builder):
+    for node in nodes_below(builder):
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and kind_by_name(text) is Kind.NATIVE:
             yield text

@@ -17,6 +17,7 @@ from npulens.checks.other_files.native_sources import (
     read_native_source,
 )
 from npulens.syntax.parsing import module_tree
+from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 from npulens.workspace.project.contents import Content, Contents
@@ -24,6 +25,7 @@ from npulens.workspace.project.memo import Memo, text, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
 from npulens.workspace.project.optional_modules import optional_parts
+from npulens.workspace.project.own_methods import own_methods
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.unused import unused_classes, unused_functions
 
@@ -69,6 +71,7 @@ def project_facts(
     modules = contents.modules(files)
     builders = npu_builders(modules, memo)
     returned = returned_shapes(modules, catalogue, memo)
+    methods = own_methods(modules, catalogue, memo)
     unused = unused_classes(files, folders, contents, memo)
     unused |= unused_functions(modules, folders, memo)
     if not native:
@@ -79,6 +82,7 @@ def project_facts(
             optional_modules=optional_parts(modules, catalogue, (), memo).modules,
             unused_names=unused,
             returned_shapes=returned,
+            own_methods=methods,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
@@ -258,7 +262,7 @@ def _declared(text: str) -> Iterator[tuple[str, set[str]]]:
         tree = module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         if not isinstance(node, ast.Call):
             continue
         callee = node.func
@@ -283,7 +287,7 @@ def _end_of_text(node: ast.expr | None) -> str:
 
 def _source_names(node: ast.Call) -> Iterator[str]:
     for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
-        if isinstance(argument, ast.List | ast.Tuple):
+        if isinstance(argument, (ast.List, ast.Tuple)):
             for element in argument.elts:
                 last = (
                     element.args[-1] if isinstance(element, ast.Call) and element.args else element

@@ -9,11 +9,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import NoneType
 from typing import NamedTuple
 
 from npulens.checks.intent.file_purpose import is_test_file
 from npulens.checks.intent.optional_code import blocks, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, truth
@@ -84,7 +86,9 @@ def _serves_only(module: Path, careful: set[Path], modules: Modules) -> bool:
         node.name.encode()
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
-        and any(isinstance(part, ast.Attribute) and part.attr == "load" for part in ast.walk(node))
+        and any(
+            isinstance(part, ast.Attribute) and part.attr == "load" for part in nodes_below(node)
+        )
     ]
     users = {
         file
@@ -126,19 +130,19 @@ class _User:
         self._text = text
         self._lines = LineMap(text)
         self._owners: dict[ast.AST, ast.AST] = {
-            child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
+            child: node for node in nodes_below(tree) for child in ast.iter_child_nodes(node)
         }
         self._defined = {node.name: node for node in tree.body if isinstance(node, Definition)}
         self._uses: dict[str, list[ast.Name]] = {}
         self._replaced: dict[Definition, bool] = {}
         self._texts: list[ast.Constant] = []
         self._imports: list[ast.Import | ast.ImportFrom] = []
-        for node in ast.walk(tree):
+        for node in nodes_below(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._uses.setdefault(node.id, []).append(node)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._texts.append(node)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._imports.append(node)
 
     def does_without(self, source: str) -> bool:
@@ -190,7 +194,7 @@ class _User:
 
     def _definition_around(self, node: ast.AST) -> Definition | None:
         """The function or class of the module that holds a node."""
-        while not isinstance(self._owners.get(node, None), ast.Module | None):
+        while not isinstance(self._owners.get(node, None), (ast.Module, NoneType)):
             node = self._owners[node]
         return node if isinstance(node, Definition) else None
 
@@ -200,7 +204,9 @@ class _User:
 
     def _may_fail(self, loader: Definition) -> bool:
         """Whether a function catches what goes wrong in it, or all its callers do."""
-        if any(isinstance(n, ast.Try) and tried_parts(n, self._source) for n in ast.walk(loader)):
+        if any(
+            isinstance(n, ast.Try) and tried_parts(n, self._source) for n in nodes_below(loader)
+        ):
             return True
         uses = self._outside(loader)
         return bool(uses) and all(any(self._alternatives(use, None)) for use in uses)
@@ -223,7 +229,7 @@ class _User:
         The condition names one of the marks or a device.
         """
         node = use
-        while not isinstance(owner := self._owners[node], Definition | ast.Module):
+        while not isinstance(owner := self._owners[node], (Definition, ast.Module)):
             if isinstance(owner, ast.Try) and node in tried_parts(owner, self._source):
                 yield [part for handler in owner.handlers for part in handler.body]
             elif isinstance(owner, ast.If) and marks and node is not owner.test:
@@ -260,11 +266,11 @@ class _User:
             and isinstance(node.func, ast.Name)
             and self._defined.get(node.func.id, user) is not user
             for statement in body
-            for node in ast.walk(statement)
+            for node in nodes_below(statement)
         )
 
     def _source(self, node: ast.AST) -> str:
-        assert isinstance(node, ast.expr | ast.stmt)
+        assert isinstance(node, (ast.expr, ast.stmt))
         start = self._lines.offset(node.lineno, node.col_offset)
         return self._text[
             start : self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
@@ -281,5 +287,8 @@ def _brought(node: ast.Import | ast.ImportFrom, extension: str) -> Iterator[str]
 
 def _globals(function: ast.AST) -> set[str]:
     return {
-        name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names
+        name
+        for node in nodes_below(function)
+        if isinstance(node, ast.Global)
+        for name in node.names
     }

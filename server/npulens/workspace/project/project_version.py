@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from npulens.catalog.model import TorchVersion
 from npulens.syntax.parsing import module_tree
+from npulens.syntax.walking import nodes_below
 
 OLDEST, NEWEST = TorchVersion(2, 6), TorchVersion(2, 13)
 """The releases that support tables exist for."""
@@ -167,7 +168,7 @@ def _of_setup_cfg(text: str) -> Iterator[str]:
 
 def _of_setup_py(text: str) -> Iterator[str]:
     """All its strings: a requirement looks like nothing else."""
-    for node in ast.walk(module_tree(text)):
+    for node in nodes_below(module_tree(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 

@@ -7,19 +7,20 @@ one may return what another of these returns. Methods are not, since nobody know
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from npulens.analysis import analyze_returned_shapes
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.worth import Sources
-from npulens.syntax.words import identifiers_in
+from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.workspace.project.contents import Content, Modules
+from npulens.workspace.project.handing_on import PACKAGE, handed_on, place_of
 from npulens.workspace.project.memo import Memo, text, texts
-from npulens.workspace.project.module_imports import import_words, module_imports
+from npulens.workspace.project.module_imports import import_words
 
 _ROUNDS = 3
 """How many functions a result may be handed on through."""
@@ -34,7 +35,6 @@ _MAX_SIZE = 1_000_000
 """In bytes; larger modules are generated."""
 _MOST_CALLED = 20
 """Functions of its module that one is looked through for."""
-_PACKAGE = "__init__"
 
 Found = dict[tuple[str, str], ReturnedShape]
 Names = dict[Path, tuple[str, ...]]
@@ -61,7 +61,7 @@ def returned_shapes(
     wanted = {f: _with_source(modules[f], names, memo) for f, names in candidates.items()}
     for _ in range(_ROUNDS):
         new = dict(_evaluated(wanted, modules, catalogue, found, memo))
-        new.update(_handed_on(modules, {**found, **new}, memo))
+        new.update(handed_on(modules, {**found, **new}, memo))
         new = {key: shape for key, shape in new.items() if found.get(key) != shape}
         if not new:
             break
@@ -89,7 +89,7 @@ def _imported_functions(
         return [name.decode() for name, text in functions.items() if b"return " in text]
 
     names = memo.recall("functions that return", (content.digest,), answer, texts)
-    stem = file.parent.name if file.stem == _PACKAGE else file.stem
+    stem = file.parent.name if file.stem == PACKAGE else file.stem
     return names if stem in imported else tuple(name for name in names if name in imported)
 
 
@@ -146,7 +146,7 @@ def _called_by(
 def _holds_source(text: bytes) -> bool:
     """Whether a function holds a word of some source."""
     decoded = text.decode("utf-8", "replace")
-    return Sources(decoded, identifiers_in(decoded)).has_some(0, len(decoded))
+    return Sources(decoded, Words(decoded)).has_some(0, len(decoded))
 
 
 def _evaluated(
@@ -168,7 +168,7 @@ def _evaluated(
 
         about = (str(file), modules[file].digest, others.hexdigest(), *names)
         for name, shape in memo.recall("shapes", about, answer, _read_shapes):
-            yield (_place(file), name), shape
+            yield (place_of(file), name), shape
 
 
 def _read_shapes(plain: Any) -> list[tuple[str, ReturnedShape]]:
@@ -211,39 +211,3 @@ def _is_kept(statement: bytes, functions: set[bytes]) -> bool:
         return defined[1] in functions
     is_short = len(statement) < _LONGEST_CONSTANT and _ASSIGNED.match(statement) is not None
     return is_short or _CONTEXT.match(statement) is not None
-
-
-def _handed_on(
-    modules: Modules, found: Found, memo: Memo
-) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
-    """The same functions under the names of packages that import them."""
-    by_module: dict[str, dict[str, ReturnedShape]] = {}
-    for (path, name), shape in found.items():
-        by_module.setdefault(path, {})[name] = shape
-    names = {name for _, name in found}
-    for file, content in modules.items():
-        if file.stem != _PACKAGE or not found:
-            continue
-        if b"import *" not in content.data and names.isdisjoint(import_words(content, memo).names):
-            continue
-        for each in module_imports(content, memo):
-            if not each.is_at_top or each.level < 1:
-                continue
-            known = by_module.get(_origin(file, each.level, each.module), {})
-            for name, known_as in each.names:
-                for own in known if name == "*" else {name} & known.keys():
-                    yield (_place(file), own if name == "*" else known_as), known[own]
-
-
-def _origin(file: Path, level: int, module: str) -> str:
-    """The place of the module that a package imports from."""
-    folder = file.parent
-    for _ in range(level - 1):
-        folder = folder.parent
-    return folder.joinpath(*module.split(".")).as_posix()
-
-
-def _place(file: Path) -> str:
-    """The path of a module without its ending; of a package its folder."""
-    path = PurePath(file)
-    return (path.parent if path.stem == _PACKAGE else path.with_suffix("")).as_posix()

@@ -1,0 +1,84 @@
+"""What is known of names of other modules, found as the imports of a module have them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import PurePath
+from typing import Any, Generic, TypeVar
+
+Known = TypeVar("Known")
+
+
+@dataclass(frozen=True)
+class OtherModules(Generic[Known]):
+    """Functions or classes of other modules.
+
+    Attributes:
+        known: What is known, each with the path of its module without the ending, and its name.
+        path: The module that imports.
+    """
+
+    known: frozenset[tuple[str, str, Known]]
+    path: str
+
+    def find(self, qualified: str) -> Known | None:
+        """What is known of a name; `None` if that is nothing.
+
+        Args:
+            qualified: The name as the imports have it: `pack.boxes.keep` or `..boxes.keep`.
+        """
+        module, _, name = qualified.rpartition(".")
+        places: Mapping[str, Known] | None = _by_name(self.known).get(name)
+        if places is None:
+            return None
+        if not qualified.startswith("."):
+            return self._absolute(module.split("."), places)
+        inner = qualified.lstrip(".")
+        ups = len(qualified) - len(inner) - 1
+        folder = self._folder[: len(self._folder) - ups]
+        return places.get("/".join((*folder, *inner.split(".")[:-1])).removeprefix("./"))
+
+    def names_in(self, qualified: str) -> Iterator[str]:
+        """The names of a module of which something is known."""
+        for name in _by_module(self.known).get(qualified.rpartition(".")[2], ()):
+            if self.find(f"{qualified}.{name}") is not None:
+                yield name
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.known
+
+    @cached_property
+    def _folder(self) -> list[str]:
+        return PurePath(self.path).parent.as_posix().split("/")
+
+    def _absolute(self, module: list[str], places: Mapping[str, Known]) -> Known | None:
+        """What is in the module of this name that is nearest, seen from the importing one."""
+        outside = {}
+        for place in places:
+            parts = place.split("/")
+            if parts[-len(module) :] == module:
+                outside[place] = parts[: -len(module)]
+        own = [part for part in self._folder if part != "."]
+        around = [place for place, root in outside.items() if own[: len(root)] == root]
+        if around:
+            return places[max(around, key=lambda place: len(outside[place]))]
+        is_clear = len(module) > 1 and len(outside) == 1
+        return places[next(iter(outside))] if is_clear else None
+
+
+@lru_cache(maxsize=16)
+def _by_name(known: frozenset[tuple[str, str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for path, name, each in known:
+        found.setdefault(name, {})[path] = each
+    return found
+
+
+@lru_cache(maxsize=16)
+def _by_module(known: frozenset[tuple[str, str, Any]]) -> Mapping[str, frozenset[str]]:
+    """The names by the last part of the path of their module."""
+    found: dict[str, set[str]] = {}
+    for path, name, _ in known:
+        found.setdefault(path.rpartition("/")[2], set()).add(name)
+    return {module: frozenset(names) for module, names in found.items()}
