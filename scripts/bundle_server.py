@@ -37,8 +37,6 @@ PLATFORMS = {
 _UNIVERSAL = ("3.10", "win32-x64")
 """Where npulens needs all of the packages that it needs anywhere."""
 _COMPILED = ("*.so", "*.pyd", "*.c", "*.lib")
-_NOT_IMPORTED = ("jedi", "libcst")
-"""Declared for what is to come; a third of the size of a bundle, and all that must be compiled."""
 _EMULATOR = "npulens_emulator"
 _NOT_NEEDED = ("bin", ".lock", "Scripts")
 
@@ -49,7 +47,6 @@ def main() -> None:
     parser.add_argument("platform", choices=("universal", *PLATFORMS))
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    _require_not_imported()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         _uv("build", "--wheel", "--out-dir", str(work / "wheel"), str(ROOT))
@@ -101,23 +98,12 @@ def _leave_out_compiled(folder: Path) -> None:
             path.unlink()
 
 
-def _require_not_imported() -> None:
-    pattern = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(_NOT_IMPORTED)})\b", re.MULTILINE)
-    for path in (ROOT / "server").rglob("*.py"):
-        if pattern.search(path.read_text(encoding="utf-8")):
-            sys.exit(f"{path} imports a package that is not bundled: see _NOT_IMPORTED")
-
-
 def _install(wheel: Path, python: str, platform: str, target: Path) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as file:
-        # A requirement for an environment that does not exist is one that is left out.
-        file.writelines(f"{name}; python_version < '0'\n" for name in _NOT_IMPORTED)
     _uv(
         *("pip", "install", "--quiet", "--target", str(target), "--link-mode", "copy"),
         *("--python-version", python, "--python-platform", platform, "--only-binary", ":all:"),
-        *("--override", file.name, str(wheel)),
+        str(wheel),
     )
-    Path(file.name).unlink()
     for name in _NOT_NEEDED:
         path = target / name
         if path.is_dir():

@@ -26,7 +26,7 @@ check_content() { # PACKAGE FILE...
         launcher/npulens_server.py bundled/emulator/npulens_emulator/run.py "$@"; do
         grep -q "^extension/$name" "$work/files" || fail "$name is not in $package"
     done
-    if grep -E '\.map$|\.ts$|__pycache__|node_modules|/tests?/|/(libcst|jedi)/' "$work/files"; then
+    if grep -E '\.map$|\.ts$|__pycache__|node_modules|/tests?/' "$work/files"; then
         fail "this should not be in $package"
     fi
     [ "$(stat -c %s "$package")" -lt 40000000 ] || fail "$package is larger than 40 MB"
