@@ -17,7 +17,7 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import Catalogue
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
-from npulens.checks.intent.guards import Guards
+from npulens.checks.intent.guards import Guards, PieceText
 from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -31,9 +31,6 @@ FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
 """Rule families that code around CUDA kernels is kept free of; its process groups are as usual."""
 FAMILIES_OF_BRANCHES = FAMILIES_OF_KERNELS | {"parallel"}
 """Rule families that branches which only CUDA takes are kept free of."""
-
-Positioned = ast.expr | ast.stmt | ast.alias | ast.keyword | ast.arg | ast.pattern
-
 
 NO_CLASSES: OtherModules[frozenset[str]] = OtherModules(frozenset(), "")
 
@@ -93,6 +90,7 @@ class Context:
     lines: LineMap
     interest: Interest
     text: str = field(init=False)
+    code: PieceText = field(init=False)
     guards: Guards = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     reported: set[Span] = field(default_factory=set)
@@ -120,7 +118,8 @@ class Context:
 
     def __post_init__(self) -> None:
         self.text = self.lines.text
-        self.guards = Guards(self.text, self.npu_words, self.span)
+        self.code = PieceText(self.lines, self.npu_words)
+        self.guards = Guards(self.code, self.text)
 
     def holds(self, word: str) -> bool:
         """Whether a word stands in the piece; looked up once."""
@@ -130,13 +129,11 @@ class Context:
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands."""
-        assert isinstance(node, Positioned)
-        start = self.lines.offset(node.lineno, node.col_offset)
-        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        return self.code.span(node)
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""
-        return self.text[slice(*self.span(node))]
+        return self.code.source(node)
 
     def torch_name(self, scope: Scope, node: ast.expr | ast.stmt) -> str | None:
         """How the module `torch` is called where a node stands, if it is called `torch` there."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+from weakref import ref
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
@@ -18,13 +18,26 @@ MAX_BASES = 8
 """Of a longer chain of base classes the rest is not looked at."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FunctionHere:
-    """A function of this file and the scope of its body."""
+    """A function of this file and the scope of its body.
 
-    node: Function
-    scope: FunctionScope
-    owner: ClassHere | None = None
+    It is known by its class and refers to it weakly: what refers to itself in a circle is freed
+    late. Classes live as long as the definitions.
+    """
+
+    __slots__ = ("_owner", "node", "scope")
+
+    def __init__(
+        self, node: Function, scope: FunctionScope, owner: ClassHere | None = None
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self._owner = None if owner is None else ref(owner)
+
+    @property
+    def owner(self) -> ClassHere | None:
+        """The class whose method it is."""
+        return None if self._owner is None else self._owner()
 
     @property
     def receiver(self) -> str | None:
@@ -46,13 +59,13 @@ class FunctionHere:
         return frozenset(names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ClassHere:
     """A class of this file, with its methods by name."""
 
-    node: ast.ClassDef
-    scope: ClassScope
-    methods: dict[str, FunctionHere] = field(default_factory=dict)
+    def __init__(self, node: ast.ClassDef, scope: ClassScope) -> None:
+        self.node = node
+        self.scope = scope
+        self.methods: dict[str, FunctionHere] = {}
 
     @property
     def base_names(self) -> Iterator[str]:

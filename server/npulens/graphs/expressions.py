@@ -60,19 +60,6 @@ class Expressions:
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
         self._library: dict[tuple[int, str], list[str]] = {}
-        self._computed_by: dict[type[ast.AST], Callable[[Any, Frame], Node]] = {
-            ast.Call: self.call,
-            ast.Attribute: self._attribute,
-            ast.BinOp: self._calculation,
-            ast.UnaryOp: self._unary,
-            ast.Subscript: self._subscripted,
-            ast.Tuple: self._sequence,
-            ast.List: self._sequence,
-            ast.Compare: self._comparison,
-            ast.IfExp: self._choice,
-            ast.BoolOp: self._decision,
-            ast.NamedExpr: self._named,
-        }
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -96,7 +83,8 @@ class Expressions:
         kind = node.__class__
         if kind is ast.Name or kind is ast.Constant:
             return self.read(node, frame)
-        result = self._computed_by.get(kind, self._not_followed)(node, frame)
+        computed = _COMPUTED_BY.get(kind, Expressions._not_followed)
+        result = computed(self, node, frame)
         if kind not in _WITHOUT_PLACE:
             frame.place(node, result)
         return result
@@ -313,6 +301,21 @@ class Expressions:
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
         """What several expressions compute."""
         return [self.value(node, frame) for node in nodes]
+
+
+_COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
+    ast.Call: lambda expressions, node, frame: expressions.call(node, frame),
+    ast.Attribute: Expressions._attribute,
+    ast.BinOp: Expressions._calculation,
+    ast.UnaryOp: Expressions._unary,
+    ast.Subscript: Expressions._subscripted,
+    ast.Tuple: Expressions._sequence,
+    ast.List: Expressions._sequence,
+    ast.Compare: Expressions._comparison,
+    ast.IfExp: Expressions._choice,
+    ast.BoolOp: Expressions._decision,
+    ast.NamedExpr: Expressions._named,
+}
 
 
 _OTHER_OPERATORS: dict[type[ast.operator], str] = {

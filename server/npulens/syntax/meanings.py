@@ -102,12 +102,11 @@ def resolve(node: ast.expr, scope: Scope) -> list[Value]:
 
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
     """What a dotted name may stand for; several checks ask that of the same one."""
-    answers = module_of(scope).answers
-    key = (name, scope, place)
-    known = answers.get(key)
+    key = (name, place)
+    known = scope.answers.get(key)
     if known is None:
         known = tuple(dict.fromkeys(_named(name, scope, place, _Budget())))
-        answers[key] = known
+        scope.answers[key] = known
     return list(known)
 
 

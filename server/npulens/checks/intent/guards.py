@@ -7,7 +7,7 @@ table names the NPU, its author has decided what happens there, and the CUDA arm
 import ast
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from npulens.checks.intent.cuda_only import (
     NEGATION,
@@ -27,6 +27,7 @@ from npulens.checks.intent.cuda_only import (
 from npulens.checks.intent.older_torch import chooses_release, is_fallback
 from npulens.checks.intent.twins import Twins
 from npulens.syntax.words import Words
+from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
@@ -75,21 +76,45 @@ def _may_name_npu(words: Words) -> bool:
     return any(not names[m.start() - 1 : m.start()].isalpha() for m in _NPU_LETTERS.finditer(names))
 
 
-class Guards:
-    """What of one piece of source is worth looking at.
+_POSITIONED = (ast.expr, ast.stmt, ast.alias, ast.keyword, ast.arg, ast.pattern)
+
+
+class PieceText:
+    """The text of a piece, by its nodes.
 
     Args:
-        text: The piece.
+        lines: The piece.
         npu_words: What `npu_words` says of it.
-        place: Where a node of it stands.
     """
 
-    def __init__(
-        self, text: str, npu_words: Sequence[tuple[int, int]], place: Callable[[ast.AST], Span]
-    ) -> None:
-        self._text_of_piece = text
+    def __init__(self, lines: LineMap, npu_words: Sequence[tuple[int, int]]) -> None:
+        self._lines = lines
         self._npu_words = npu_words
-        self._place = place
+        self.has_npu_words = bool(npu_words)
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands."""
+        assert isinstance(node, _POSITIONED)
+        start = self._lines.offset(node.lineno, node.col_offset)
+        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self._lines.text[slice(*self.span(node))]
+
+    def mentions_npu(self, *nodes: ast.AST) -> bool:
+        """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
+        return self.has_npu_words and any(
+            holds_word(self._npu_words, *self.span(node)) for node in nodes
+        )
+
+
+class Guards:
+    """What of one piece of source is worth looking at."""
+
+    def __init__(self, code: PieceText, text: str) -> None:
+        self._code = code
+        self._source = code.source
         self._mentions_builds = "version.hip" in text
         self._mentions_absence = "AttributeError" in text or "TypeError" in text
         self._mentions_kernels = "kernel is None" in text
@@ -97,20 +122,14 @@ class Guards:
         self._cuda_tests: list[Span] = []
         self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
-        self._twins = Twins(self._source, self.mentions_npu)
+        self._twins = Twins(code.source, code.mentions_npu)
         self._mentions_libraries = "_available(" in text
         self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
-        return bool(self._npu_words) and any(self._has_npu_word(node) for node in nodes)
-
-    def _has_npu_word(self, node: ast.AST) -> bool:
-        return holds_word(self._npu_words, *self._place(node))
-
-    def _source(self, node: ast.AST) -> str:
-        return self._text_of_piece[slice(*self._place(node))]
+        return self._code.mentions_npu(*nodes)
 
     def names_npu(self, node: ast.AST) -> bool:
         """Whether a comparison, a list, a union or a `match` has the NPU beside CUDA already."""
@@ -182,7 +201,7 @@ class Guards:
 
         If one arm asks for the NPU, that arm runs there and the others do not.
         """
-        if self._npu_words and self.mentions_npu(*_tests(node)):
+        if self._code.has_npu_words and self.mentions_npu(*_tests(node)):
             if not self.mentions_npu(node.test):
                 return node.orelse  # the arm for the NPU comes later in the chain
             text = self._source(node.test)
@@ -217,7 +236,7 @@ class Guards:
 
     def _note(self, spans: list[Span], first: ast.AST, last: ast.AST) -> None:
         """Keep a stretch; the outer ones come first, and inner ones add nothing."""
-        span = Span(self._place(first).start, self._place(last).end)
+        span = Span(self._code.span(first).start, self._code.span(last).end)
         if not _covers(spans, span):
             insort(spans, span)
 
