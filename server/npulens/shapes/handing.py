@@ -15,9 +15,9 @@ def hands_out(node: ast.expr | None, function: FunctionHere, *, is_returned: boo
     A chain of methods that ends in `numpy()` does, if it orders dimensions as pictures have them,
     or if it is returned by a function that says that it returns an array.
     """
-    chain = list(_methods(node))
-    if not chain or _name_of(chain[0]) != "numpy":
+    if not (isinstance(node, ast.Call) and _name_of(node) == "numpy"):
         return False
+    chain = _methods(node)
     if any(_name_of(call) == "permute" and _numbers(call) == _TO_PICTURES for call in chain):
         return True
     said = function.node.returns

@@ -41,7 +41,6 @@ _BY_MASK = re.compile(r"\[\w{0,60}(?:mask|flag|valid)|(?<![\w.])max\(1,")
 _LONGEST_FUNCTION = 20_000
 _FLOOR = re.compile(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
 """`max(1, mask.sum())`, which Python decides on."""
-_RANDOM = re.compile(r"\brandom\.")
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
     *(".argmax(", ".argmin(", "torch.tensor("),
@@ -62,10 +61,6 @@ _DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
 _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
-_PATTERNS = (("where(", _WHERE), ("interpolate(", _RANDOM))
-"""Words that count only where a pattern matches, too."""
-
-
 class Sources:
     """Where in the text of a piece words of sources stand.
 
@@ -78,9 +73,9 @@ class Sources:
         self._text = text
         self._words = words
         found = [place for word in _WORDS for place in words.places(word)]
-        for word, pattern in _PATTERNS:
-            if word in text:
-                found += (match.start() for match in pattern.finditer(text))
+        found += (place for place in words.places("where(") if _WHERE.match(text, place))
+        if "interpolate(" in text:
+            found += words.places("random.")
         found += self._growths()
         found += self._handed()
         found += (place for place in self._words.places("max(1") if _FLOOR.match(text, place))

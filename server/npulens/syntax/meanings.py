@@ -103,6 +103,8 @@ def resolve(node: ast.expr, scope: Scope) -> list[Value]:
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
     """What a dotted name may stand for; several checks ask that of the same one."""
     key = (name, place)
+    if scope.answers is None:
+        scope.answers = {}
     known = scope.answers.get(key)
     if known is None:
         known = tuple(dict.fromkeys(_named(name, scope, place, _Budget())))

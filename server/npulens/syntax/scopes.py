@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from npulens.syntax.bindings import (
@@ -40,13 +39,11 @@ class Scope:
     walrus_lines: Sequence[int] = ()
     """Lines of the text on which `:=` occurs; looking for it in a tree is costly."""
 
-    @cached_property
-    def answers(self) -> dict[Hashable, tuple[Any, ...]]:
-        """What names mean here, once that was found out, see `syntax/meanings.py`.
+    answers: dict[Hashable, tuple[Any, ...]] | None = None
+    """What names mean here, once that was found out, see `syntax/meanings.py`.
 
-        It is kept here and not by the module: what refers to itself in a circle is freed late.
-        """
-        return {}
+    It is kept here and not by the module: what refers to itself in a circle is freed late.
+    """
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:
         """What a name may be bound to in this very scope at a place (`None`: later)."""
