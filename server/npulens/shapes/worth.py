@@ -22,13 +22,17 @@ _SHORT = 12
 """In lines."""
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
 _WORDS = (
-    *("nonzero", "argwhere", "masked_select", "unique", "bincount", "repeat_interleave", "nms("),
+    *("nonzero", "argwhere", "masked_select", "unique", "bincount", "nms("),
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch."),
+    *("float(torch.", "int(torch.", "int(t)", "timestep[0]"),
 )
 """Of these one alone makes a function worth reading."""
+_REPEATED_ALIKE = re.compile(
+    r"repeat_interleave\(\s{0,99}(?:repeats=)?(?:\d+|(?:\w+\.){0,3}(?:num|n|batch|repeat)_\w{1,60})\s{0,99}[,)]"
+)
+"""All elements as often, as these names say."""
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
 _GROWTH = re.compile(
     r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
@@ -39,6 +43,8 @@ _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(
 _HANDED = re.compile(r"multi_apply\(\s*(?:self\.)?(\w{1,80})")
 _BY_MASK = re.compile(r"\[\w{0,60}(?:mask|flag|valid)|(?<![\w.])max\(1,")
 _LONGEST_FUNCTION = 20_000
+_MOST_LOOPS = 8
+_LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
 _FLOOR = re.compile(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
 """`max(1, mask.sum())`, which Python decides on."""
 _REDUCTIONS = (
@@ -73,6 +79,8 @@ class Sources:
         self._text = text
         self._words = words
         found = [place for word in _WORDS for place in words.places(word)]
+        repeats = words.places("repeat_interleave(")
+        found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
         found += (place for place in words.places("where(") if _WHERE.match(text, place))
         if "interpolate(" in text:
             found += words.places("random.")
@@ -103,8 +111,22 @@ class Sources:
         for joins in _JOINS.finditer(self._text):
             start = max(self._text.rfind("\n", 0, joins.start()) + 1, joins.start() - _LONGEST_LINE)
             found = _GROWTH.search(self._text, start, joins.end() + _LONGEST_LINE)
-            if found is not None and found.start() < joins.start():
+            if found is None or found.start() >= joins.start():
+                continue
+            is_kept = "." in found[1]  # an attribute grows from call to call
+            if is_kept or self._is_in_loop(found.start()):
                 yield found.start()
+
+    def _is_in_loop(self, place: int) -> bool:
+        """Whether a place of a function is in a loop, told by how far its lines are in."""
+        first = max(0, place - _LONGEST_FUNCTION)
+        start = max(first, self._text.rfind("def ", first, place))
+        indent = place - self._text.rfind("\n", first, place) - 1
+        for loop in [*_LOOP.finditer(self._text, start, place)][-_MOST_LOOPS:]:
+            is_left = re.compile(rf"\n[ \t]{{0,{len(loop[1])}}}[^\s#)\]}}]")
+            if len(loop[1]) < indent and is_left.search(self._text, loop.end(), place) is None:
+                return True
+        return False
 
     def _handed(self) -> Iterator[int]:
         """Where `multi_apply` is used and it, or the function it is handed, indexes by a mask."""
