@@ -43,6 +43,28 @@ FOUND = {
             a = chosen.isnan() | (x > 1)
             return ⟦NPU802:x[a]⟧
         """,
+    "mask-between-others": """
+        def forward(x: Tensor) -> Tensor:
+            kept = x[0, :, 0] > 1
+            return ⟦NPU802:x[:, kept, :]⟧
+        """,
+    "length-as-an-argument": """
+        def forward(x: Tensor, lengths: Tensor) -> Tensor:
+            max_length = lengths.clamp(min=2).max()
+            return ⟦NPU804:x.new_zeros(x.size(0), max_length)⟧
+        """,
+    "length-over-samples": """
+        def forward(x: Tensor, mask: Tensor) -> Tensor:
+            tdnn_lengths = mask.sum(dim=1)
+            parts = []
+            for i, length in enumerate(tdnn_lengths):
+                parts.append(⟦NPU804:x[i, :length]⟧.mean(dim=0))
+            return torch.stack(parts)
+        """,
+    "repeats-of-a-tensor": """
+        def forward(x: Tensor, repeats: Tensor) -> Tensor:
+            return ⟦NPU801:x.repeat_interleave(repeats, dim=0)⟧
+        """,
     "mask-through-a-helper": """
         def pick(x, where):
             return ⟦NPU802:x[where]⟧

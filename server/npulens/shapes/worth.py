@@ -30,7 +30,8 @@ _WORDS = (
 )
 """Of these one alone makes a function worth reading."""
 _REPEATED_ALIKE = re.compile(
-    r"repeat_interleave\(\s{0,99}(?:repeats=)?(?:\d+|(?:\w+\.){0,3}(?:num|n|batch|repeat)_\w{1,60})\s{0,99}[,)]"
+    r"repeat_interleave\(\s{0,99}(?:repeats=)?(?:\d+|(?:self|config)\.\w[\w.]{0,60}|batch_size|repeat_by"
+    r"|n_rep|num_(?:frames|heads|\w{1,30}_per_prompt))\s{0,99}[,)]"
 )
 """All elements as often, as these names say."""
 _WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
@@ -114,18 +115,19 @@ class Sources:
             if found is None or found.start() >= joins.start():
                 continue
             is_kept = "." in found[1]  # an attribute grows from call to call
-            if is_kept or self._is_in_loop(found.start()):
+            if is_kept or self._grows_in_loop(found[1], found.start()):
                 yield found.start()
 
-    def _is_in_loop(self, place: int) -> bool:
-        """Whether a place of a function is in a loop, told by how far its lines are in."""
+    def _grows_in_loop(self, name: str, place: int) -> bool:
+        """Whether a place is in a loop that does not begin the name anew, told by its lines."""
         first = max(0, place - _LONGEST_FUNCTION)
         start = max(first, self._text.rfind("def ", first, place))
         indent = place - self._text.rfind("\n", first, place) - 1
         for loop in [*_LOOP.finditer(self._text, start, place)][-_MOST_LOOPS:]:
             is_left = re.compile(rf"\n[ \t]{{0,{len(loop[1])}}}[^\s#)\]}}]")
             if len(loop[1]) < indent and is_left.search(self._text, loop.end(), place) is None:
-                return True
+                begins = f"\n{self._text[place - indent : place]}{name} = "
+                return self._text.find(begins, loop.end(), place - indent) < 0
         return False
 
     def _handed(self) -> Iterator[int]:
@@ -166,10 +168,22 @@ class Sources:
         first = bisect_left(names, (start, ""))
         last = min(bisect_left(names, (end, "")), first + _MOST_NAMES)
         return any(
-            self._text.find(part, start, end) >= 0
+            self._has(part, start, end)
             for name in {name for _, name in names[first:last]}
             for part in parts_of(name)
         )
+
+    def _has(self, part: str, start: int, end: int) -> bool:
+        """Whether a part stands between two offsets; `, mask,` only in brackets of an index."""
+        place = self._text.find(part, start, end)
+        while place >= 0 and part.endswith(",") and not self._is_in_index(place):
+            place = self._text.find(part, place + 1, end)
+        return place >= 0
+
+    def _is_in_index(self, place: int) -> bool:
+        """Whether a square bracket is the last that is opened before a place in its line."""
+        line = self._line(place)
+        return line.rfind("[") > max(line.rfind("("), line.rfind("]"))
 
     def _assigned_masks(self, inline: list[int]) -> Iterator[tuple[int, str]]:
         """Where names are assigned that may be masks; comparisons in brackets go to `inline`."""
