@@ -32,8 +32,6 @@ FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
 FAMILIES_OF_BRANCHES = FAMILIES_OF_KERNELS | {"parallel"}
 """Rule families that branches which only CUDA takes are kept free of."""
 
-NO_CLASSES: OtherModules[frozenset[str]] = OtherModules(frozenset(), "")
-
 
 @dataclass(frozen=True, slots=True)
 class ModuleFacts:
@@ -56,7 +54,6 @@ class ModuleFacts:
         asks_for_npu: The module has a function that says whether an NPU is available.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
-        imported_methods: Those of such classes that the module imports, or whose module it does.
     """
 
     shimmed: bool
@@ -70,11 +67,10 @@ class ModuleFacts:
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]
+    classes_elsewhere: OtherModules[frozenset[str]]
     evidence: Evidence = NO_EVIDENCE
     trains: bool = False
     pins_memory: bool = False
-    classes_elsewhere: OtherModules[frozenset[str]] = NO_CLASSES
-    imported_methods: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -119,7 +115,7 @@ class Context:
     def __post_init__(self) -> None:
         self.text = self.lines.text
         self.code = PieceText(self.lines, self.npu_words)
-        self.guards = Guards(self.code, self.text)
+        self.guards = Guards(self.code)
 
     def holds(self, word: str) -> bool:
         """Whether a word stands in the piece; looked up once."""

@@ -16,7 +16,7 @@ from npulens.graphs.definitions import (
 )
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.docstrings import docstring_of
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 
@@ -34,8 +34,9 @@ Besides = Mapping[str, re.Pattern[str] | None]
 """The words of patterns, each with what a function holds beside it if it can match."""
 
 
-def word_places(text: str, words: Words, searched: Iterable[str]) -> Places:
+def word_places(words: Words, searched: Iterable[str]) -> Places:
     """Where words of patterns stand; not inside others, as in `interface`, nor in comments."""
+    text = words.text
     return sorted(
         (place, word)
         for word in searched
@@ -157,10 +158,7 @@ class Candidates:
             if self._has_part(statement) or (
                 carried
                 and statement.value is not None
-                and any(
-                    isinstance(n, ast.Name) and n.id in carried
-                    for n in nodes_below(statement.value)
-                )
+                and not carried.isdisjoint(names_in(statement.value))
             ):
                 yield from stored_by(statement, constructor.receiver)
                 targets = (

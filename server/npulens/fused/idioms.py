@@ -115,7 +115,7 @@ class Idioms:
 
     def _places(self, piece: Piece) -> Places:
         if piece.word_places is None:
-            piece.word_places = word_places(piece.parsed.text, piece.words, self._besides)
+            piece.word_places = word_places(piece.words, self._besides)
         return piece.word_places
 
     @cached_property

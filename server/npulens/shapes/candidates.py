@@ -79,7 +79,7 @@ class Candidates:
 
     def _sources(self, piece: Piece) -> Sources:
         if piece.sources is None:
-            piece.sources = Sources(piece.parsed.text, piece.words)
+            piece.sources = Sources(piece.words)
         assert isinstance(piece.sources, Sources)
         return piece.sources
 

@@ -88,8 +88,7 @@ class Reporter:
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
-        piece = self._home(event.function).piece
-        return uses_runtime(piece.parsed.text, piece.words, self._runtimes)
+        return uses_runtime(self._home(event.function).piece.words, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
         home = self._home(function)

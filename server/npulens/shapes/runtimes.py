@@ -34,11 +34,11 @@ def _is_runtime(value: object) -> bool:
     return isinstance(value, Imported) and _MODULE.match(value.qualified) is not None
 
 
-def uses_runtime(text: str, words: Words, names: re.Pattern[str] | None) -> bool:
+def uses_runtime(words: Words, names: re.Pattern[str] | None) -> bool:
     """Whether a class or function imports such a runtime, or uses names that stand for one."""
-    if not _ROOTS.isdisjoint(words.identifiers) and _IMPORT.search(text) is not None:
+    if not _ROOTS.isdisjoint(words.identifiers) and _IMPORT.search(words.text) is not None:
         return True
-    return names is not None and names.search(text) is not None
+    return names is not None and names.search(words.text) is not None
 
 
 def is_copy(node: ast.AST) -> bool:

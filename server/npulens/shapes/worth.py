@@ -72,13 +72,12 @@ class Sources:
     """Where in the text of a piece words of sources stand.
 
     Args:
-        text: The text.
-        words: The words in it.
+        words: The text of the piece with its words.
     """
 
-    def __init__(self, text: str, words: Words) -> None:
-        self._text = text
+    def __init__(self, words: Words) -> None:
         self._words = words
+        self._text = text = words.text
         found = [place for word in _WORDS for place in words.places(word)]
         repeats = words.places("repeat_interleave(")
         found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
@@ -87,7 +86,7 @@ class Sources:
             found += words.places("random.")
         found += self._growths()
         found += self._handed()
-        found += (place for place in self._words.places("max(1") if _FLOOR.match(text, place))
+        found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in _REDUCTIONS:
             for place in self._words.places(word):

@@ -21,12 +21,7 @@ def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        for name in _FIELDS[node.__class__]:
-            value: Any = getattr(node, name, None)
-            if value.__class__ is list:
-                pending += [part for part in reversed(value) if isinstance(part, ast.AST)]
-            elif isinstance(value, ast.AST):
-                pending.append(value)
+        pending += children(node)
 
 
 def names_in(root: ast.AST) -> Iterator[str]:

@@ -54,12 +54,12 @@ DEVICE_TYPES = frozenset(
 ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
-def npu_words(text: str, words: Words) -> list[tuple[int, int]]:
+def npu_words(words: Words) -> list[tuple[int, int]]:
     """Where a text names the NPU or PyTorch's device-neutral accelerator, in order."""
     if not _may_name_npu(words):
         return []
     places = (at for beginning in _NPU_BEGINNINGS for at in words.places(beginning))
-    return sorted(m.span() for at in places if (m := NPU_WORD.match(text, at)) is not None)
+    return sorted(m.span() for at in places if (m := NPU_WORD.match(words.text, at)) is not None)
 
 
 def holds_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
@@ -88,6 +88,7 @@ class PieceText:
     """
 
     def __init__(self, lines: LineMap, npu_words: Sequence[tuple[int, int]]) -> None:
+        self.text = lines.text
         self._lines = lines
         self._npu_words = npu_words
         self.has_npu_words = bool(npu_words)
@@ -100,7 +101,7 @@ class PieceText:
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""
-        return self._lines.text[slice(*self.span(node))]
+        return self.text[slice(*self.span(node))]
 
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
@@ -112,7 +113,8 @@ class PieceText:
 class Guards:
     """What of one piece of source is worth looking at."""
 
-    def __init__(self, code: PieceText, text: str) -> None:
+    def __init__(self, code: PieceText) -> None:
+        text = code.text
         self._code = code
         self._source = code.source
         self._mentions_builds = "version.hip" in text

@@ -1,6 +1,7 @@
 """Methods and properties of tensors and modules: `.cuda()`, `.is_cuda`."""
 
 import ast
+from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.catalog.tables import MethodEntry
@@ -21,7 +22,7 @@ from npulens.syntax.meanings import (
     resolve_name,
 )
 from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
-from npulens.syntax.values import Defined, Name, dotted_name
+from npulens.syntax.values import Defined, Imported, Name, dotted_name
 from npulens.text.spans import Span
 
 ACCELERATOR = "torch.accelerator.current_accelerator()"
@@ -162,14 +163,34 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    own = context.facts.own_methods | context.facts.imported_methods
-    if node.attr in own and not _is_tensor(node.value, scope):
+    may_be_own = node.attr in context.facts.own_methods or _imports_own(node.attr, context)
+    if may_be_own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
     edits, need = with_plugin(
         (Edit(span, entry.becomes),), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context
     )
     title = use(f".{entry.becomes}" + ("()" if entry.called else ""))
     return [Fix(title, applicability, edits, imports=need)]
+
+
+def _imports_own(method: str, context: Context) -> bool:
+    """Whether the module imports a class of the project with such a method, or its module."""
+    key = f"imports its own {method}"
+    if key not in context.held:
+        elsewhere = context.facts.classes_elsewhere
+        context.held[key] = not elsewhere.is_empty and any(
+            method in (elsewhere.find(name) or ())
+            for imported in _imported_names(context)
+            for name in (imported, *(f"{imported}.{each}" for each in elsewhere.names_in(imported)))
+        )
+    return context.held[key]
+
+
+def _imported_names(context: Context) -> Iterator[str]:
+    for found in context.module.module.names.values():
+        for _, bindings in found:
+            values = (binding.value for binding in bindings)
+            yield from (value.qualified for value in values if isinstance(value, Imported))
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:

@@ -148,8 +148,8 @@ def _called_by(
 
 def _holds_source(text: bytes) -> bool:
     """Whether a function holds a word of some source."""
-    decoded = text.decode("utf-8", "replace")
-    return Sources(decoded, Words(decoded)).has_some(0, len(decoded))
+    words = Words(text.decode("utf-8", "replace"))
+    return Sources(words).has_some(0, len(words.text))
 
 
 def _evaluated(
