@@ -15,6 +15,7 @@ WORDS = (
     "rms_norm(",
     "nn.RMSNorm(",
 )
+BESIDE = ("sum", "root or norm")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {
     "residual": ("tensor", "not_negative"),

@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU707"
 APPLICABILITY = "unsafe"
 WORDS = ("softmax", "Softmax")
-BESIDE = r"matmul|bmm|@|einsum|\.dot\(|\bmm\("
+BESIDE = ("matrix product",)
 TRANSPARENT = ("cast", "contiguous")
 EXCLUSIVE = ("matmul", "softmax", "dropout", "masked_fill")
 CONDITIONS = {

@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU707"
 APPLICABILITY = "unsafe"
 WORDS = ("einsum",)
-BESIDE = "oftmax"
+BESIDE = ("softmax",)
 TRANSPARENT = ("cast", "contiguous")
 EXCLUSIVE = ("shared_matmul", "softmax", "dropout")
 CONDITIONS = {"scale": ("scalar",)}

@@ -4,7 +4,7 @@ from torch.nn import functional
 
 RULE = "NPU707"
 WORDS = ("softmax", "Softmax")
-BESIDE = r"matmul|bmm|@|einsum|\.dot\(|\bmm\("
+BESIDE = ("matrix product",)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"scale": ("scalar",)}
 ALMOST = {

@@ -6,6 +6,7 @@ from torch.nn import functional
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
 WORDS = ("log_softmax", "LogSoftmax")
+BESIDE = ("choice",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
 CHECK = {

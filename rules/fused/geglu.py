@@ -9,7 +9,7 @@ from torch.nn import functional
 RULE = "NPU704"
 APPLICABILITY = "unsafe"
 WORDS = ("gelu", "GELU(", "erf(", "tanh(")
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"dim": ("number",), "x": ("tensor",)}
 CHECK = {

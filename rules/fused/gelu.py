@@ -7,7 +7,7 @@ import torch_npu
 
 RULE = "NPU705"
 APPLICABILITY = "unsafe"
-WORDS = ("erf(", "0.044715", "0.04471", "1.702")
+WORDS = ("erf(", "0.044715", "0.04471", "1.702", "quick_gelu")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"x": ("tensor",)}
 CHECK = {

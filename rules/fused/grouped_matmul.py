@@ -7,7 +7,7 @@ RULE = "NPU712"
 APPLICABILITY = "manual"
 OPERATOR = "mindspeed.ops.gmm.npu_gmm_v2"
 WORDS = ("expert",)
-BESIDE = r"index_add|\]\s*\+?=(?!=)"
+BESIDE = ("store",)
 TRANSPARENT = ("contiguous", "cast", "reshape", "unsqueeze")
 CONDITIONS = {"expert, tokens": ("one of many",), "down, source": ("one of many",)}
 CHECK = {

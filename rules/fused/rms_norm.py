@@ -6,6 +6,7 @@ import torch_npu
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
 WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(")
+BESIDE = ("product or quotient", "root")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter", "row"), "eps": ("number",)}
 CHECK = {

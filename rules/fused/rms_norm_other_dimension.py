@@ -4,6 +4,7 @@ import torch
 
 RULE = "NPU701"
 WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(")
+BESIDE = ("product or quotient", "root")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",), "dim": ("not_last",)}
 ALMOST = {

@@ -15,6 +15,7 @@ WORDS = (
     "F.normalize(",
     "functional.normalize(",
 )
+BESIDE = ("product or quotient", "root")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter",)}
 ALMOST = {

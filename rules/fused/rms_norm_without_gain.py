@@ -12,6 +12,7 @@ WORDS = (
     "rms_norm(",
     "nn.RMSNorm(",
 )
+BESIDE = ("root or norm",)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("not_centred",), "eps": ("number",)}
 ALMOST = {

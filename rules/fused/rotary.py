@@ -17,7 +17,7 @@ WORDS = (
     "* sin",
     "chunk(2",
 )
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product", "turn")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",)}

@@ -5,6 +5,7 @@ import torch_npu
 
 RULE = "NPU706"
 WORDS = ("view_as_complex",)
+BESIDE = ("product",)
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",)}

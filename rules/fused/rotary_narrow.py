@@ -19,7 +19,7 @@ WORDS = (
     "* sin",
     "chunk(2",
 )
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product or rotation", "turn")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",)}

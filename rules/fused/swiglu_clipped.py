@@ -4,7 +4,7 @@ import torch
 
 RULE = "NPU703"
 WORDS = ("sigmoid(",)
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product",)
 TRANSPARENT = ("contiguous", "cast")
 CONDITIONS = {}
 ALMOST = {

@@ -17,7 +17,7 @@ WORDS = (
     "activation_func(",
     "activation_function(",
 )
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"act": ("activation",), "gate, up": ("alike",), "dim": ("number",)}
 CHECK = {

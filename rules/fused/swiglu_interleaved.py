@@ -4,7 +4,7 @@ from torch.nn import functional
 
 RULE = "NPU703"
 WORDS = ("::2",)
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
 ALMOST = {

@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
 WORDS = ("silu", "SiLU(", "swish(", "sigmoid(", "Swish(", "exp(-")
-BESIDE = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+BESIDE = ("product",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"dim": ("number",)}
 CHECK = {

@@ -85,8 +85,8 @@ class StatementCache:
         before, self.state = self.state, state
         affected = None
         if before is not None and before[:2] == state[:2]:
-            helpers = before.helpers ^ state.helpers
-            affected = words_affected(self.signature, signature, helpers, pieces)
+            parts = {name for name, _ in before.parts ^ state.parts}
+            affected = words_affected(self.signature, signature, parts, pieces)
         self.signature = signature
         for piece in pieces:
             if affected is None or not affected.isdisjoint(piece.words.identifiers):
@@ -102,13 +102,13 @@ class ModuleState(NamedTuple):
     Attributes:
         target: What is analysed for.
         facts: What the pieces tell each other.
-        helpers: Functions that hold a part of some computation.
+        parts: Functions and classes that hold a part of some computation, with what it is told by.
         sources: What matches calls of functions that hold a source of dynamic shapes.
     """
 
     target: Target
     facts: ModuleFacts
-    helpers: frozenset[str]
+    parts: frozenset[tuple[str, frozenset[str]]]
     sources: str
 
 
@@ -145,7 +145,7 @@ def analyze(
         pieces, definitions, catalogue, target.project, document.path, told_only=cache is None
     )
     if cache is not None:
-        state = ModuleState(target, facts, idioms.helpers, hotspots.helpers)
+        state = ModuleState(target, facts, idioms.parts, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
     insertions = Insertions(pieces, document.text)
     idioms.find()

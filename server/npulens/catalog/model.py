@@ -204,14 +204,13 @@ class PatternSource:
         name: What it is called in messages.
         text: Its text.
         words: Words of which one stands in all code that it can match.
-        beside: An expression that matches in each function that holds such a word and can match;
-            empty if nothing is known of it.
+        beside: Names of what stands beside such a word, all of it in code that it can match.
     """
 
     name: str
     text: str
     words: frozenset[str]
-    beside: str = ""
+    beside: tuple[str, ...] = ()
 
 
 class Edit(NamedTuple):

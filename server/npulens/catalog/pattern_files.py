@@ -10,7 +10,24 @@ from npulens.catalog.model import PatternSource
 from npulens.catalog.rule_file import CatalogueError
 
 _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
-_BESIDE = re.compile(r"^BESIDE = (r?\".*\")$", re.MULTILINE)
+_BESIDE = re.compile(r"^BESIDE = (\(.*\))$", re.MULTILINE)
+
+BESIDES = {
+    "product": r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod",
+    "product or quotient": r"[\w)\]]\s*[*/]\s*[\w(]|[*/]=|mul|prod|div",
+    "product or rotation": r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod|rotary_emb",
+    "turn": r"(?<![a-z])(?:(?:cos|sin)(?![a-z])|rot|rope|freqs)",
+    "sum": r"\+|add",
+    "matrix product": r"matmul|bmm|@|einsum|\.dot\(|\bmm\(",
+    "root": r"sqrt|\*\*|pow|(?<!self)\.norm\(|vector_norm\(|normalize\(",
+    "root or norm": r"sqrt|\*\*|pow|rms_norm\(|RMSNorm\(",
+    "softmax": "oftmax",
+    "mask": r"fill|where\(|\[[^\]\n]*\]\s*=(?!=)",
+    "store": r"index_add|\]\s*\+?=(?!=)",
+    "choice": r"nll|NLL|gather|\[",
+    "draw": "bernoulli|floor",
+}
+"""What BESIDE may name, each with an expression that matches wherever it may be written."""
 
 
 def read_pattern_files(paths: Iterable[Path]) -> tuple[PatternSource, ...]:
@@ -30,11 +47,11 @@ def _read(path: Path) -> PatternSource:
     words = _constant(_WORDS, text)
     if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
         raise CatalogueError(f"{path}: needs WORDS, a tuple of the words its code is told by")
-    beside = _constant(_BESIDE, text) or ""
-    try:
-        re.compile(beside)
-    except re.error as error:
-        raise CatalogueError(f"{path}: BESIDE is no regular expression: {error}") from error
+    beside = _constant(_BESIDE, text) or ()
+    unknown = [name for name in beside if name not in BESIDES]
+    if unknown:
+        known = ", ".join(BESIDES)
+        raise CatalogueError(f"{path}: BESIDE names {unknown[0]!r}, which is none of {known}")
     return PatternSource(path.name, text, frozenset(words), beside)
 
 

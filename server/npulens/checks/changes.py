@@ -46,14 +46,14 @@ def module_signature(pieces: Sequence[Piece]) -> Signature:
 
 
 def words_affected(
-    before: Signature, after: Signature, helpers: Iterable[str], pieces: Sequence[Piece]
+    before: Signature, after: Signature, parts: Iterable[str], pieces: Sequence[Piece]
 ) -> frozenset[str] | None:
     """Words such that pieces without any of them mean what they meant; `None` if none is safe.
 
     Args:
         before: The signature of the last version.
         after: That of this one.
-        helpers: Names whose functions changed in what they may compute.
+        parts: Names of functions and classes that changed in what they may compute.
         pieces: The module as it is.
     """
     if before.stars != after.stars:
@@ -66,7 +66,7 @@ def words_affected(
     values = [v for name in changed for side in (before, after) for v in side.names.get(name, ())]
     if any(_SEEN_FROM_AFAR.search(name) for name in changed) or _matter_everywhere(values):
         return None
-    affected = {*changed, *helpers}
+    affected = {*changed, *parts}
     mentions = [pair for piece in pieces for pair in piece.mentions.items() if pair[1]]
     known = -1
     while known != len(affected):

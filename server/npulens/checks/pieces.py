@@ -209,7 +209,7 @@ class Piece:
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
     word_places: Sequence[tuple[int, str]] | None = None
-    helpers: frozenset[str] | None = None
+    helpers: Mapping[str, object] | None = None
     recognized: dict[ast.AST, Recognition] | None = None
     recognized_before: dict[ast.AST, Recognition] = field(default_factory=dict)
     asked: dict[str, Interface | None] = field(default_factory=dict)

@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from npulens.fused.parts import Needs, Part, Reach
 from npulens.graphs.definitions import (
     ClassHere,
     Definitions,
@@ -30,8 +31,8 @@ _NPU_NAME = re.compile(r"(?<![a-z])npu", re.IGNORECASE)
 
 Places = Sequence[tuple[int, str]]
 """Offsets in a text, in order, each with the word that stands there."""
-Besides = Mapping[str, re.Pattern[str] | None]
-"""The words of patterns, each with what a function holds beside it if it can match."""
+Helpers = Mapping[str, Part]
+"""Functions of a module that hold words of patterns: their callers may match."""
 
 
 def word_places(words: Words, searched: Iterable[str]) -> Places:
@@ -52,13 +53,16 @@ def _is_in_comment(text: str, place: int) -> bool:
     return line.lstrip().startswith("#")
 
 
-def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Iterator[str]:
-    """Functions at the top of a piece that hold a word of a pattern; their callers may match."""
+def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Helpers:
+    """Functions at the top of a piece that hold a word of a pattern."""
+    helpers = {}
     for node in body:
-        if not isinstance(node, Function):
-            continue
-        if any(_is_between(places, *reach) for reach in _code_of(node, lines)):
-            yield node.name
+        if isinstance(node, Function):
+            reaches = list(_code_of(node, lines))
+            words = _words_in(places, reaches)
+            if words:
+                helpers[node.name] = Part(words, lines.text, reaches)
+    return helpers
 
 
 class Candidates:
@@ -69,8 +73,9 @@ class Candidates:
         words: The words in it.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
-        helpers: Functions of the module that hold some, see `helpers_in`.
-        besides: What stands beside the words.
+        helpers: Functions of the module that hold some.
+        holding: Names of classes of the module that hold some.
+        needs: What code holds that can match.
     """
 
     def __init__(
@@ -79,15 +84,18 @@ class Candidates:
         words: Words,
         definitions: Definitions,
         places: Places,
-        helpers: frozenset[str],
-        besides: Besides,
+        helpers: Helpers,
+        holding: frozenset[str],
+        needs: Needs,
     ) -> None:
         self._text = lines.text
         self._lines = lines
         self._definitions = definitions
-        of_helpers = [(at, name) for name in helpers for at in words.places_alone(name)]
-        self._places = sorted([*places, *of_helpers])
-        self._besides = besides
+        self._places = places
+        self._helpers = helpers
+        self._calls = sorted((at, name) for name in helpers for at in words.places_alone(name))
+        self._holding = holding
+        self._needs = needs
         self._names_npu = _NPU_NAME.search(words.joined) is not None
 
     def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
@@ -95,85 +103,116 @@ class Candidates:
         for node in body:
             if isinstance(node, ast.ClassDef):
                 owner = self._definitions.classes.get(node.name)
-                if owner is not None and owner.node is node:
+                if owner is not None and owner.node is node and self._has_part(node):
                     yield from self._methods(owner)
             elif isinstance(node, Function):
                 function = self._definitions.functions.get(node.name)
-                if function is not None and function.node is node and self._is_one(node, None):
+                if function is not None and function.node is node and self._is_one(node, (), ()):
                     yield from _with_nested(function)
 
     def _methods(self, owner: ClassHere) -> Iterator[FunctionHere]:
-        if not self._has_part(owner.node):
-            return
-        members = _any_attribute(self._members(owner))
+        members, attributes = self._members(owner), self._attributes(owner)
+        any_name = _any_attribute({*members, *attributes})
         for name, method in owner.methods.items():
-            if name != "__init__" and self._is_one(method.node, members):
-                yield from _with_nested(method)
+            if name != "__init__":
+                reach = _reach(method.node, self._lines)
+                names = set() if any_name is None else set(any_name.findall(self._text, *reach))
+                inside = [attributes[each] for each in names if each in attributes]
+                others = [members[each] for each in names if each in members]
+                if self._is_one(method.node, inside, others):
+                    yield from _with_nested(method)
 
-    def _is_one(self, node: Function, members: re.Pattern[str] | None) -> bool:
-        reach = _reach(node, self._lines)
-        if not self._may_match(node, *reach) and (
-            members is None or members.search(self._text, *reach) is None
-        ):
+    def _is_one(self, node: Function, inside: Sequence[Part], others: Sequence[Part]) -> bool:
+        """Whether a function may match.
+
+        Args:
+            node: The function.
+            inside: What it uses whose computation is its own.
+            others: What it uses that is looked through by itself.
+        """
+        own = self._own(node, inside)
+        helpers = self._helpers_in(node)
+        others = [part for name, part in helpers.items() if name != node.name] + [*others]
+        if not (own.words or others) or not self._needs.may_match(own, others):
             return False
         # Or it has a way for the NPU already.
+        reach = _reach(node, self._lines)
         return not self._names_npu or _NPU_CHOICE.search(self._text, *reach) is None
 
-    def _may_match(self, node: Function, start: int, end: int) -> bool:
-        """Whether a word stands in a function with what has to be beside it, or a helper does."""
-        reaches = _code_of(node, self._lines)
-        held = {word for reach in reaches for _, word in _between(self._places, *reach)}
-        besides = (self._besides.get(word) for word in held)
-        return any(
-            beside is None or beside.search(self._text, start, end) is not None
-            for beside in besides
-        )
+    def _own(self, node: ast.stmt | ast.expr, others: Iterable[Part] = ()) -> Part:
+        reaches = list(_code_of(node, self._lines))
+        return Part(_words_in(self._places, reaches), self._text, reaches, tuple(others))
+
+    def _helpers_in(self, node: ast.stmt | ast.expr) -> Helpers:
+        names = _words_in(self._calls, _code_of(node, self._lines))
+        return {name: self._helpers[name] for name in names}
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word or a helper stands in a node."""
-        return any(_is_between(self._places, *reach) for reach in _code_of(node, self._lines))
+        reaches = list(_code_of(node, self._lines))
+        return any(_is_between(p, *r) for p in (self._places, self._calls) for r in reaches)
 
-    def _members(self, owner: ClassHere) -> Iterator[str]:
-        """Methods and attributes of `self` that may bring a part of a computation.
+    def _members(self, owner: ClassHere) -> dict[str, Part]:
+        """Methods of `self` that may bring a part of a computation."""
+        members = {
+            name: self._needs.anything for base in self._bases(owner) for name in base.methods
+        }
+        for name, method in owner.methods.items():
+            if self._has_part(method.node):
+                members[name] = self._own(method.node, self._helpers_in(method.node).values())
+        return members
 
-        Of base classes all of them: their text may be another piece.
-        """
-        for current in self._definitions.lineage(owner):
-            constructor = current.methods.get("__init__")
-            if current is not owner:
-                yield from current.methods
-                yield from () if constructor is None else stored_attributes(constructor)
-                continue
-            yield from (n for n, m in owner.methods.items() if self._has_part(m.node))
-            if constructor is not None:
-                yield from self._constructed(constructor)
+    def _attributes(self, owner: ClassHere) -> dict[str, Part]:
+        """Attributes of `self` whose value names a part; what they compute, their users do."""
+        constructors = (base.methods.get("__init__") for base in self._bases(owner))
+        attributes = {
+            name: self._needs.anything
+            for constructor in constructors
+            if constructor is not None
+            for name in stored_attributes(constructor)
+        }
+        if "__init__" in owner.methods:
+            attributes.update(self._constructed(owner.methods["__init__"]))
+        return attributes
 
-    def _constructed(self, constructor: FunctionHere) -> Iterator[str]:
+    def _bases(self, owner: ClassHere) -> list[ClassHere]:
+        """Base classes that may hold parts; which, is not known: their text is another piece."""
+        _, *bases = self._definitions.lineage(owner)
+        return [base for base in bases if base.node.name in self._holding]
+
+    def _constructed(self, constructor: FunctionHere) -> Iterator[tuple[str, Part]]:
         """Attributes whose value names a part, also by way of a parameter or a variable."""
-        carried = self._parameters(constructor.node.args)
+        carried = self._parameters(constructor.node)
         statements = sorted(inner_statements(constructor.node.body), key=lambda s: s.lineno)
         for statement in statements:
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 continue
-            if self._has_part(statement) or (
-                carried
-                and statement.value is not None
-                and not carried.isdisjoint(names_in(statement.value))
-            ):
-                yield from stored_by(statement, constructor.receiver)
+            taken = (
+                []
+                if not carried or statement.value is None
+                else [carried[name] for name in names_in(statement.value) if name in carried]
+            )
+            if taken or self._has_part(statement):
+                part = self._own(statement, [*self._helpers_in(statement).values(), *taken])
+                yield from ((name, part) for name in stored_by(statement, constructor.receiver))
                 targets = (
                     statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 )
-                carried.update(name for target in targets for name in target_names(target))
+                carried.update((name, part) for target in targets for name in target_names(target))
 
-    def _parameters(self, arguments: ast.arguments) -> set[str]:
+    def _parameters(self, function: Function) -> dict[str, Part]:
         """Parameters whose default is such a part."""
+        arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
         pairs = [
             *zip(reversed(positional), reversed(arguments.defaults), strict=False),
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
         ]
-        return {p.arg for p, default in pairs if default is not None and self._has_part(default)}
+        return {
+            p.arg: self._own(default, self._helpers_in(default).values())
+            for p, default in pairs
+            if default is not None and self._has_part(default)
+        }
 
 
 def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
@@ -186,8 +225,8 @@ def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
 
 def _any_attribute(names: Iterable[str]) -> re.Pattern[str] | None:
     """Matches any of some attributes, `None` if there are none."""
-    words = sorted(set(names))
-    return re.compile(rf"\.(?:{'|'.join(words)})\b") if words else None
+    words = sorted(names)
+    return re.compile(rf"\.({'|'.join(words)})\b") if words else None
 
 
 def _is_between(places: Places, start: int, end: int) -> bool:
@@ -195,11 +234,15 @@ def _is_between(places: Places, start: int, end: int) -> bool:
     return index < len(places) and places[index][0] < end
 
 
-def _between(places: Places, start: int, end: int) -> Places:
-    return places[bisect_left(places, (start, "")) : bisect_left(places, (end, ""))]
+def _words_in(places: Places, reaches: Iterable[Reach]) -> list[str]:
+    return [
+        word
+        for start, end in reaches
+        for _, word in places[bisect_left(places, (start, "")) : bisect_left(places, (end, ""))]
+    ]
 
 
-def _code_of(node: ast.stmt | ast.expr, lines: LineMap) -> Iterator[tuple[int, int]]:
+def _code_of(node: ast.stmt | ast.expr, lines: LineMap) -> Iterator[Reach]:
     """What a node reaches over, without the lines of its docstring."""
     start, end = _reach(node, lines)
     text = docstring_of(node)
@@ -209,7 +252,7 @@ def _code_of(node: ast.stmt | ast.expr, lines: LineMap) -> Iterator[tuple[int, i
     yield start, end
 
 
-def _reach(node: ast.stmt | ast.expr, lines: LineMap) -> tuple[int, int]:
+def _reach(node: ast.stmt | ast.expr, lines: LineMap) -> Reach:
     """From where to where the text of a node goes, its first line as a whole."""
     start = lines.offset(node.lineno, 0)
     return start, lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)

@@ -9,7 +9,8 @@ from itertools import chain
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece, Recognition
-from npulens.fused.candidates import Besides, Candidates, Places, helpers_in, word_places
+from npulens.fused.candidates import Candidates, Helpers, Places, helpers_in, word_places
+from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
 from npulens.graphs.definitions import Definitions, ModuleDefinitions
@@ -43,7 +44,7 @@ class Idioms:
         self._shared = definitions
         self._catalogue = catalogue
         self._style = style
-        self._besides = _besides_of(catalogue.patterns)
+        self._needs = _needs_of(catalogue.patterns)
 
     def find(self) -> None:
         """Look through the pieces of which that is not known, or that rest on what has changed."""
@@ -73,11 +74,16 @@ class Idioms:
             return
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
-        functions = list(
-            Candidates(
-                lines, piece.words, definitions, self._places(piece), self.helpers, self._besides
-            ).among(piece.parsed.body)
+        candidates = Candidates(
+            lines,
+            piece.words,
+            definitions,
+            self._places(piece),
+            self._helpers,
+            self._holding,
+            self._needs,
         )
+        functions = list(candidates.among(piece.parsed.body))
         if not functions:
             return
         patterns = read_patterns(self._catalogue.patterns)
@@ -111,11 +117,11 @@ class Idioms:
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
-        return bool(self._places(piece)) or any(helper in text for helper in self.helpers)
+        return bool(self._places(piece)) or any(helper in text for helper in self._helpers)
 
     def _places(self, piece: Piece) -> Places:
         if piece.word_places is None:
-            piece.word_places = word_places(piece.words, self._besides)
+            piece.word_places = word_places(piece.words, self._needs.words)
         return piece.word_places
 
     @cached_property
@@ -123,17 +129,31 @@ class Idioms:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
         return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
 
-    @cached_property
-    def helpers(self) -> frozenset[str]:
-        """Functions of the module that hold a part of some computation; their callers may too."""
-        return frozenset().union(*(self._helpers_of(piece) for piece in self._pieces))
+    @property
+    def parts(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """What holds a part of some computation: functions, with what that is, and classes."""
+        functions = ((name, part.traits()) for name, part in self._helpers.items())
+        return frozenset((*functions, *((name, frozenset()) for name in self._holding)))
 
-    def _helpers_of(self, piece: Piece) -> frozenset[str]:
-        if piece.helpers is None:
-            places = self._places(piece)
-            found = helpers_in(piece.parsed.body, piece.parsed.lines, places) if places else ()
-            piece.helpers = frozenset(found)
-        return piece.helpers
+    @cached_property
+    def _holding(self) -> frozenset[str]:
+        """Classes that hold some, and so may bring some to those derived from them."""
+        pieces = filter(self._may_hold_some, self._pieces)
+        nodes = (node for piece in pieces for node in piece.parsed.body)
+        return frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef))
+
+    @cached_property
+    def _helpers(self) -> Helpers:
+        helpers: dict[str, Part] = {}
+        for piece in self._pieces:
+            if piece.helpers is None:
+                places = self._places(piece)
+                body, lines = piece.parsed.body, piece.parsed.lines
+                piece.helpers = helpers_in(body, lines, places) if places else {}
+            for name, part in piece.helpers.items():
+                assert isinstance(part, Part)
+                helpers[name] = part
+        return helpers
 
     @cached_property
     def _definitions(self) -> Definitions:
@@ -141,13 +161,5 @@ class Idioms:
 
 
 @lru_cache(maxsize=4)
-def _besides_of(sources: tuple[PatternSource, ...]) -> Besides:
-    """The words of patterns, with what one of the patterns that have the word wants beside it."""
-    wanted: dict[str, list[str]] = {}
-    for source in sources:
-        for word in source.words:
-            wanted.setdefault(word, []).append(source.beside)
-    return {
-        word: re.compile("|".join(dict.fromkeys(besides))) if all(besides) else None
-        for word, besides in sorted(wanted.items())
-    }
+def _needs_of(sources: tuple[PatternSource, ...]) -> Needs:
+    return Needs(sources)

@@ -1,0 +1,114 @@
+"""What the code of computations is told by in its text: words, and what stands beside them."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from npulens.catalog.model import PatternSource
+from npulens.catalog.pattern_files import BESIDES
+
+Reach = tuple[int, int]
+"""Where a stretch of a text begins and ends."""
+
+
+class Needs:
+    """What code must hold so that one of some patterns can match it."""
+
+    def __init__(self, sources: Iterable[PatternSource]) -> None:
+        self._by_word: dict[str, list[_Need]] = {}
+        distinct = dict.fromkeys(_Need(source.words, source.beside) for source in sources)
+        for need in distinct:
+            for word in need.words:
+                self._by_word.setdefault(word, []).append(need)
+        self.anything = Part.unknown(self.words)
+
+    @property
+    def words(self) -> list[str]:
+        """The words that patterns are told by, in order."""
+        return sorted(self._by_word)
+
+    def may_match(self, own: "Part", others: Sequence["Part"]) -> bool:
+        """Whether a function can match, with what it uses.
+
+        What one of the others holds all by itself is looked for there, unless the function adds to
+        it.
+
+        Args:
+            own: The function.
+            others: What it uses of the module, as far as that holds words.
+        """
+        parts = (own, *others)
+        needs = {need for part in parts for word in part.words for need in self._by_word[word]}
+        return any(
+            need.is_met_by(parts)
+            and (need.is_touched_by(own) or not any(need.is_met_by((other,)) for other in others))
+            for need in needs
+        )
+
+
+class _Need(NamedTuple):
+    """One of the words, and all of what stands beside it."""
+
+    words: frozenset[str]
+    beside: tuple[str, ...]
+
+    def is_met_by(self, parts: Sequence["Part"]) -> bool:
+        return any(not self.words.isdisjoint(part.words) for part in parts) and all(
+            any(part.has(name) for part in parts) for name in self.beside
+        )
+
+    def is_touched_by(self, part: "Part") -> bool:
+        return not self.words.isdisjoint(part.words) or any(map(part.has, self.beside))
+
+
+class Part:
+    """A stretch of a module that may hold a part of a computation.
+
+    Args:
+        words: The words that stand in it.
+        text: A text of which it is a part.
+        reaches: The stretches of the text.
+        others: What it uses of the module.
+    """
+
+    __slots__ = ("_known", "_others", "_reaches", "_text", "words")
+
+    def __init__(
+        self,
+        words: Iterable[str],
+        text: str,
+        reaches: Sequence[Reach],
+        others: Sequence["Part"] = (),
+    ) -> None:
+        self.words: frozenset[str] = frozenset(words).union(*(other.words for other in others))
+        self._text = text
+        self._reaches = reaches
+        self._others = others
+        self._known: dict[str, bool] = {}
+
+    @classmethod
+    def unknown(cls, words: Iterable[str]) -> "Part":
+        """One of which nothing is known, so it counts as if it held everything."""
+        part = cls(words, "", ())
+        part._known = dict.fromkeys(BESIDES, True)
+        return part
+
+    def has(self, name: str) -> bool:
+        """Whether something of this name in `BESIDES` stands in it."""
+        known = self._known.get(name)
+        if known is None:
+            search = _expressions()[name].search
+            known = self._known[name] = any(
+                search(self._text, *reach) is not None for reach in self._reaches
+            ) or any(other.has(name) for other in self._others)
+        return known
+
+    def traits(self) -> frozenset[str]:
+        """All that it is told by: while that is the same, it counts as the same."""
+        return self.words.union(name for name in BESIDES if self.has(name))
+
+
+@lru_cache(maxsize=1)
+def _expressions() -> Mapping[str, re.Pattern[str]]:
+    return {name: re.compile(expression) for name, expression in BESIDES.items()}
