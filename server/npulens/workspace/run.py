@@ -8,16 +8,16 @@ from pathlib import Path
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
-from npulens.checks.other_files.native_sources import BINDERS
 from npulens.text.decoding import UndecodableReason, UndecodableSource
 from npulens.text.document import Document
-from npulens.text.kinds import Kind, kind_by_name, kind_of
+from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.text.spans import Span
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.relevance import Relevance
 from npulens.workspace.selection import selected
 
 _NO_SHIMS: Mapping[str, Shim] = {}
@@ -52,9 +52,7 @@ class Checker:
         self._project_target = replace(configuration.target, project=project)
         self._shims = shims
         self._cache = cache
-        returning = {name.encode() for _, name, _ in project.returned_shapes}
-        own = (*(word.encode() for word in project.words), *sorted(returning))
-        self._words = (*_words_of_interest(catalogue), *own)
+        self._relevance = Relevance(catalogue, project)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -100,8 +98,7 @@ class Checker:
         return selected(found, self._configuration, document.path)
 
     def _analysed(self, path: str, data: bytes) -> FileReport:
-        # UTF-16 has no such word, but NULs.
-        if b"\0" not in data and not any(word in data for word in self._words_for(path, data)):
+        if not self._relevance.may_have_findings(path, data):
             return FileReport(path)
         try:
             document = Document(path, decoded(path, data))
@@ -120,12 +117,6 @@ class Checker:
     def _shim(self, path: str) -> Shim:
         known = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return self._project_target.shim if known is None else known
-
-    def _words_for(self, path: str, data: bytes) -> tuple[bytes, ...]:
-        kind = kind_of(path, data[:200].decode("latin-1"))
-        if kind is Kind.NATIVE:
-            return _NATIVE_WORDS
-        return self._words if kind in (Kind.PYTHON, Kind.NOTEBOOK) else _LAUNCH_WORDS
 
     def _refused(self, path: str, detail: str) -> FileReport:
         rule = self._catalogue.rules["NPU003"]
@@ -156,31 +147,3 @@ _DETAILS = {
     UndecodableReason.NUL_BYTE: "byte {offset} is a NUL character",
     UndecodableReason.UTF16_OR_32: "it is UTF-16 or UTF-32, which Python source cannot be",
 }
-
-_WORDS = ("torch", "cuda", "CUDA", "nccl", "NCCL", "npulens")
-"""Of files without any of these, and without the words of the tables, nothing is to be said."""
-_NATIVE_WORDS = tuple(word.encode() for word in BINDERS)
-
-
-_LAUNCH_WORDS = tuple(
-    word.encode()
-    for word in (
-        *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
-        *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
-        *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
-    )
-)
-"""The same of files that are not Python."""
-
-
-def _words_of_interest(catalogue: Catalogue) -> tuple[bytes, ...]:
-    words = {
-        *_WORDS,
-        *(symbol.partition(".")[0] for symbol in catalogue.symbols),
-        *(library.partition(".")[0] for library in catalogue.libraries),
-        *catalogue.methods,
-        *catalogue.environment,
-    }
-    ordered = [*_WORDS, *sorted(words.difference(_WORDS))]  # the commonest first
-    # One by one they are found sooner than by one regular expression.
-    return tuple(w.encode() for w in ordered if not any(o in w for o in words if o != w))

@@ -1,0 +1,78 @@
+"""Which files can have findings, told from their bytes: the others need not be parsed."""
+
+import re
+from collections.abc import Iterable
+
+from npulens.catalog.model import ProjectFacts
+from npulens.catalog.tables import Catalogue
+from npulens.checks.other_files.native_sources import BINDERS
+from npulens.text.kinds import Kind, kind_of
+
+_TAKES_TORCH = re.compile(
+    rb"(?:^|[;:\"'])[ \t]*(?:import|from)\b.{0,100}?\btorch"  # also in notebooks, which are JSON
+    rb"|^[ \t]*torch\w*[ \t]*(?:,|\r?$|as\b)"  # one of many names in brackets
+    rb"|[\"']torch"  # a requirement, or imported by its name
+)
+"""In a line: PyTorch is imported or required, not only spoken of as in comments and examples."""
+_PYTHON_WORDS = ("cuda", "CUDA", "nccl", "NCCL", "npulens")
+_LAUNCH_WORDS = (
+    *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
+    *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
+    *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
+)
+
+
+class Relevance:
+    """Tells files of which nothing can be said from those that have to be read.
+
+    Args:
+        catalogue: The rules.
+        project: What is known of the project.
+    """
+
+    def __init__(self, catalogue: Catalogue, project: ProjectFacts) -> None:
+        returning = sorted({name for _, name, _ in project.returned_shapes})
+        own = _encoded((*project.words, *returning))
+        self._python = (*_encoded(_words_of(catalogue)), *own)
+        self._launch = _encoded(_LAUNCH_WORDS)
+        self._native = _encoded(BINDERS)
+
+    def may_have_findings(self, path: str, data: bytes) -> bool:
+        """Whether a file holds a word that a finding, or a comment for npulens, needs."""
+        if b"\0" in data:
+            return True  # as in UTF-16, which has no such word
+        kind = kind_of(path, data[:200].decode("latin-1"))
+        if kind in (Kind.PYTHON, Kind.NOTEBOOK):
+            return _takes_torch(data) or any(word in data for word in self._python)
+        return any(word in data for word in (self._native if kind is Kind.NATIVE else self._launch))
+
+
+def _takes_torch(data: bytes) -> bool:
+    """Whether a program imports PyTorch in some way; a search for lines is the quickest."""
+    place = data.find(b"torch")
+    while place >= 0:
+        end = data.find(b"\n", place)
+        end = len(data) if end < 0 else end
+        if _TAKES_TORCH.search(data[data.rfind(b"\n", 0, place) + 1 : end]) is not None:
+            return True
+        place = data.find(b"torch", end)
+    return False
+
+
+def _encoded(words: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(word.encode() for word in words)
+
+
+def _words_of(catalogue: Catalogue) -> list[str]:
+    """Words of Python besides PyTorch itself; one that has another of them in it is not needed."""
+    words = {
+        *_PYTHON_WORDS,
+        *(symbol.partition(".")[0] for symbol in catalogue.symbols),
+        *(library.partition(".")[0] for library in catalogue.libraries),
+        *catalogue.methods,
+        *catalogue.environment,
+    }
+    words.discard("torch")
+    ordered = [*_PYTHON_WORDS, *sorted(words.difference(_PYTHON_WORDS))]  # the commonest first
+    # One by one they are found sooner than by one regular expression.
+    return [w for w in ordered if not any(o in w for o in words if o != w)]

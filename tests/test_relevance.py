@@ -1,0 +1,64 @@
+"""Files that need not be parsed are told from their bytes, and none with findings is among them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from npulens.analysis import analyze
+from npulens.catalog.loader import load_catalogue
+from npulens.catalog.model import Target
+from npulens.text.document import Document
+from npulens.workspace.configuration import Configuration
+from npulens.workspace.run import Checker
+
+USE = "x = torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last)\n"
+WAYS = {
+    "plainly": "import torch\n" + USE,
+    "with others": "import os, torch\n" + USE,
+    "by another name": "import torch as t\n" + USE.replace("torch.", "t."),
+    "under a condition": "if True: import torch\n" + USE,
+    "behind a semicolon": "import os; import torch\n" + USE,
+    "indented": "try:\n    import torch\nexcept ImportError:\n    torch = None\n" + USE,
+    "with carriage returns": ("import torch\n" + USE).replace("\n", "\r\n"),
+    "names of it": "from torch import (\n    channels_last,\n)\nx = y.to(memory_format=channels_last)\n",
+    "a submodule": "import torch.nn as nn\nmodel = nn.Conv2d(3, 8, 3).to(memory_format=nn.channels_last)\n"
+    + "import torch\n"
+    + USE,
+    "a broken program": "import torch\nx = (\n",
+}
+
+
+def checked(path: str, data: bytes) -> list[tuple[str, int]]:
+    report = Checker(load_catalogue(), Configuration()).check_bytes(path, data)
+    return [(found.rule.code, found.span.start) for found in report.findings]
+
+
+@pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
+def test_pytorch_is_seen_however_it_is_imported(text: str) -> None:
+    document = Document("model.py", text)
+    found = [(f.rule.code, f.span.start) for f in analyze(document, load_catalogue(), Target())]
+    assert found
+    assert checked("model.py", text.encode()) == found
+
+
+def test_a_cell_that_imports_it() -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**cell, "source": ["import torch\n", USE]}]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    for indent in (None, 1):
+        assert checked("model.ipynb", json.dumps(notebook, indent=indent).encode())
+
+
+def test_a_program_that_only_speaks_of_it_is_not_read(tmp_path: Path) -> None:
+    text = '"""Returns a `torch.Tensor`.\n\n>>> import torch\n"""\n\ndef broken(:\n'
+    assert not checked(str(tmp_path / "model.py"), text.encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"torch " + b"import " * 100_000, b'"import' * 100_000 + b" torch", b"# torch\n" * 100_000],
+    ids=["imports", "quoted imports", "many lines"],
+)
+def test_hostile_bytes_take_no_longer_than_their_size_asks(data: bytes) -> None:
+    assert checked("model.py", b"'''" + data + b"'''") == []
