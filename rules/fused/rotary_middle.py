@@ -5,7 +5,7 @@ import torch_npu
 
 RULE = "NPU706"
 WORDS = ("rotat", "def apply_rot", "def _apply_rot", "rotary(", "rope(", "rope_apply", "half")
-BESIDE = ("product",)
+BESIDE = ("product", "turn")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
 CONDITIONS = {"x": ("heads",), "middle": ("half",)}

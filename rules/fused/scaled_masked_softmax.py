@@ -6,7 +6,7 @@ from torch.nn import functional
 RULE = "NPU710"
 APPLICABILITY = "manual"
 WORDS = ("softmax", "Softmax")
-BESIDE = ("mask",)
+BESIDE = ("mask", "lowest")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"scale": ("scalar",), "fill": ("lowest",)}
 CHECK = {

@@ -4,7 +4,7 @@ import torch
 
 RULE = "NPU703"
 WORDS = ("sigmoid(",)
-BESIDE = ("product",)
+BESIDE = ("product", "silu")
 TRANSPARENT = ("contiguous", "cast")
 CONDITIONS = {}
 ALMOST = {

@@ -4,7 +4,7 @@ from torch.nn import functional
 
 RULE = "NPU703"
 WORDS = ("::2",)
-BESIDE = ("product",)
+BESIDE = ("product", "silu")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
 ALMOST = {

@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU703"
 APPLICABILITY = "unsafe"
 WORDS = ("silu", "SiLU(", "swish(", "sigmoid(", "Swish(", "exp(-")
-BESIDE = ("product",)
+BESIDE = ("product", "silu")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"gate, up": ("alike",)}
 CHECK = {

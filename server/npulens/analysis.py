@@ -85,7 +85,7 @@ class StatementCache:
         before, self.state = self.state, state
         affected = None
         if before is not None and before[:2] == state[:2]:
-            parts = {name for name, _ in before.parts ^ state.parts}
+            parts = {name for name, _ in before.traits ^ state.traits}
             affected = words_affected(self.signature, signature, parts, pieces)
         self.signature = signature
         for piece in pieces:
@@ -102,13 +102,13 @@ class ModuleState(NamedTuple):
     Attributes:
         target: What is analysed for.
         facts: What the pieces tell each other.
-        parts: Functions and classes that hold a part of some computation, with what it is told by.
+        traits: Functions and classes that hold a part of some computation, with what tells that.
         sources: What matches calls of functions that hold a source of dynamic shapes.
     """
 
     target: Target
     facts: ModuleFacts
-    parts: frozenset[tuple[str, frozenset[str]]]
+    traits: frozenset[tuple[str, frozenset[str]]]
     sources: str
 
 
@@ -145,7 +145,7 @@ def analyze(
         pieces, definitions, catalogue, target.project, document.path, told_only=cache is None
     )
     if cache is not None:
-        state = ModuleState(target, facts, idioms.parts, hotspots.helpers)
+        state = ModuleState(target, facts, idioms.traits, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
     insertions = Insertions(pieces, document.text)
     idioms.find()

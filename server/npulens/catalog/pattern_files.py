@@ -22,6 +22,8 @@ BESIDES = {
     "root": r"sqrt|\*\*|pow|(?<!self)\.norm\(|vector_norm\(|normalize\(",
     "root or norm": r"sqrt|\*\*|pow|rms_norm\(|RMSNorm\(",
     "softmax": "oftmax",
+    "silu": r"silu|SiLU|wish\(|exp\(-|(?:\*|mul).{0,200}sigmoid\(|sigmoid\(.{0,200}(?:\*|mul)",
+    "lowest": r"inf|INF|finfo|\bmin\b|_min\b|MIN|neg|NEG|MASK|mask_value|-\s*\d+e\d|-\s*\d{4}",
     "mask": r"fill|where\(|\[[^\]\n]*\]\s*=(?!=)",
     "store": r"index_add|\]\s*\+?=(?!=)",
     "choice": r"nll|NLL|gather|\[",

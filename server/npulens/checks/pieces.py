@@ -172,7 +172,7 @@ class Piece:
         methods: Names of the methods of its classes.
         word_places: Where words of computations stand that NPU operators replace, each with the
             word; `None` until asked.
-        helpers: Its functions that hold such words; `None` until asked.
+        parts: Its functions and classes that hold such words; `None` until asked.
         recognized: The computations found in it, by the nodes of its functions; `None` until
             they are looked for.
         recognized_before: What was found in them before an edit.
@@ -209,7 +209,7 @@ class Piece:
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
     word_places: Sequence[tuple[int, str]] | None = None
-    helpers: Mapping[str, object] | None = None
+    parts: Mapping[str, object] | None = None
     recognized: dict[ast.AST, Recognition] | None = None
     recognized_before: dict[ast.AST, Recognition] = field(default_factory=dict)
     asked: dict[str, Interface | None] = field(default_factory=dict)

@@ -31,16 +31,16 @@ _NPU_NAME = re.compile(r"(?<![a-z])npu", re.IGNORECASE)
 
 Places = Sequence[tuple[int, str]]
 """Offsets in a text, in order, each with the word that stands there."""
-Helpers = Mapping[str, Part]
-"""Functions of a module that hold words of patterns: their callers may match."""
+Parts = Mapping[str, Part]
+"""What of a module holds words of patterns, by its names."""
 
 
-def word_places(words: Words, searched: Iterable[str]) -> Places:
+def word_places(words: Words, searched: tuple[str, ...]) -> Places:
     """Where words of patterns stand; not inside others, as in `interface`, nor in comments."""
     text = words.text
     return sorted(
         (place, word)
-        for word in searched
+        for word in words.some_of(searched)
         for place in words.places(word)
         if not (word[0].islower() and text[place - 1 : place].islower())
         and not _is_in_comment(text, place)
@@ -53,16 +53,16 @@ def _is_in_comment(text: str, place: int) -> bool:
     return line.lstrip().startswith("#")
 
 
-def helpers_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Helpers:
-    """Functions at the top of a piece that hold a word of a pattern."""
-    helpers = {}
+def parts_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Parts:
+    """Functions and classes at the top of a piece that hold a word of a pattern."""
+    parts = {}
     for node in body:
-        if isinstance(node, Function):
+        if isinstance(node, (Function, ast.ClassDef)):
             reaches = list(_code_of(node, lines))
             words = _words_in(places, reaches)
             if words:
-                helpers[node.name] = Part(words, lines.text, reaches)
-    return helpers
+                parts[node.name] = Part(words, lines.text, reaches)
+    return parts
 
 
 class Candidates:
@@ -73,8 +73,7 @@ class Candidates:
         words: The words in it.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
-        helpers: Functions of the module that hold some.
-        holding: Names of classes of the module that hold some.
+        parts: Functions and classes of the module that hold some.
         needs: What code holds that can match.
     """
 
@@ -84,17 +83,16 @@ class Candidates:
         words: Words,
         definitions: Definitions,
         places: Places,
-        helpers: Helpers,
-        holding: frozenset[str],
+        parts: Parts,
         needs: Needs,
     ) -> None:
         self._text = lines.text
         self._lines = lines
         self._definitions = definitions
         self._places = places
-        self._helpers = helpers
+        self._parts = parts
+        helpers = [name for name in parts if name in definitions.functions]
         self._calls = sorted((at, name) for name in helpers for at in words.places_alone(name))
-        self._holding = holding
         self._needs = needs
         self._names_npu = _NPU_NAME.search(words.joined) is not None
 
@@ -143,9 +141,9 @@ class Candidates:
         reaches = list(_code_of(node, self._lines))
         return Part(_words_in(self._places, reaches), self._text, reaches, tuple(others))
 
-    def _helpers_in(self, node: ast.stmt | ast.expr) -> Helpers:
+    def _helpers_in(self, node: ast.stmt | ast.expr) -> Parts:
         names = _words_in(self._calls, _code_of(node, self._lines))
-        return {name: self._helpers[name] for name in names}
+        return {name: self._parts[name] for name in names}
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word or a helper stands in a node."""
@@ -154,9 +152,7 @@ class Candidates:
 
     def _members(self, owner: ClassHere) -> dict[str, Part]:
         """Methods of `self` that may bring a part of a computation."""
-        members = {
-            name: self._needs.anything for base in self._bases(owner) for name in base.methods
-        }
+        members = {name: part for base, part in self._bases(owner) for name in base.methods}
         for name, method in owner.methods.items():
             if self._has_part(method.node):
                 members[name] = self._own(method.node, self._helpers_in(method.node).values())
@@ -164,21 +160,21 @@ class Candidates:
 
     def _attributes(self, owner: ClassHere) -> dict[str, Part]:
         """Attributes of `self` whose value names a part; what they compute, their users do."""
-        constructors = (base.methods.get("__init__") for base in self._bases(owner))
         attributes = {
-            name: self._needs.anything
-            for constructor in constructors
-            if constructor is not None
-            for name in stored_attributes(constructor)
+            name: part
+            for base, part in self._bases(owner)
+            if "__init__" in base.methods
+            for name in stored_attributes(base.methods["__init__"])
         }
         if "__init__" in owner.methods:
             attributes.update(self._constructed(owner.methods["__init__"]))
         return attributes
 
-    def _bases(self, owner: ClassHere) -> list[ClassHere]:
-        """Base classes that may hold parts; which, is not known: their text is another piece."""
+    def _bases(self, owner: ClassHere) -> list[tuple[ClassHere, Part]]:
+        """Base classes with what they hold anywhere: their text may be that of another piece."""
         _, *bases = self._definitions.lineage(owner)
-        return [base for base in bases if base.node.name in self._holding]
+        pairs = ((base, self._parts.get(base.node.name)) for base in bases)
+        return [(base, part) for base, part in pairs if part is not None]
 
     def _constructed(self, constructor: FunctionHere) -> Iterator[tuple[str, Part]]:
         """Attributes whose value names a part, also by way of a parameter or a variable."""

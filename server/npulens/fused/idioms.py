@@ -9,7 +9,7 @@ from itertools import chain
 from npulens.catalog.model import Finding, MigrationStyle, PatternSource
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece, Recognition
-from npulens.fused.candidates import Candidates, Helpers, Places, helpers_in, word_places
+from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
@@ -75,13 +75,7 @@ class Idioms:
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
         candidates = Candidates(
-            lines,
-            piece.words,
-            definitions,
-            self._places(piece),
-            self._helpers,
-            self._holding,
-            self._needs,
+            lines, piece.words, definitions, self._places(piece), self._parts, self._needs
         )
         functions = list(candidates.among(piece.parsed.body))
         if not functions:
@@ -117,7 +111,7 @@ class Idioms:
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
-        return bool(self._places(piece)) or any(helper in text for helper in self._helpers)
+        return bool(self._places(piece)) or any(name in text for name in self._parts)
 
     def _places(self, piece: Piece) -> Places:
         if piece.word_places is None:
@@ -130,30 +124,22 @@ class Idioms:
         return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
 
     @property
-    def parts(self) -> frozenset[tuple[str, frozenset[str]]]:
-        """What holds a part of some computation: functions, with what that is, and classes."""
-        functions = ((name, part.traits()) for name, part in self._helpers.items())
-        return frozenset((*functions, *((name, frozenset()) for name in self._holding)))
+    def traits(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """The functions and classes that hold a part of some computation, with what that is."""
+        return frozenset((name, part.traits()) for name, part in self._parts.items())
 
     @cached_property
-    def _holding(self) -> frozenset[str]:
-        """Classes that hold some, and so may bring some to those derived from them."""
-        pieces = filter(self._may_hold_some, self._pieces)
-        nodes = (node for piece in pieces for node in piece.parsed.body)
-        return frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef))
-
-    @cached_property
-    def _helpers(self) -> Helpers:
-        helpers: dict[str, Part] = {}
+    def _parts(self) -> Parts:
+        parts: dict[str, Part] = {}
         for piece in self._pieces:
-            if piece.helpers is None:
+            if piece.parts is None:
                 places = self._places(piece)
                 body, lines = piece.parsed.body, piece.parsed.lines
-                piece.helpers = helpers_in(body, lines, places) if places else {}
-            for name, part in piece.helpers.items():
+                piece.parts = parts_in(body, lines, places) if places else {}
+            for name, part in piece.parts.items():
                 assert isinstance(part, Part)
-                helpers[name] = part
-        return helpers
+                parts[name] = part
+        return parts
 
     @cached_property
     def _definitions(self) -> Definitions:

@@ -13,7 +13,11 @@ Reach = tuple[int, int]
 
 
 class Needs:
-    """What code must hold so that one of some patterns can match it."""
+    """What code must hold so that one of some patterns can match it.
+
+    Attributes:
+        words: The words that patterns are told by.
+    """
 
     def __init__(self, sources: Iterable[PatternSource]) -> None:
         self._by_word: dict[str, list[_Need]] = {}
@@ -21,12 +25,7 @@ class Needs:
         for need in distinct:
             for word in need.words:
                 self._by_word.setdefault(word, []).append(need)
-        self.anything = Part.unknown(self.words)
-
-    @property
-    def words(self) -> list[str]:
-        """The words that patterns are told by, in order."""
-        return sorted(self._by_word)
+        self.words = tuple(sorted(self._by_word))
 
     def may_match(self, own: "Part", others: Sequence["Part"]) -> bool:
         """Whether a function can match, with what it uses.
@@ -86,13 +85,6 @@ class Part:
         self._reaches = reaches
         self._others = others
         self._known: dict[str, bool] = {}
-
-    @classmethod
-    def unknown(cls, words: Iterable[str]) -> "Part":
-        """One of which nothing is known, so it counts as if it held everything."""
-        part = cls(words, "", ())
-        part._known = dict.fromkeys(BESIDES, True)
-        return part
 
     def has(self, name: str) -> bool:
         """Whether something of this name in `BESIDES` stands in it."""

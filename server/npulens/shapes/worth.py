@@ -60,8 +60,10 @@ _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
 _OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
 _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
-_PREDICATES = ("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool")
-_METHODS = (".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le(")
+_PREDICATES = (
+    *("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool"),
+    *(".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le("),
+)
 _COUNTED = re.compile(r"\.(?:arg(?:max|min)|cumsum|sum)\([^()]{0,40}\)[^()]{0,20}\Z")
 _LENGTH = re.compile(r"len|(?:^|\.)(?:max|num|n)_")
 _DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
@@ -78,7 +80,7 @@ class Sources:
     def __init__(self, words: Words) -> None:
         self._words = words
         self._text = text = words.text
-        found = [place for word in _WORDS for place in words.places(word)]
+        found = [place for word in words.some_of(_WORDS) for place in words.places(word)]
         repeats = words.places("repeat_interleave(")
         found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
         found += (place for place in words.places("where(") if _WHERE.match(text, place))
@@ -88,8 +90,8 @@ class Sources:
         found += self._handed()
         found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
-        for word in _REDUCTIONS:
-            for place in self._words.places(word):
+        for word in words.some_of(_REDUCTIONS):
+            for place in words.places(word):
                 line = self._line(place)
                 if line.endswith(_NUMPY):
                     continue
@@ -101,7 +103,7 @@ class Sources:
         self._names.sort()
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
-            found += (place for word in _INLINE for place in self._words.places(word))
+            found += (place for word in words.some_of(_INLINE) for place in words.places(word))
             masks = list(self._assigned_masks(found))
             self._masks = sorted([*masks, *self._derived({name for _, name in masks})])
         self._places = sorted(found)
@@ -186,7 +188,7 @@ class Sources:
 
     def _assigned_masks(self, inline: list[int]) -> Iterator[tuple[int, str]]:
         """Where names are assigned that may be masks; comparisons in brackets go to `inline`."""
-        for word in (*_COMPARISONS, *_PREDICATES, *_METHODS):
+        for word in (*_COMPARISONS, *self._words.some_of(_PREDICATES)):
             for place in self._words.places(word):
                 line = self._line(place + 2)
                 found = _ASSIGNED.match(line) or self._assigned_before(place)

@@ -46,6 +46,13 @@ class Words:
                 ):
                     yield place
 
+    def some_of(self, parts: tuple[str, ...]) -> list[str]:
+        """Those of some parts that may stand in the text: their longest identifiers do."""
+        whole, within = _by_identifier(parts)
+        known, joined = self.identifiers, self.joined
+        found = [part for part, identifier in whole if identifier in known]
+        return found + [part for part, identifier in within if identifier in joined]
+
     def places(self, part: str) -> Iterator[int]:
         """Where a part of the text begins, in order."""
         identifier, is_whole = _identifier_in(part)
@@ -55,6 +62,18 @@ class Words:
         while place >= 0:
             yield place
             place = self.text.find(part, place + 1)
+
+
+@lru_cache(maxsize=32)
+def _by_identifier(
+    parts: tuple[str, ...],
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Parts with their longest identifiers, those first that are one of the text as it is."""
+    sorts: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for part in parts:
+        identifier, is_whole = _identifier_in(part)
+        sorts[not is_whole].append((part, identifier))
+    return sorts
 
 
 @lru_cache(maxsize=1024)

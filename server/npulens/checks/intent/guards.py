@@ -58,7 +58,7 @@ def npu_words(words: Words) -> list[tuple[int, int]]:
     """Where a text names the NPU or PyTorch's device-neutral accelerator, in order."""
     if not _may_name_npu(words):
         return []
-    places = (at for beginning in _NPU_BEGINNINGS for at in words.places(beginning))
+    places = (at for beginning in words.some_of(_NPU_BEGINNINGS) for at in words.places(beginning))
     return sorted(m.span() for at in places if (m := NPU_WORD.match(words.text, at)) is not None)
 
 
