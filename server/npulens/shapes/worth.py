@@ -22,19 +22,35 @@ _SHORT = 12
 """In lines."""
 _HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
 _WORDS = (
-    *("nonzero", "argwhere", "masked_select", "unique", "bincount", "nms("),
+    *("nonzero", "argwhere", "masked_select", "unique(", "unique_consecutive(", "unique_dim("),
+    *("bincount", "nms("),
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
-    *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize", "error_if_nonfinite"),
+    *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]"),
 )
 """Of these one alone makes a function worth reading."""
+_COUNT = (
+    r"(?:repeats=)?(?:\d+|(?:self|config)\.\w[\w.]{0,60}(?: // (?:self|config)\.\w[\w.]{0,60})?"
+    r"|(?:\w{1,30}_)?(?:batch|block)_size|repeat_by|n_rep|num_(?:frames|heads|\w{1,30}_per_prompt))"
+)
 _REPEATED_ALIKE = re.compile(
-    r"repeat_interleave\(\s{0,99}(?:repeats=)?(?:\d+|(?:self|config)\.\w[\w.]{0,60}|batch_size|repeat_by"
-    r"|n_rep|num_(?:frames|heads|\w{1,30}_per_prompt))\s{0,99}[,)]"
+    rf"repeat_interleave\(\s{{0,99}}{_COUNT}\s{{0,99}}[,)]"
+    r"|(?<=torch\.)repeat_interleave\(\s{0,99}[\w.]{1,60}(?:\[[^\]()]{0,60}\])?,\s{0,99}"
+    rf"{_COUNT}\s{{0,99}}[,)]"
 )
 """All elements as often, as these names say."""
-_WHERE = re.compile(r"where\([^,()]{0,99}(?:\([^()]{0,99}\))?[^,()]{0,99}\)")
+_OF_TOKENS = re.compile(r"\.equal\(\s{0,60}\w{0,60}ids,\s{0,60}\w{0,60}ids\s{0,60}\)")
+_MOVED_TOKENS = re.compile(r"ids = .{0,200}ids\.to\(")
+"""What a tokenizer returns, which is on the host unless it is moved."""
+_LONGEST_ARGUMENT = 300
+_BRACKETS = re.compile(r"[()\[\],]")
+_ASKED = ("if torch.", "while torch.", "if not torch.", "while not torch.")
+_OF_PYTORCH = re.compile(
+    r"is_(?!nonzero)|are_|get_|cuda|npu|xpu|mps|jit|distributed|version|__version__|backends|onnx|_|fx"
+    r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
+)
+"""What PyTorch is asked about itself, on the host."""
 _GROWTH = re.compile(
     r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
     r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
@@ -80,10 +96,23 @@ class Sources:
     def __init__(self, words: Words) -> None:
         self._words = words
         self._text = text = words.text
-        found = [place for word in words.some_of(_WORDS) for place in words.places(word)]
+        some = (place for word in words.some_of(_WORDS) for place in words.places(word))
+        has_tokens = "tokenizer(" in text and _MOVED_TOKENS.search(text) is None
+        found = [
+            place
+            for place in some
+            if "#" not in self._line(place)
+            and not (has_tokens and _OF_TOKENS.match(text, place) is not None)
+        ]
         repeats = words.places("repeat_interleave(")
         found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
-        found += (place for place in words.places("where(") if _WHERE.match(text, place))
+        found += (place for place in words.places("where(") if self._is_one_argument(place + 5))
+        found += (
+            place
+            for word in words.some_of(_ASKED)
+            for place in words.places(word)
+            if _OF_PYTORCH.match(text, place + len(word)) is None
+        )
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
@@ -108,6 +137,19 @@ class Sources:
             self._masks = sorted([*masks, *self._derived({name for _, name in masks})])
         self._places = sorted(found)
 
+    def _is_one_argument(self, opened: int) -> bool:
+        """Whether the round bracket at a place is closed before a comma that belongs to it."""
+        depth = 0
+        for bracket in _BRACKETS.finditer(self._text, opened, opened + _LONGEST_ARGUMENT):
+            if bracket[0] == ",":
+                if depth == 1:
+                    return False
+            else:
+                depth += 1 if bracket[0] in "([" else -1
+                if depth == 0:
+                    return True
+        return False
+
     def _growths(self) -> Iterator[int]:
         """Where something is joined to itself: `x = torch.cat([x, y])`."""
         for joins in _JOINS.finditer(self._text):
@@ -120,15 +162,22 @@ class Sources:
                 yield found.start()
 
     def _grows_in_loop(self, name: str, place: int) -> bool:
-        """Whether a place is in a loop that does not begin the name anew, told by its lines."""
+        """Whether a place is in a loop that does not begin the name anew, told by its lines.
+
+        Neither before the place nor, by calling something, behind it.
+        """
         first = max(0, place - _LONGEST_FUNCTION)
         start = max(first, self._text.rfind("def ", first, place))
         indent = place - self._text.rfind("\n", first, place) - 1
         for loop in [*_LOOP.finditer(self._text, start, place)][-_MOST_LOOPS:]:
             is_left = re.compile(rf"\n[ \t]{{0,{len(loop[1])}}}[^\s#)\]}}]")
-            if len(loop[1]) < indent and is_left.search(self._text, loop.end(), place) is None:
-                begins = f"\n{self._text[place - indent : place]}{name} = "
-                return self._text.find(begins, loop.end(), place - indent) < 0
+            left = is_left.search(self._text, loop.end(), loop.end() + _LONGEST_FUNCTION)
+            end = len(self._text) if left is None else left.start()
+            if len(loop[1]) < indent and place < end:
+                assigned = rf"\n[ \t]{{1,{indent}}}{re.escape(name)} = (?!torch\.)"
+                begun = re.compile(assigned).search(self._text, loop.end(), place - indent)
+                called = re.compile(rf"{assigned}(?!{re.escape(name)}\b)[\w.]{{1,80}}\(")
+                return begun is None and called.search(self._text, place, end) is None
         return False
 
     def _handed(self) -> Iterator[int]:
@@ -175,11 +224,21 @@ class Sources:
         )
 
     def _has(self, part: str, start: int, end: int) -> bool:
-        """Whether a part stands between two offsets; `, mask,` only in brackets of an index."""
+        """Whether a part stands between two offsets; `, mask,` only in brackets of an index.
+
+        And `if length ` not before `is None`; not as the beginning of another name.
+        """
         place = self._text.find(part, start, end)
-        while place >= 0 and part.endswith(",") and not self._is_in_index(place):
+        while place >= 0 and (
+            (part.endswith(",") and not self._is_in_index(place))
+            or (part.endswith(" ") and self._text.startswith("is ", place + len(part)))
+            or (part[-1].isidentifier() and self._goes_on(place + len(part)))
+        ):
             place = self._text.find(part, place + 1, end)
         return place >= 0
+
+    def _goes_on(self, place: int) -> bool:
+        return self._text[place : place + 1].isalnum() or self._text.startswith("_", place)
 
     def _is_in_index(self, place: int) -> bool:
         """Whether a square bracket is the last that is opened before a place in its line."""
