@@ -51,12 +51,10 @@ _OF_PYTORCH = re.compile(
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
 )
 """What PyTorch is asked about itself, on the host."""
-_GROWTH = re.compile(
-    r"\b((?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?) = "
-    r"torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*\1\s*,"
-)
-_JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(")
-"""What a growth has in it; searching for it first is ten times as fast."""
+_JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
+_JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
+_JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
+"""A name that something may be joined to: `x`, `self.x`, `x["key"]`."""
 _HANDED = re.compile(r"multi_apply\(\s*(?:self\.)?(\w{1,80})")
 _BY_MASK = re.compile(r"\[\w{0,60}(?:mask|flag|valid)|(?<![\w.])max\(1,")
 _LONGEST_FUNCTION = 20_000
@@ -152,14 +150,16 @@ class Sources:
 
     def _growths(self) -> Iterator[int]:
         """Where something is joined to itself: `x = torch.cat([x, y])`."""
+        if _JOINING.isdisjoint(self._words.identifiers):
+            return
         for joins in _JOINS.finditer(self._text):
-            start = max(self._text.rfind("\n", 0, joins.start()) + 1, joins.start() - _LONGEST_LINE)
-            found = _GROWTH.search(self._text, start, joins.end() + _LONGEST_LINE)
-            if found is None or found.start() >= joins.start():
-                continue
-            is_kept = "." in found[1]  # an attribute grows from call to call
-            if is_kept or self._grows_in_loop(found[1], found.start()):
-                yield found.start()
+            name = self._line(joins.start())
+            is_first = self._text.startswith((f"{name},", f"{name} ,"), joins.end())
+            if is_first and _JOINED.match(name) is not None:
+                is_kept = "." in name  # an attribute grows from call to call
+                place = joins.start() - len(name)
+                if is_kept or self._grows_in_loop(name, place):
+                    yield place
 
     def _grows_in_loop(self, name: str, place: int) -> bool:
         """Whether a place is in a loop that does not begin the name anew, told by its lines.
