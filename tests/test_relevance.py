@@ -21,10 +21,8 @@ WAYS = {
     "behind a semicolon": "import os; import torch\n" + USE,
     "indented": "try:\n    import torch\nexcept ImportError:\n    torch = None\n" + USE,
     "with carriage returns": ("import torch\n" + USE).replace("\n", "\r\n"),
-    "names of it": "from torch import (\n    channels_last,\n)\nx = y.to(memory_format=channels_last)\n",
-    "a submodule": "import torch.nn as nn\nmodel = nn.Conv2d(3, 8, 3).to(memory_format=nn.channels_last)\n"
-    + "import torch\n"
-    + USE,
+    "names of it": "from torch import (\n    channels_last,\n)\n"
+    + USE.replace("torch.channels_last", "channels_last"),
     "a broken program": "import torch\nx = (\n",
 }
 
