@@ -152,10 +152,10 @@ class TestBadInput:
 @pytest.mark.parametrize(
     ("data", "detail"),
     [
-        (b"import torch\nx = '\0'\n", "byte 18 is a NUL character"),
-        (b"import torch\nx = '\xff'\n", "byte 18 is not text in its encoding"),
-        (b"# coding: klingon\nimport torch\n", "it declares an encoding"),
-        ("import torch\n".encode("utf-16"), "it is UTF-16 or UTF-32"),
+        (b"import torch\nx = '\0'\n", "Byte 18 is a NUL character."),
+        (b"import torch\nx = '\xff'\n", "Byte 18 is not text in its encoding."),
+        (b"# coding: klingon\nimport torch\n", "It declares an encoding"),
+        ("import torch\n".encode("utf-16"), "It is UTF-16 or UTF-32"),
     ],
 )
 def test_what_is_no_text_is_a_finding(here: Path, data: bytes, detail: str) -> None:
@@ -163,7 +163,13 @@ def test_what_is_no_text_is_a_finding(here: Path, data: bytes, detail: str) -> N
     (here / "b.py").write_text(CODE)
     unreadable, other = records()
     assert (unreadable["code"], unreadable["line"], unreadable["column"]) == ("NPU003", 1, 1)
-    assert detail in unreadable["message"]
+    assert f"This file cannot be read. {detail}" in unreadable["message"]
+    [said, _] = command(
+        "check", "--output-format", "concise", "--language", "zh"
+    ).stdout.splitlines()
+    reason = said.decode().partition("无法读取该文件。")[2]
+    assert reason.endswith("。")
+    assert detail[:6] not in reason
     assert other["path"] == "b.py"
     assert codes("--select", "NPU101") == ["NPU003", "NPU101"]
     assert codes("-", stdin=data) == ["NPU003"]

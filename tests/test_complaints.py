@@ -9,7 +9,7 @@ import pytest
 
 import npulens
 from commands import CODE, command
-from npulens.report.complaints import complaint
+from npulens.catalog.complaints import complaint
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -18,6 +18,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 RAISED = {
     *("Refusal", "UsageError", "BadParameter", "ConfigurationError", "CatalogueError"),
     *("PlaceError", "BaselineError", "GitError", "NotReplacedError", "CannotVerifyError"),
+    "UnreadableNotebook",
 }
 """What ends a command, or is a part of the sentence that does."""
 
@@ -40,7 +41,7 @@ def part_shown(part: ast.expr) -> str:
 
 def sentences() -> Iterator[tuple[str, str]]:
     """All sentences of the sources, with their places."""
-    for folder in ("cli", "workspace", "catalog"):
+    for folder in ("cli", "workspace", "catalog", "text"):
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 given: list[ast.expr] = []

@@ -271,14 +271,18 @@ def test_a_broken_notebook_gets_one_sentence(text: str) -> None:
     expected = BROKEN[text] if "torch" in text else "line 1 is not valid JSON: expecting value"
     exit_code, output, errors = invoke("check", "--output-format", "concise")
     assert (exit_code, errors, output.count("\n")) == (1, "", 1)
-    assert f"a.ipynb:1:1: NPU003 This file cannot be read: {expected}" in output
+    expected = expected[:1].upper() + expected[1:]
+    assert f"a.ipynb:1:1: NPU003 This file cannot be read. {expected}" in output
+    said = invoke("check", "--output-format", "concise", "--language", "zh")[1]
+    assert "a.ipynb:1:1: NPU003 无法读取该文件。" in said
+    assert expected not in said
     assert invoke("fix", "--allow-dirty")[0] == 1
     assert Path("a.ipynb").read_bytes() == data
 
 
 def test_bytes_that_are_no_text() -> None:
     Path("a.ipynb").write_bytes(b'{"cells": "torch \xff"}')
-    assert "byte 17 is not UTF-8 text" in invoke("check")[1]
+    assert "Byte 17 is not UTF-8 text." in invoke("check")[1]
 
 
 def test_cells_in_other_languages_are_left_alone() -> None:

@@ -53,7 +53,7 @@ def _read(path: Path) -> PatternSource:
     unknown = [name for name in beside if name not in BESIDES]
     if unknown:
         known = ", ".join(BESIDES)
-        raise CatalogueError(f"{path}: BESIDE names {unknown[0]!r}, which is none of {known}")
+        raise CatalogueError(f'{path}: BESIDE names "{unknown[0]}", which is none of {known}')
     return PatternSource(path.name, text, frozenset(words), beside)
 
 

@@ -33,7 +33,7 @@ def spoken(context: click.Context | None) -> "Language":
 
 def complain(sentence: str, traceback: str = "", language: "Language | None" = None) -> None:
     """A sentence on standard error, with a traceback where that is asked for."""
-    from npulens.report.complaints import complaint
+    from npulens.catalog.complaints import complaint
 
     language = language or spoken(click.get_current_context(silent=True))
     click.echo(f"npulens: {complaint(sentence, language)}", err=True)
@@ -56,7 +56,7 @@ class Refusal(click.ClickException):
 
 def show_wrong_usage(error: click.UsageError) -> None:
     """What is wrong with the words of a command, and how it is used."""
-    from npulens.report.complaints import complaint
+    from npulens.catalog.complaints import complaint
 
     sentence = complaint(error.format_message(), spoken(error.ctx))
     click.UsageError(sentence, error.ctx).show()

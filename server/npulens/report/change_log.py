@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from npulens import __version__
+from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, LocalizedText
-from npulens.report.complaints import complaint
 from npulens.report.human import printable
 from npulens.report.wording import APPLICABILITIES
 from npulens.workspace.configuration import Configuration

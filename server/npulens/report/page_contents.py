@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.tables import Catalogue
-from npulens.report.complaints import complaint
 from npulens.report.page_folders import folder_tree
 from npulens.report.page_model import (
     Entry,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from npulens.analysis import analyze
-from npulens.catalog.model import Finding, ProjectFacts, Shim
+from npulens.catalog.complaints import complaint
+from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.text.decoding import UndecodableReason, UndecodableSource
 from npulens.text.document import Document
@@ -119,10 +120,15 @@ class Checker:
         return self._project_target.shim if known is None else known
 
     def _refused(self, path: str, detail: str) -> FileReport:
-        rule = self._catalogue.rules["NPU003"]
-        finding = Finding(rule, Span(0, 0), {"detail": detail})
+        """The report on a file that cannot be read, for a reason told in English."""
+        reason = LocalizedText(_as_sentence(detail), f"{complaint(detail, 'zh')}。")
+        finding = Finding(self._catalogue.rules["NPU003"], Span(0, 0), note=reason)
         findings = selected([finding], self._configuration, path)
         return FileReport(path, findings, Document(path, ""))
+
+
+def _as_sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def decoded(path: str, data: bytes) -> str:

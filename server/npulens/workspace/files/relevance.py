@@ -9,7 +9,7 @@ from npulens.checks.other_files.native_sources import BINDERS
 from npulens.text.kinds import Kind, kind_of
 
 _TAKES_TORCH = re.compile(
-    rb"(?:^|[;:\"'])[ \t]*(?:import|from)\b.{0,100}?\btorch"  # also in notebooks, which are JSON
+    rb"(?:^|[;:])[ \t]*(?:import|from)\b.{0,100}?\btorch"
     rb"|^[ \t]*torch\w*[ \t]*(?:,|\r?$|as\b)"  # one of many names in brackets
     rb"|[\"']torch"  # a requirement, or imported by its name
 )
@@ -42,6 +42,8 @@ class Relevance:
         if b"\0" in data:
             return True  # as in UTF-16, which has no such word
         kind = kind_of(path, data[:200].decode("latin-1"))
+        if kind is Kind.NOTEBOOK and b"torch" in data:
+            return True  # its lines stand in strings
         if kind in (Kind.PYTHON, Kind.NOTEBOOK):
             return _takes_torch(data) or any(word in data for word in self._python)
         return any(word in data for word in (self._native if kind is Kind.NATIVE else self._launch))

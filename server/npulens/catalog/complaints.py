@@ -1,4 +1,4 @@
-"""What is said on standard error, in Chinese.
+"""What is said on standard error and of files that cannot be read, in Chinese.
 
 Below the faces a failure is one English sentence, or a part of one. Here each has its translation;
 `tests/test_complaints.py` sees that none is missing. Numbers in braces stand for what differs.
@@ -95,6 +95,21 @@ no Python file in this folder|此目录中没有 Python 文件
 no Python file that is not excluded in this folder|此目录中没有未被排除的 Python 文件
 no Python file that git does not ignore (respect-gitignore = false takes them) in this folder|此目录中的 Python 文件都被 git 忽略（respect-gitignore = false 时会检查）
 neither a file nor a folder; "-" reads standard input|既不是文件也不是目录；“-”表示读取标准输入
+it is larger than {0} MB|文件大于 {0} MB
+it declares an encoding that Python source cannot have|文件声明了 Python 源码不能使用的编码
+byte {0} is not text in its encoding|第 {0} 字节按其编码不是文本
+byte {0} is a NUL character|第 {0} 字节是 NUL 字符
+it is UTF-16 or UTF-32, which Python source cannot be|文件为 UTF-16 或 UTF-32 编码，Python 源码不能使用该编码
+byte {0} is not UTF-8 text|第 {0} 字节不是 UTF-8 文本
+line {0} is not valid JSON: {1}|第 {0} 行不是有效的 JSON：{1}
+its JSON is nested too deeply|其 JSON 嵌套过深
+it is {0}; Jupyter saves notebooks in format {1}|文件为{0}；Jupyter 以第 {1} 版格式保存笔记本
+a notebook of format {0}|第 {0} 版格式的笔记本
+no notebook|非笔记本文件
+it is a notebook for {0}, not for Python|这是 {0} 的笔记本，不是 Python 的
+its cell {0} is no cell|第 {0} 个单元格不是单元格
+the source of its cell {0} is no text|第 {0} 个单元格的源码不是文本
+its cell {0} holds the control character U+001E|第 {0} 个单元格含有控制字符 U+001E
 is no text in its encoding|按其编码不是文本
 it is no text in its encoding|按其编码不是文本
 it is nested too deeply|嵌套过深
@@ -118,7 +133,7 @@ unknown key "{0}"|未知的键“{0}”
 "{0}" must be {1}|“{0}”必须是 {1}
 no rule files found|没有找到规则文件
 needs WORDS, a tuple of the words its code is told by|需要 WORDS：用于识别其代码的词组成的元组
-BESIDE is no regular expression: {0}|BESIDE 不是有效的正则表达式：{0}
+BESIDE names "{0}", which is none of {1}|BESIDE 中的“{0}”不在可选名称 {1} 之中
 there is no rule {0}|没有规则 {0}
 unknown field "{0}"|未知的字段“{0}”
 unknown rule {0}|未知的规则 {0}
