@@ -77,6 +77,28 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         lambda n: "from mmcv.ops import nms\ndef f(b):\n a = b.cpu()\n" + " nms(a)\n" * n,
         1000,
     ),
+    "attributes made of attributes": (
+        lambda n: (
+            "class A:\n def __init__(self, x):\n  x0 = torch.nn.Softmax(-1)\n"
+            + numbered("  x# = wrapped(x@)\n")(n)
+            + f"  self.x = x{n}\n def forward(self, q, k, v):\n  return self.x(q @ k.mT) @ v\n"
+        ),
+        1000,
+    ),
+    "methods that use each other": (
+        lambda n: (
+            "class A:\n" + numbered(" def m#(self, x):\n  return self.m@(x).softmax(-1) * x\n")(n)
+        ),
+        200,
+    ),
+    "helpers of helpers": (
+        numbered("def f#(x):\n return f@(x) * torch.sigmoid(x)\n"),
+        200,
+    ),
+    "joins in a loop": (
+        lambda n: "def f(x, y):\n for i in y:\n" + "  x = torch.cat([x, i])\n" * n,
+        100,
+    ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (
         lambda n: 'x0 = "cuda"\n' + numbered('x# = f"{x@}{x@}"\n')(n) + f"y.to(x{n} + 'a')\n",

@@ -139,7 +139,7 @@ class Candidates:
 
     def _own(self, node: ast.stmt | ast.expr, others: Iterable[Part] = ()) -> Part:
         reaches = list(_code_of(node, self._lines))
-        return Part(_words_in(self._places, reaches), self._text, reaches, tuple(others))
+        return Part(_words_in(self._places, reaches), self._text, reaches, others)
 
     def _helpers_in(self, node: ast.stmt | ast.expr) -> Parts:
         names = _words_in(self._calls, _code_of(node, self._lines))

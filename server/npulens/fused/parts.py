@@ -10,6 +10,7 @@ from npulens.catalog.pattern_files import BESIDES
 
 Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
+_MOST_STRETCHES = 100
 
 
 class Needs:
@@ -68,22 +69,25 @@ class Part:
         words: The words that stand in it.
         text: A text of which it is a part.
         reaches: The stretches of the text.
-        others: What it uses of the module.
+        others: What it uses of the module; of very much not all is looked at.
     """
 
-    __slots__ = ("_known", "_others", "_reaches", "_text", "words")
+    __slots__ = ("_known", "_stretches", "words")
 
     def __init__(
         self,
         words: Iterable[str],
         text: str,
-        reaches: Sequence[Reach],
-        others: Sequence["Part"] = (),
+        reaches: Iterable[Reach],
+        others: Iterable["Part"] = (),
     ) -> None:
+        others = tuple(others)
         self.words: frozenset[str] = frozenset(words).union(*(other.words for other in others))
-        self._text = text
-        self._reaches = reaches
-        self._others = others
+        stretches = dict.fromkeys((text, *reach) for reach in reaches)
+        for other in others:
+            if len(stretches) < _MOST_STRETCHES:
+                stretches |= other._stretches
+        self._stretches: dict[tuple[str, int, int], None] = stretches
         self._known: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
@@ -91,9 +95,8 @@ class Part:
         known = self._known.get(name)
         if known is None:
             search = _expressions()[name].search
-            known = self._known[name] = any(
-                search(self._text, *reach) is not None for reach in self._reaches
-            ) or any(other.has(name) for other in self._others)
+            known = any(search(*stretch) is not None for stretch in self._stretches)
+            self._known[name] = known
         return known
 
     def traits(self) -> frozenset[str]:
