@@ -49,6 +49,40 @@ CASES = {
                 print(⟦NPU805:x.max()⟧)
             return ⟦NPU802:x[x > 0]⟧.exp()
         """,
+    "a-condition-over-lines": """
+        def forward(x: Tensor, mask: Tensor) -> Tensor:
+            if (
+                mask is None
+                or (
+                    ⟦NPU806:mask.all()
+                    if x.ndim == 2
+                    else mask[:, :2].all()⟧
+                )
+            ):
+                return x
+            return x.exp()
+        """,
+    "where-of-one-argument-with-commas": """
+        def forward(x: Tensor, valid: Tensor) -> Tensor:
+            rows = ⟦NPU801:torch.where((x[..., 0] >= 0) & (valid[..., 0] > 0))⟧[0]
+            return x[rows].exp()
+        """,
+    "pytorch-itself-is-asked": """
+        def forward(x: Tensor, limit: float) -> Tensor:
+            if torch.is_grad_enabled() and not torch.jit.is_tracing():
+                x = x.exp()
+            if ⟦NPU806:torch.sigmoid(x.mean()) > limit⟧:
+                return x.log()
+            return x
+        """,
+    "tokens": """
+        def encode(tokenizer, text: str, device) -> Tensor:
+            text_ids = tokenizer(text, return_tensors="pt").input_ids
+            longest_ids = tokenizer(text, padding="longest", return_tensors="pt").input_ids
+            if not torch.equal(text_ids, longest_ids):
+                print("cut")
+            return text_ids.to(device)
+        """,
     "logging": """
         def forward(x: Tensor, logger) -> Tensor:
             if logger.isEnabledFor(10):

@@ -70,6 +70,9 @@ _NUMPY = ("(np", " np", "numpy")
 _READ = re.compile(
     r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not|if|and|or)[( ]"
 )
+_TRUTHS = (".any(", ".all(")
+_ALONE = re.compile(r"[\w.]+\Z")
+"""What stands before one of these in a line of a condition over several."""
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
 _OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
 _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
@@ -123,7 +126,8 @@ class Sources:
                 if line.endswith(_NUMPY):
                     continue
                 assigned = _ASSIGNED.match(line)
-                if _READ.match(line) is not None:
+                is_condition = word in _TRUTHS and _ALONE.match(line) is not None
+                if is_condition or _READ.match(line) is not None:
                     found.append(place)
                 elif assigned is not None:
                     self._names.append((place, assigned[1]))
