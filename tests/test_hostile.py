@@ -97,7 +97,7 @@ TEXTS: dict[str, tuple[Maker, int]] = {
     ),
     "joins in a loop": (
         lambda n: "def f(x, y):\n for i in y:\n" + "  x = torch.cat([x, i])\n" * n,
-        100,
+        2000,
     ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (

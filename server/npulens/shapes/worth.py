@@ -175,8 +175,9 @@ class Sources:
         indent = place - self._text.rfind("\n", first, place) - 1
         for loop in [*_LOOP.finditer(self._text, start, place)][-_MOST_LOOPS:]:
             is_left = re.compile(rf"\n[ \t]{{0,{len(loop[1])}}}[^\s#)\]}}]")
-            left = is_left.search(self._text, loop.end(), loop.end() + _LONGEST_FUNCTION)
-            end = len(self._text) if left is None else left.start()
+            last = loop.end() + _LONGEST_FUNCTION
+            left = is_left.search(self._text, loop.end(), last)
+            end = last if left is None else left.start()
             if len(loop[1]) < indent and place < end:
                 assigned = rf"\n[ \t]{{1,{indent}}}{re.escape(name)} = (?!torch\.)"
                 begun = re.compile(assigned).search(self._text, loop.end(), place - indent)
