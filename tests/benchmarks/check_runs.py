@@ -8,10 +8,10 @@ Python files, `ruff check` without its cache if it is installed, and LibCST with
 every fiftieth file and scaled by size.
 
 Of each run the time by the clock and the time of processors is told; where a machine is busy only
-the second can be compared. `ast.parse` and a check with one process take turns and the best of
-each counts, for the clock of a machine may vary within minutes. The peak of memory is the sum over
-a run's processes, looked at ten times a second; pages that they share count for each, so it is an
-upper bound.
+the second can be compared. A check with one process stands between two runs of `ast.parse`, for
+the clock of a machine may vary within minutes; of some such turns the one with the median ratio
+counts. The peak of memory is the sum over a run's processes, looked at ten times a second; pages
+that they share count for each, so it is an upper bound.
 """
 
 import argparse
@@ -104,13 +104,11 @@ def measured(place: Path, files: list[tuple[str, int]]) -> dict[str, Run]:
     by_size = sorted(files, key=lambda file: file[1])
     # From here on the bytecode of npulens is there.
     run([sys.executable, "-m", "npulens", "check", __file__], place)
-    parses, checks = [], []
-    for _ in range(TURNS):
-        parses.append(run([sys.executable, "-c", PARSE], place, names))
-        checks.append(run([*check, "--no-cache", "--jobs", "1"], place))
+    turns = [turn(check, names, place) for _ in range(TURNS)]
+    parsing, checking = sorted(turns, key=lambda each: each[1].work / each[0].work)[TURNS // 2]
     runs = {
-        "ast.parse": min(parses, key=lambda run: run.work),
-        "one process": min(checks, key=lambda run: run.work),
+        "ast.parse": parsing,
+        "one process": checking,
         "two processes": run([*check, "--no-cache", "--jobs", "2"], place),
         "filling the cache": run([*check, "--jobs", "1"], place),
         "warm": min(run([*check, "--jobs", "1"], place) for _ in range(3)),
@@ -129,6 +127,15 @@ def measured(place: Path, files: list[tuple[str, int]]) -> dict[str, Run]:
     took = run([sys.executable, "-c", RESOLVE], place, "\n".join(name for name, _ in sample))
     runs["LibCST with names"] = Run(took.clock * scale, took.work * scale, took.memory)
     return runs
+
+
+def turn(check: list[str], names: str, place: Path) -> tuple[Run, Run]:
+    """What parsing takes before and after a check, on average, and what the check takes."""
+    parse = [sys.executable, "-c", PARSE]
+    before = run(parse, place, names)
+    checked = run([*check, "--no-cache", "--jobs", "1"], place)
+    after = run(parse, place, names)
+    return Run(*((one + other) / 2 for one, other in zip(before, after, strict=True))), checked
 
 
 def run(command: list[str], place: Path, text: str = "") -> Run:
