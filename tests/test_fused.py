@@ -242,6 +242,7 @@ def test_a_private_pattern_is_read_and_never_run(tmp_path: Path) -> None:
 
 BROKEN = {
     "no words": PRIVATE_PATTERN.replace("WORDS", "SOUNDS"),
+    "beside, not a tuple": PRIVATE_PATTERN.replace("CHECK =", 'BESIDE = "product"\nCHECK ='),
     "unknown beside": PRIVATE_PATTERN.replace("CHECK =", 'BESIDE = ("a moon",)\nCHECK ='),
     "does not parse": PRIVATE_PATTERN.replace("def pattern(x, y):", "def pattern(x, y:"),
     "nothing to replace by": PRIVATE_PATTERN.replace("def replacement", "def other"),

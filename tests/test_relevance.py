@@ -1,6 +1,7 @@
 """Files that need not be parsed are told from their bytes, and none with findings is among them."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,24 @@ def test_a_program_that_only_speaks_of_it_is_not_read(tmp_path: Path) -> None:
     assert not checked(str(tmp_path / "model.py"), text.encode())
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"torch " + b"import " * 100_000, b'"import' * 100_000 + b" torch", b"# torch\n" * 100_000],
-    ids=["imports", "quoted imports", "many lines"],
-)
-def test_hostile_bytes_take_no_longer_than_their_size_asks(data: bytes) -> None:
-    assert checked("model.py", b"'''" + data + b"'''") == []
+HOSTILE = {
+    "imports": lambda size: b"torch " + b"import " * size,
+    "statements": lambda size: b"x" + b";import" * size + b" torch",
+    "many lines": lambda size: b"# torch\n" * size,
+}
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_is_in_proportion_to_size(name: str) -> None:
+    checker = Checker(load_catalogue(), Configuration())
+
+    def cost(size: int) -> float:
+        data = b"'''" + HOSTILE[name](size) + b"'''"
+        start = time.process_time()
+        assert checker.check_bytes("model.py", data).findings == ()
+        return time.process_time() - start
+
+    cost(1_000)
+    ratios = [(cost(60_000) + 0.01) / (cost(20_000) + 0.01) for _ in range(3)]
+    assert min(ratios) < 6, ratios

@@ -133,7 +133,7 @@ unknown key "{0}"|未知的键“{0}”
 "{0}" must be {1}|“{0}”必须是 {1}
 no rule files found|没有找到规则文件
 needs WORDS, a tuple of the words its code is told by|需要 WORDS：用于识别其代码的词组成的元组
-BESIDE names "{0}", which is none of {1}|BESIDE 中的“{0}”不在可选名称 {1} 之中
+BESIDE must be a tuple of these names: {0}|BESIDE 必须是由以下名称组成的元组：{0}
 there is no rule {0}|没有规则 {0}
 unknown field "{0}"|未知的字段“{0}”
 unknown rule {0}|未知的规则 {0}

@@ -10,12 +10,13 @@ from npulens.catalog.model import PatternSource
 from npulens.catalog.rule_file import CatalogueError
 
 _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
-_BESIDE = re.compile(r"^BESIDE = (\(.*\))$", re.MULTILINE)
+_BESIDE = re.compile(r"^BESIDE = (\([^)]*\)|.*)$", re.MULTILINE)
+_PRODUCT = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
 
 BESIDES = {
-    "product": r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod",
+    "product": _PRODUCT,
     "product or quotient": r"[\w)\]]\s*[*/]\s*[\w(]|[*/]=|mul|prod|div",
-    "product or rotation": r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod|rotary_emb",
+    "product or rotation": rf"{_PRODUCT}|rotary_emb",
     "turn": r"(?<![a-z])(?:(?:cos|sin)(?![a-z])|rot|rope|freqs)",
     "sum": r"\+|add",
     "matrix product": r"matmul|bmm|@|einsum|\.dot\(|\bmm\(",
@@ -49,11 +50,9 @@ def _read(path: Path) -> PatternSource:
     words = _constant(_WORDS, text)
     if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
         raise CatalogueError(f"{path}: needs WORDS, a tuple of the words its code is told by")
-    beside = _constant(_BESIDE, text) or ()
-    unknown = [name for name in beside if name not in BESIDES]
-    if unknown:
-        known = ", ".join(BESIDES)
-        raise CatalogueError(f'{path}: BESIDE names "{unknown[0]}", which is none of {known}')
+    beside = _constant(_BESIDE, text) if _BESIDE.search(text) else ()
+    if not isinstance(beside, tuple) or not all(name in BESIDES for name in beside):
+        raise CatalogueError(f"{path}: BESIDE must be a tuple of these names: {', '.join(BESIDES)}")
     return PatternSource(path.name, text, frozenset(words), beside)
 
 

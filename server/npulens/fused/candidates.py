@@ -73,7 +73,8 @@ class Candidates:
         words: The words in it.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
-        parts: Functions and classes of the module that hold some.
+        helpers: Functions of the module that hold some.
+        parts: Functions and classes of it that do.
         needs: What code holds that can match.
     """
 
@@ -83,6 +84,7 @@ class Candidates:
         words: Words,
         definitions: Definitions,
         places: Places,
+        helpers: Parts,
         parts: Parts,
         needs: Needs,
     ) -> None:
@@ -90,8 +92,8 @@ class Candidates:
         self._lines = lines
         self._definitions = definitions
         self._places = places
+        self._helpers = helpers
         self._parts = parts
-        helpers = [name for name in parts if name in definitions.functions]
         self._calls = sorted((at, name) for name in helpers for at in words.places_alone(name))
         self._needs = needs
         self._names_npu = _NPU_NAME.search(words.joined) is not None
@@ -143,7 +145,7 @@ class Candidates:
 
     def _helpers_in(self, node: ast.stmt | ast.expr) -> Parts:
         names = _words_in(self._calls, _code_of(node, self._lines))
-        return {name: self._parts[name] for name in names}
+        return {name: self._helpers[name] for name in names}
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word or a helper stands in a node."""

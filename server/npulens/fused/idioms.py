@@ -75,7 +75,13 @@ class Idioms:
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
         candidates = Candidates(
-            lines, piece.words, definitions, self._places(piece), self._parts, self._needs
+            lines,
+            piece.words,
+            definitions,
+            self._places(piece),
+            self._helpers,
+            self._parts,
+            self._needs,
         )
         functions = list(candidates.among(piece.parsed.body))
         if not functions:
@@ -111,7 +117,7 @@ class Idioms:
 
     def _may_hold_some(self, piece: Piece) -> bool:
         text = piece.parsed.text
-        return bool(self._places(piece)) or any(name in text for name in self._parts)
+        return bool(self._places(piece)) or any(name in text for name in self._helpers)
 
     def _places(self, piece: Piece) -> Places:
         if piece.word_places is None:
@@ -127,6 +133,11 @@ class Idioms:
     def traits(self) -> frozenset[tuple[str, frozenset[str]]]:
         """The functions and classes that hold a part of some computation, with what that is."""
         return frozenset((name, part.traits()) for name, part in self._parts.items())
+
+    @cached_property
+    def _helpers(self) -> Parts:
+        functions = self._definitions.functions
+        return {name: part for name, part in self._parts.items() if name in functions}
 
     @cached_property
     def _parts(self) -> Parts:

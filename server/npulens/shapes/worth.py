@@ -98,12 +98,12 @@ class Sources:
         self._words = words
         self._text = text = words.text
         some = (place for word in words.some_of(_WORDS) for place in words.places(word))
-        has_tokens = "tokenizer(" in text and _MOVED_TOKENS.search(text) is None
+        has_host_tokens = "tokenizer(" in text and _MOVED_TOKENS.search(text) is None
         found = [
             place
             for place in some
             if "#" not in self._line(place)
-            and not (has_tokens and _OF_TOKENS.match(text, place) is not None)
+            and not (has_host_tokens and _OF_TOKENS.match(text, place) is not None)
         ]
         repeats = words.places("repeat_interleave(")
         found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
