@@ -123,3 +123,65 @@ def test_what_rests_on_an_edited_method_is_found_anew(before: str, after: str) -
 
 def shapes(text: str) -> object:
     return analyze_shapes(Document("snippet.py", text, 1), CATALOGUE)
+
+
+COMMENTED = code(
+    '''
+    import torch
+    from torch import Tensor, nn
+
+
+    class Head(nn.Module):  # a head
+        """Picks what counts; x[mask] # and more"""
+
+        note = "# no comment"
+
+        @torch.no_grad()  # a decorator
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            # what is masked
+            kept = x[mask > 0]
+            text = """
+            # part of a string
+            """
+            total = kept.sum(
+                -1,
+            )
+            if (
+                total.max()
+                > 1
+            ):
+                total = total \\
+                    + 1
+            a = total.item(); b = "#"
+            for row in x:
+                gate = row * torch.sigmoid(row)
+            return self.other(total.cuda(), a), gate
+
+
+        # between methods
+        def other(self, x: Tensor, n: int) -> Tensor:
+            variance = x.pow(2).mean(-1, keepdim=True)
+
+            return x * torch.rsqrt(variance + 1e-6)
+
+
+    def loose(head: Head, x: Tensor) -> Tensor:
+        return head.other(x[x > 0], 1).to("cuda")
+    '''
+)
+
+
+@pytest.mark.parametrize(
+    "typed", ["  # npu", " ", "  # .cuda()", " # npulens: ignore", "\\", '  # """']
+)
+@pytest.mark.parametrize("ending", ["\n", "\r"])
+def test_what_is_found_follows_comments(typed: str, ending: str) -> None:
+    whole = COMMENTED.replace("\n", ending)
+    lines = COMMENTED.split("\n")
+    cache = StatementCache()
+    for index, line in enumerate(lines):
+        for size in (2, len(typed), 0):
+            text = ending.join([*lines[:index], line + typed[:size], *lines[index + 1 :]])
+            assert findings(text, cache=cache) == findings(text), (line, typed[:size])
+            assert cache.shapes == shapes(text), (line, typed[:size])
+    assert findings(whole, cache=cache) == findings(whole)

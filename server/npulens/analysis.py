@@ -9,6 +9,7 @@ from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.cuda_places import (
     outside_of_extensions,
@@ -247,7 +248,10 @@ def _reused_pieces(
         pieces.append(piece)
     gone = cache.pieces.keys() - {piece.parsed.text for piece in pieces}
     if len(new) == len(gone) == 1:
-        new[0].take_over(cache.pieces[gone.pop()])
+        piece, before = new[0], cache.pieces[gone.pop()]
+        piece.take_over(before)
+        if piece.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
+            follow_comment(piece, before, [each for each in pieces if each is not piece])
     # A statement that stands there twice may mean something else at its second place.
     times = Counter(piece.parsed.text for piece in pieces)
     cache.pieces = {p.parsed.text: p for p in pieces if times[p.parsed.text] == 1}

@@ -2,14 +2,13 @@
 
 import ast
 import copy
-from collections.abc import Callable
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.recovery import Known, Recovered, recover
 from npulens.syntax.strings import LexicalState
+from npulens.text.differences import changed_part
 from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 
 _SHELL = "class _:\n"
 
@@ -29,7 +28,7 @@ def edited_class(before: LineMap, body: list[ast.stmt], text: str) -> Recovered 
     owner = body[0] if len(body) == 1 else None
     if not isinstance(owner, ast.ClassDef):
         return None
-    edited = _edited(before.text, text)
+    edited = changed_part(before.text, text)
     longer = len(text) - len(before.text)
     old, new = before.text[slice(*edited)], text[edited.start : edited.end + longer]
     if any(old.count(end) != new.count(end) for end in "\n\r"):
@@ -46,41 +45,21 @@ def edited_class(before: LineMap, body: list[ast.stmt], text: str) -> Recovered 
     return None
 
 
-def _edited(before: str, after: str) -> Span:
-    """The part of a text before that is not the same after."""
-    most = min(len(before), len(after))
-    start = _same(most, lambda size: before.startswith(after[:size]))
-    left = most - start
-    end = _same(left, lambda size: not size or before.endswith(after[-size:]))
-    return Span(start, len(before) - end)
-
-
-def _same(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest size up to the most that fits, if all smaller ones do."""
-    low = 0
-    while low < most:
-        middle = (low + most + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            most = middle - 1
-    return low
-
-
 def _lines_of(body: list[ast.stmt], index: int) -> range | None:
     """The lines of a method that shares none with what stands beside it; 1-based."""
     method = body[index]
     if not isinstance(method, Function):
         return None
-    first, last = _first_line(method), method.end_lineno or method.lineno
+    first, last = first_line(method), method.end_lineno or method.lineno
     if index and (body[index - 1].end_lineno or 0) >= first:
         return None
-    if index + 1 < len(body) and _first_line(body[index + 1]) <= last:
+    if index + 1 < len(body) and first_line(body[index + 1]) <= last:
         return None
     return range(first, last + 1)
 
 
-def _first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement with its decorators; 1-based."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
@@ -106,7 +85,7 @@ def _recovered(body: list[ast.stmt], lines: range, text: str, method_text: str) 
     state.read(method_text)
     if state.quote or state.continued:
         return None  # what is behind it may be part of a string
-    firsts = [_first_line(node) - 1 for node in body]
+    firsts = [first_line(node) - 1 for node in body]
     behind = [*firsts[1:], text.count("\n") + 1]
     whole = {
         first: (node, following)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from npulens.syntax.commenting import is_in_comment
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.recovery import recover
 from npulens.syntax.splicing import edited_class
@@ -142,12 +143,14 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
 
 
 def _spliced(texts: list[str], known: dict[str, ParsedText]) -> dict[str, ParsedText]:
-    """The one piece that is new, if it is one of before in which a method was edited."""
+    """The one piece that is new, if it is one of before with another comment or method."""
     new = [text for text in texts if text not in known]
     gone = known.keys() - set(texts) if len(new) == 1 else ()
     if len(gone) != 1:
         return {}
     before, text = known[next(iter(gone))], new[0]
+    if not before.problems and is_in_comment(before.lines, before.body, text):
+        return {text: ParsedText(text, before.body, ())}
     base = before.base or before
     found = None if base.problems else edited_class(base.lines, base.body, text)
     if found is None:
