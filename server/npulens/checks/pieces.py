@@ -145,6 +145,10 @@ class Evaluation:
     from_host: Mapping[str, object]
 
 
+DescribedFunction = tuple[str, frozenset[str], bool, bool, bool]
+"""What the call graph knows of a function; the shapes have a name for each part."""
+
+
 @dataclass(slots=True)
 class Piece:
     """One top-level statement, or a whole file.
@@ -220,7 +224,7 @@ class Piece:
     sources: object = None
     evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
     looked_up: dict[str, Interface | None] = field(default_factory=dict)
-    described: tuple[tuple[str, frozenset[str], bool, bool, bool], ...] | None = None
+    described: tuple[DescribedFunction, ...] | None = None
     findings: list[Finding] | None = None
 
     def take_over(self, before: "Piece") -> None:

@@ -72,7 +72,7 @@ class Part:
         others: What it uses of the module; of very much not all is looked at.
     """
 
-    __slots__ = ("_known", "_stretches", "words")
+    __slots__ = ("_known", "_stretches", "_traits", "words")
 
     def __init__(
         self,
@@ -89,6 +89,7 @@ class Part:
                 stretches |= other._stretches
         self._stretches: dict[tuple[str, int, int], None] = stretches
         self._known: dict[str, bool] = {}
+        self._traits: frozenset[str] | None = None
 
     def has(self, name: str) -> bool:
         """Whether something of this name in `BESIDES` stands in it."""
@@ -101,7 +102,16 @@ class Part:
 
     def traits(self) -> frozenset[str]:
         """All that it is told by: while that is the same, it counts as the same."""
-        return self.words.union(name for name in BESIDES if self.has(name))
+        if self._traits is None:
+            stretches = (text[start:end] for text, start, end in self._stretches)
+            self._traits = self.words.union(*map(_beside, stretches))
+        return self._traits
+
+
+@lru_cache(maxsize=1024)
+def _beside(text: str) -> frozenset[str]:
+    """What of `BESIDES` stands in a stretch; of a class in an editor, all but one are as before."""
+    return frozenset(name for name, known in _expressions().items() if known.search(text))
 
 
 @lru_cache(maxsize=1)

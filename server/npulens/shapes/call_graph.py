@@ -1,9 +1,9 @@
 """The call graph of a module: from where its functions are reached, and which of them count."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from npulens.checks.pieces import Hotspot, Piece
+from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.described import MODULE, described
 from npulens.shapes.reporting import PIPELINES
@@ -85,12 +85,13 @@ class CallGraph:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        known: list[Described] = []
         for piece in self._pieces:
             if piece.described is None:
                 piece.described = tuple(described(piece, self._definitions))
-            known += (Described(*each) for each in piece.described)
-        return reaches(known, self._leaving)
+        return _reaches(
+            tuple(piece.described for piece in self._pieces if piece.described),
+            tuple(self._leaving),
+        )
 
     @property
     def _leaving(self) -> Iterator[str]:
@@ -98,6 +99,14 @@ class CallGraph:
         for piece in self._pieces:
             if "deprecate" in piece.parsed.text:
                 yield from leaving(piece.parsed)
+
+
+@lru_cache(maxsize=4)
+def _reaches(
+    pieces: tuple[tuple[DescribedFunction, ...], ...], leaving: tuple[str, ...]
+) -> Mapping[str, Reach]:
+    """From where functions are reached; most edits leave what the graph has to know of them."""
+    return reaches([Described(*each) for piece in pieces for each in piece], leaving)
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

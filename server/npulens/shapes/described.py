@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.checks.pieces import Piece
+from npulens.checks.pieces import DescribedFunction, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.reporting import name_of
 from npulens.shapes.scoring import calls_in, sends_objects
@@ -17,9 +17,7 @@ MODULE = "<module>"
 Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
-def described(
-    piece: Piece, definitions: Definitions
-) -> Iterator[tuple[str, frozenset[str], bool, bool, bool]]:
+def described(piece: Piece, definitions: Definitions) -> Iterator[DescribedFunction]:
     """The functions and methods of a piece, and its blocks that train, as `Described` has them."""
     lines = piece.parsed.lines
     for function in functions_of(piece.parsed.body, definitions):
