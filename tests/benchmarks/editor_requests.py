@@ -4,9 +4,10 @@ A script, not a test:
 
     python tests/benchmarks/editor_requests.py [--file PATH] [--other COMMAND] [--part keys]
 
-For npulens, for ruff's server where it is installed, and for any other server that `--other` starts
-over stdio: from a key to diagnostics, in files of 300, 3,000 and 12,000 lines and in `--file`; the
-processor time of the server for a key; from the last of 30 keys to diagnostics; code actions,
+For npulens, for a server that does nothing but parse the text (`parsing_server.py`), for ruff's
+server where it is installed, and for any other server that `--other` starts over stdio: from a key
+to diagnostics, in files of 300, 3,000 and 12,000 lines and in `--file`; the processor time of the
+server for a key, by what is typed; from the last of 30 keys to diagnostics; code actions,
 hovers and inlay hints while diagnostics are current; from the start of the process to the first
 diagnostics; memory with 50 open documents in a workspace of 2,000 files, which is checked if the
 server can do that. Ratios are to `ast.parse` of the same text, measured in between. The servers do
@@ -16,6 +17,7 @@ different work; ruff knows the hover of its own comments only.
 import argparse
 import ast
 import random
+import re
 import shlex
 import shutil
 import statistics
@@ -31,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "server"))
 
 from typing_latency import (
+    Scenario,
     cpu_seconds,
     keys,
     measured,
@@ -57,6 +60,7 @@ class Selection(nn.Module):
         kept = x[mask]
         return torch.cat([kept, kept * 2])
 """
+_KEYS_AT_ONCE = 12
 _DOCUMENTS = 50
 _FILES = 2_000
 _BURST = 30
@@ -104,14 +108,16 @@ class Typist:
         self._client = client
         self._text = text
         self._version = 1
-        self._places = cycle([keys(scenario, text) for scenario in scenarios()])
+        self._places = cycle(scenarios_in(text))
+        self.typing = ""
         client.open(uri_of(0), text)
         wait_for(client, uri_of(0), 1)
 
     def sequence(self, length: int) -> Iterator[Message]:
         """Changes at the next place, each a key; then everything is taken back."""
         current = self._text
-        place = next(self._places)
+        scenario = next(self._places)
+        self.typing, place = scenario.name, keys(scenario, self._text)
         for _ in range(length):
             start, end, new = next(place)
             yield replacing(position(current, start), position(current, end), new)
@@ -142,6 +148,21 @@ class Typist:
         self._wait()
 
 
+def scenarios_in(text: str) -> list[Scenario]:
+    """What is typed in a text: in one that was not generated, at a line in the middle."""
+    if all(each.anchor in text for each in scenarios()):
+        return scenarios()
+    line = re.compile(r"^ {8}\w.*\)$", re.MULTILINE).search(text, len(text) // 2)
+    if line is None:
+        sys.exit("The file has no call in a method to type behind, in its second half.")
+    anchor = line[0]
+    return [
+        Scenario("in a comment", anchor, "  # slower on 昇腾 cards"),
+        Scenario("in an expression", anchor, " + size * 12"),
+        Scenario("a new statement", anchor, "\n        del x"),
+    ]
+
+
 def bench_keys(command: list[str], text: str, count: int) -> None:
     """Print how long after a key diagnostics are there."""
     parses: list[float] = []
@@ -150,13 +171,14 @@ def bench_keys(command: list[str], text: str, count: int) -> None:
     with LspClient(command, subprocess.DEVNULL) as client:
         client.initialize()
         typist = Typist(client, text)
-        spent = 0.0
+        spent: dict[str, list[float]] = {}
         while len(single) < count:
             before = cpu_seconds(client.process.pid) or 0.0
-            for change in typist.sequence(12):
+            for change in typist.sequence(_KEYS_AT_ONCE):
                 time.sleep(0.03)
                 single.append(typist.answered(change))
-            spent += (cpu_seconds(client.process.pid) or 0.0) - before
+            after = cpu_seconds(client.process.pid) or 0.0
+            spent.setdefault(typist.typing, []).append((after - before) / _KEYS_AT_ONCE)
             parses.append(measured(lambda: ast.parse(text)))
             if statistics.median(single) > _SLOW:
                 break
@@ -170,8 +192,10 @@ def bench_keys(command: list[str], text: str, count: int) -> None:
     say(row("one key", single, base))
     say(row(f"the last of {_BURST} keys", [last for last, _ in bursts], base))
     ratio = statistics.median(last for last, _ in bursts) / statistics.median(o for _, o in bursts)
-    each = spent / len(single)
-    say(f"  processor time for a key {each * 1000:.1f} ms ({each / base:.2f} of ast.parse);")
+    for name, each in spent.items():
+        mean = statistics.mean(each)
+        share = f"{mean / base:.2f} of ast.parse"
+        say(f"  processor time for a key {name}: {mean * 1000:.1f} ms ({share})")
     say(f"  after {_BURST} keys it takes {ratio:.2f} times as long as after one more")
 
 
@@ -257,15 +281,22 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=120)
     parser.add_argument("--file", type=Path, help="a Python file to type in, beside generated ones")
     parser.add_argument("--other", action="append", default=[], help="how a server is started")
+    parser.add_argument("--lines", type=int, nargs="*", default=[300, 3_000, 12_000])
     parser.add_argument("--part", action="append", choices=PARTS, help="measure this alone")
     arguments = parser.parse_args()
-    commands = {"npulens": [sys.executable, "-m", "npulens", "server"]}
+    commands = {
+        "npulens": [sys.executable, "-m", "npulens", "server"],
+        "a server that parses": [
+            sys.executable,
+            str(Path(__file__).with_name("parsing_server.py")),
+        ],
+    }
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
     if ruff is not None:
         commands["ruff"] = [ruff, "server"]
     for other in arguments.other:
         commands[Path(shlex.split(other)[0]).name] = shlex.split(other)
-    texts = {f"{lines} lines": training_file(lines) for lines in (300, 3_000, 12_000)}
+    texts = {f"{lines} lines": training_file(lines) for lines in arguments.lines}
     if arguments.file is not None:
         texts[arguments.file.name] = arguments.file.read_text(encoding="utf-8")
     say(f"  {'times in ms':30}{'n':>5}{'p50':>9}{'p95':>9}{'p99':>9}  as multiples of ast.parse")
