@@ -8,6 +8,7 @@ from functools import cached_property
 from weakref import ref
 
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
 
@@ -160,9 +161,14 @@ def inner_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def is_generator(function: FunctionHere) -> bool:
     """Whether a function yields."""
+    return _yields(function.node)
+
+
+@once_by_node
+def _yields(node: Function) -> bool:
     return any(
-        isinstance(getattr(node, "value", None), (ast.Yield, ast.YieldFrom))
-        for node in inner_statements(function.node.body)
+        isinstance(getattr(each, "value", None), (ast.Yield, ast.YieldFrom))
+        for each in inner_statements(node.body)
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import inner_nodes, nodes_below
@@ -35,6 +36,7 @@ _LONGEST_ANNOTATION = 100
 _TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
 
 
+@once_by_node
 def known_tensors(node: ast.AST) -> frozenset[str]:
     """Names, also dotted ones, on which a function asks for what only tensors have."""
     found: dict[ast.AST, Name] = {}

@@ -18,6 +18,7 @@ from npulens.syntax.bindings import (
     parameter_bindings,
     target_names,
 )
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.values import UNKNOWN, Expression, Name, dotted_name, expression
 from npulens.syntax.walking import names_in
 
@@ -95,6 +96,18 @@ class ModuleScope(Scope):
         return self.module.stars[:MAX_VALUES]
 
 
+@once_by_node
+def _names_of(node: Function | ast.Lambda, walrus_lines: Sequence[int]) -> dict[str, list[Binding]]:
+    """What a function binds; nobody changes that."""
+    names = parameter_bindings(node.args)
+    if not isinstance(node, ast.Lambda):
+        bindings = bindings_of(node.body, walrus_lines)
+        for name, found in bindings.names.items():
+            if name not in bindings.outer:
+                names[name] = names.get(name, []) + found
+    return names
+
+
 class FunctionScope(Scope):
     """A function or lambda; its own names are collected when first asked for."""
 
@@ -110,12 +123,7 @@ class FunctionScope(Scope):
     @property
     def names(self) -> dict[str, list[Binding]]:
         if self._names is None:
-            self._names = parameter_bindings(self.node.args)
-            if not isinstance(self.node, ast.Lambda):
-                bindings = bindings_of(self.node.body, self.walrus_lines)
-                for name, found in bindings.names.items():
-                    if name not in bindings.outer:
-                        self._names[name] = self._names.get(name, []) + found
+            self._names = _names_of(self.node, self.walrus_lines)
         return self._names
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:
