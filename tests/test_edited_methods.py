@@ -1,11 +1,13 @@
 """While one method is edited, what is known of the others is kept, and no answer changes."""
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
-from helpers import CATALOGUE, code, findings
-from npulens.analysis import StatementCache, analyze_shapes
+from helpers import CATALOGUE, NPU, code, findings
+from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.catalog.model import Target, TorchVersion
 from npulens.text.document import Document
 
 # Methods that lean on each other in every way there is: calls, attributes, helpers, base classes.
@@ -78,6 +80,15 @@ TYPED = (
 )
 
 
+def edited(text: str, chance: random.Random) -> str:
+    """A text with something else at one place, most often at the end of a line."""
+    start = chance.randrange(len(text))
+    if chance.random() < 0.6:
+        start = max(text.find("\n", start), 0)
+    end = start + chance.choice((0, 0, 1, 3))
+    return text[:start] + chance.choice(TYPED) + text[end:]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_edits_within_methods(seed: int) -> None:
     chance = random.Random(seed)
@@ -86,14 +97,41 @@ def test_edits_within_methods(seed: int) -> None:
     for _ in range(40):
         if chance.random() < 0.2:
             text = MODULE
-        start = chance.randrange(len(text))
-        if chance.random() < 0.6:
-            start = max(text.find("\n", start), 0)
-        end = start + chance.choice((0, 0, 1, 3))
-        text = text[:start] + chance.choice(TYPED) + text[end:]
+        text = edited(text, chance)
         assert findings(text, cache=cache) == findings(text)
         document = Document("snippet.py", text, 1)
         assert cache.shapes == analyze_shapes(document, CATALOGUE)
+
+
+TARGET = Target(TorchVersion(2, 8), NPU)
+
+
+class StoppedError(Exception):
+    """The analysis is not wanted any more."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_analysis_that_is_stopped_leaves_a_good_cache(seed: int) -> None:
+    chance = random.Random(seed)
+    cache = StatementCache()
+    text = MODULE
+    stopped = 0
+    for _ in range(60):
+        text = MODULE if chance.random() < 0.1 else edited(text, chance)
+        left = iter(range(chance.choice((0, 1, 2, 4, 8, 1000))))
+
+        def go_on(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise StoppedError
+
+        try:
+            found = analyze(Document("snippet.py", text, 1), CATALOGUE, TARGET, cache, go_on)
+        except StoppedError:
+            stopped += 1
+        else:
+            assert found == findings(text)
+            assert cache.shapes == shapes(text)
+    assert 10 < stopped < 50
 
 
 CHANGES = [

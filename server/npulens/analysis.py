@@ -1,7 +1,7 @@
 """The one door to the engine: a document goes in, findings come out."""
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from npulens.checks.intent.scaler_types import without_types_only
 from npulens.checks.interest import Interest
 from npulens.checks.other_files.launch_files import comments_of, launch_findings
 from npulens.checks.other_files.native_sources import native_source_findings
-from npulens.checks.pieces import Hint, Piece, module_facts, piece_of
+from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
 from npulens.checks.python.data_parallel import with_whole_module
 from npulens.checks.python.library import told_once
 from npulens.checks.python.performance import ADVICE
@@ -118,16 +118,18 @@ def analyze(
     catalogue: Catalogue,
     target: Target,
     cache: StatementCache | None = None,
+    go_on: Callable[[], None] = to_the_end,
 ) -> tuple[Finding, ...]:
     """All findings of a document, in order of their place, suppressed ones left out.
 
     A pure function of its first three arguments: it touches no file and never raises for any
-    content of the document.
+    content of the document. `go_on` is called on the way; what it raises ends the analysis, and
+    the cache can be used for the next one.
     """
     if document.kind is Kind.NOTEBOOK:
         text = python_of_notebook(document.text)
         python = replace(document, text=text, language=Kind.PYTHON)
-        return tuple(within_cells(analyze(python, catalogue, target, cache), document))
+        return tuple(within_cells(analyze(python, catalogue, target, cache, go_on), document))
     if document.kind is Kind.NATIVE:
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
     if document.kind is not Kind.PYTHON:
@@ -141,9 +143,17 @@ def analyze(
     facts = module_facts(pieces, target, triggers, document.path)
     names = ModuleNames([piece.bindings for piece in pieces])
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
-    idioms = Idioms(pieces, definitions, catalogue, target.style, is_kept=cache is not None)
+    idioms = Idioms(
+        pieces, definitions, catalogue, target.style, is_kept=cache is not None, go_on=go_on
+    )
     hotspots = Hotspots(
-        pieces, definitions, catalogue, target.project, document.path, told_only=cache is None
+        pieces,
+        definitions,
+        catalogue,
+        target.project,
+        document.path,
+        told_only=cache is None,
+        go_on=go_on,
     )
     if cache is not None:
         state = ModuleState(target, facts, idioms.traits, hotspots.helpers)

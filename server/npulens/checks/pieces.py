@@ -230,7 +230,12 @@ class Piece:
     def take_over(self, before: "Piece") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
         self.evaluations, self.looked_up = before.evaluations, before.looked_up
-        self.recognized_before, self.asked = before.recognized or {}, before.asked
+        known = before.recognized_before if before.recognized is None else before.recognized
+        self.recognized_before, self.asked = known, before.asked
+
+
+def to_the_end() -> None:
+    """What lets an analysis go on to its end."""
 
 
 def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 
@@ -28,6 +28,7 @@ class Idioms:
         catalogue: Has the patterns and their rules.
         style: Which fixes come first.
         is_kept: What is found is asked for again after an edit.
+        go_on: Called now and then; what it raises ends the search, which can be taken up again.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Idioms:
         style: MigrationStyle,
         *,
         is_kept: bool,
+        go_on: Callable[[], None],
     ) -> None:
+        self._go_on = go_on
         self._is_kept = is_kept
         self._pieces = pieces
         self._shared = definitions
@@ -54,8 +57,8 @@ class Idioms:
             if not (
                 is_same and piece.recognized is not None and all(map(self._holds, known.values()))
             ):
-                piece.recognized_before, piece.recognized = {}, {}
-                self._look_through(piece, known if is_same else {})
+                found = self._look_through(piece, known if is_same else {})
+                piece.recognized_before, piece.recognized = {}, found
 
     def findings(self, piece: Piece) -> Iterator[Finding]:
         """The findings in a piece; of a helper, none that belong to a larger computation."""
@@ -69,9 +72,12 @@ class Idioms:
         """Whether all functions that were asked for are what they were."""
         return not recognition.rests_on or recognition.rests_on <= self._nodes
 
-    def _look_through(self, piece: Piece, known: Mapping[ast.AST, Recognition]) -> None:
+    def _look_through(
+        self, piece: Piece, known: Mapping[ast.AST, Recognition]
+    ) -> dict[ast.AST, Recognition]:
+        """What is found in the functions of a piece, but for what is known and holds still."""
         if not self._has_torch or not self._may_hold_some(piece):
-            return
+            return {}
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
         candidates = Candidates(
@@ -85,18 +91,20 @@ class Idioms:
         )
         functions = list(candidates.among(piece.parsed.body))
         if not functions:
-            return
+            return {}
         patterns = read_patterns(self._catalogue.patterns)
         recognizer = Recognizer(lines, definitions, patterns, self._catalogue, self._style)
-        piece.recognized = {}
+        recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
             if found is None or not self._holds(found):
+                self._go_on()
                 found = recognizer.recognize(function)
-            piece.recognized[function.node] = found
+            recognized[function.node] = found
         if self._is_kept:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
             piece.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
+        return recognized
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:

@@ -115,11 +115,24 @@ class Analyser:
 _REMEMBERED = 20
 
 
+class _SupersededError(Exception):
+    """Nobody waits for the analysis any more."""
+
+
 def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
     surroundings, view = task.surroundings, task.view
     statements = task.opened.statements
-    findings = analyze(view.document, surroundings.catalogue, surroundings.target, statements)
-    if is_superseded():
+
+    def go_on() -> None:
+        if is_superseded():
+            raise _SupersededError
+
+    try:
+        findings = analyze(
+            view.document, surroundings.catalogue, surroundings.target, statements, go_on
+        )
+        go_on()
+    except _SupersededError:
         return None
     kept = selected(findings, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)

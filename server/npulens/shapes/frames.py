@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,6 +84,7 @@ class Session:
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
         elsewhere: The functions of other modules.
+        go_on: Called for each function; what it raises ends the evaluation.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a piece make themselves.
@@ -102,6 +103,7 @@ class Session:
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
     elsewhere: Elsewhere
+    go_on: Callable[[], None]
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)

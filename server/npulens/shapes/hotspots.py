@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece
+from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece, to_the_end
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.call_graph import CallGraph
@@ -55,6 +55,7 @@ class Hotspots:
         project: What is known of other modules.
         path: Tells what the module is for.
         told_only: Nothing is asked about places that score too low to be told, nor for hints.
+        go_on: Called now and then; what it raises ends the search, which can be taken up again.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class Hotspots:
         path: str,
         *,
         told_only: bool = False,
+        go_on: Callable[[], None] = to_the_end,
     ) -> None:
+        self._go_on = go_on
         self._pieces = pieces
         self._shared = definitions
         self._catalogue = catalogue
@@ -83,11 +86,9 @@ class Hotspots:
             if piece.hotspots is None or self._have_changed(piece):
                 # What is said of runtimes anywhere in a class counts for all of it.
                 known = piece.evaluations if self._runtimes is None else {}
-                piece.evaluations = {}
-                piece.hotspots, piece.quiet_hotspots, piece.hints = (), (), ()
-                piece.looked_through = {}
-                if self._has_torch:
-                    self._look_through(piece, known)
+                piece.hotspots, piece.evaluations = None, dict(known)
+                functions = list(self._candidates.among(piece)) if self._has_torch else []
+                self._look_through(piece, functions, known)
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
@@ -134,16 +135,19 @@ class Hotspots:
         """Whether all functions that an evaluation rests on are what they were."""
         return evaluation.rests_on <= self.homes.keys()
 
-    def _look_through(self, piece: Piece, known: Mapping[ast.AST, Evaluation]) -> None:
-        """Evaluate the functions of a piece, but for those of which that holds still.
+    def _look_through(
+        self,
+        piece: Piece,
+        functions: Sequence[FunctionHere],
+        known: Mapping[ast.AST, Evaluation],
+    ) -> None:
+        """Evaluate functions of a piece, but for those of which that holds still.
 
         Args:
             piece: The piece.
+            functions: Those of its functions that count.
             known: What was found from its functions on before.
         """
-        functions = list(self._candidates.among(piece))
-        if not functions:
-            return
         self._definitions.asked = set(piece.looked_up) if known else set()
         is_quiet = {each: self._call_graph.is_quiet(name_of(each)) for each in functions}
         told = self._evaluated(piece, [each for each in functions if not is_quiet[each]], known)
@@ -163,13 +167,17 @@ class Hotspots:
         self, piece: Piece, functions: Sequence[FunctionHere], known: Mapping[ast.AST, Evaluation]
     ) -> dict[ast.AST, Evaluation]:
         """What is found in some functions of a piece, by their nodes."""
+        if not functions:
+            return {}
         reporter = Reporter(self.homes, piece, self._runtimes, with_hints=not self._told_only)
         found = evaluations(functions, self._session(), reporter, known, self.homes)
         return {function.node: each for function, each in zip(functions, found, strict=True)}
 
     def _session(self) -> Session:
         operators, methods = self._catalogue.operators, _methods(self._catalogue)
-        return Session(self._definitions, operators, methods, Recorder(), self._elsewhere)
+        return Session(
+            self._definitions, operators, methods, Recorder(), self._elsewhere, self._go_on
+        )
 
     @property
     def helpers(self) -> str:

@@ -335,6 +335,7 @@ def repr_of(value: Value) -> object:
 
 def evaluate(session: Session, function: FunctionHere, names: Mapping[str, Value]) -> Value:
     """Evaluate a function with given arguments; what it returns."""
+    session.go_on()
     session.active.append(function.node)
     try:
         result = Statements(session, function, dict(names)).run()
