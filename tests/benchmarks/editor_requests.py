@@ -60,6 +60,7 @@ class Selection(nn.Module):
         kept = x[mask]
         return torch.cat([kept, kept * 2])
 """
+PARSING = "a server that parses"
 _KEYS_AT_ONCE = 12
 _DOCUMENTS = 50
 _FILES = 2_000
@@ -286,7 +287,7 @@ def main() -> None:
     arguments = parser.parse_args()
     commands = {
         "npulens": [sys.executable, "-m", "npulens", "server"],
-        "a server that parses": [
+        PARSING: [
             sys.executable,
             str(Path(__file__).with_name("parsing_server.py")),
         ],
@@ -307,6 +308,7 @@ def main() -> None:
             bench_keys(command, text, arguments.keys)
     text = training_file(1_000) + _SHAPES
     slowest = {}
+    del commands[PARSING]
     for name, command in commands.items() if "requests" in parts else ():
         say(f"\n{name}, requests in {text.count(chr(10))} lines")
         slowest[name] = bench_requests(command, text, arguments.requests)
