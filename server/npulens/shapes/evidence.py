@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
 from npulens.syntax.bindings import Function
@@ -11,6 +12,7 @@ from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import inner_nodes, nodes_below
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp})
 _METHOD_NAMES = (
     "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
     "scatter_ "
@@ -42,15 +44,17 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     found: dict[ast.AST, Name] = {}
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
+    part: Any
     for part in inner_nodes(node):
-        if isinstance(part, (ast.Attribute, ast.Call)):
+        kind = part.__class__  # this loop sees every node of a function
+        if kind is ast.Attribute or kind is ast.Call:
             owner = _proven(part)
             name = None if owner is None else dotted_name(owner)
             if name is not None and name.root not in ("torch", "F", "np", "nn"):
                 found[part] = name
-            elif isinstance(part, ast.Attribute) and part.attr in _OF_MODULES:
+            elif kind is ast.Attribute and part.attr in _OF_MODULES:
                 modules.add(dotted_name(part.value))
-        elif isinstance(part, Comprehension) and part is not node:
+        elif kind in _COMPREHENSIONS and part is not node:
             own.append((part, targets_of(part)))
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
@@ -67,14 +71,14 @@ def targets_of(node: Comprehension) -> frozenset[str]:
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
-def _proven(node: ast.Attribute | ast.Call) -> ast.expr | None:
-    """What a node shows to be a tensor: the owner of `.unsqueeze`, of `.sum(dim=1)`."""
-    if isinstance(node, ast.Attribute):
+def _proven(node: Any) -> ast.expr | None:
+    """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
+    if node.__class__ is ast.Attribute:
         return node.value if node.attr in _PROOFS else None
-    if not isinstance(node.func, ast.Attribute):
-        return None
-    has_dim = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
-    return node.func.value if has_dim else None
+    for keyword in node.keywords:
+        if keyword.arg in ("dim", "keepdim"):
+            return node.func.value if isinstance(node.func, ast.Attribute) else None
+    return None
 
 
 def annotated(annotation: ast.expr | None) -> Value:

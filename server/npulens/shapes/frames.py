@@ -85,6 +85,7 @@ class Session:
         recorder: Where findings go.
         elsewhere: The functions of other modules.
         go_on: Called for each function; what it raises ends the evaluation.
+        names_host: The module names the device of the host.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a piece make themselves.
@@ -104,6 +105,7 @@ class Session:
     recorder: Recorder
     elsewhere: Elsewhere
     go_on: Callable[[], None]
+    names_host: bool
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
@@ -239,6 +241,8 @@ class Frame:
     def _kept_on_host(self, owner: ClassHere) -> frozenset[str]:
         """Attributes of `self` that some method moves to the host: `self.x = self.x.to("cpu")`."""
         known = self.session.on_host
+        if not self.session.names_host:
+            return frozenset()
         if owner.node not in known:
             methods = owner.methods.values()
             known[owner.node] = frozenset(name for m in methods for name in _moved_to_host(m))

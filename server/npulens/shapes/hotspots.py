@@ -176,8 +176,18 @@ class Hotspots:
     def _session(self) -> Session:
         operators, methods = self._catalogue.operators, _methods(self._catalogue)
         return Session(
-            self._definitions, operators, methods, Recorder(), self._elsewhere, self._go_on
+            self._definitions,
+            operators,
+            methods,
+            Recorder(),
+            self._elsewhere,
+            self._go_on,
+            self._names_host,
         )
+
+    @cached_property
+    def _names_host(self) -> bool:
+        return any("cpu" in piece.words.identifiers for piece in self._pieces)
 
     @property
     def helpers(self) -> str:

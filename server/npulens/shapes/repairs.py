@@ -151,23 +151,29 @@ class Repairs:
             return
         if isinstance(mask, (ast.Tuple, ast.Slice)):
             return
+        value = statement.value
+        number = value.operand if isinstance(value, ast.UnaryOp) else value
+        is_number = isinstance(number, ast.Constant) and isinstance(number.value, (int, float))
+        if not is_number and not (
+            isinstance(value, ast.Subscript)
+            and ast.dump(value.slice) == ast.dump(mask)
+            and self._has_torch(target)
+        ):
+            return
         if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
             return
-        x, chosen, value = self._source(target.value), self._source(mask), statement.value
+        x, chosen = self._source(target.value), self._source(mask)
         same = event.is_whole or self._is_mask_of(mask, target.value)
-        inner = value.operand if isinstance(value, ast.UnaryOp) else value
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, (int, float)):
-            fits = isinstance(inner.value, int) or self._is_of_floats(mask, target.value)
-            safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
-            text = f"{x}.masked_fill_({chosen}, {self._source(value)})"
-            yield self._fix(statement, text, safe, _NOTHING_MORE if same else _IF_IT_FITS)
-        elif isinstance(value, ast.Subscript) and ast.dump(value.slice) == ast.dump(mask):
-            if not self._has_torch(target):
-                return
+        more = _NOTHING_MORE if same else _IF_IT_FITS
+        if isinstance(value, ast.Subscript):
             other = self._source(value.value)
             text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
-            more = _NOTHING_MORE if same else _IF_IT_FITS
             yield self._fix(statement, text, Applicability.UNSAFE, more)
+            return
+        fits = _is_int(number) or self._is_of_floats(mask, target.value)
+        safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
+        text = f"{x}.masked_fill_({chosen}, {self._source(value)})"
+        yield self._fix(statement, text, safe, more)
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then."""
@@ -292,6 +298,10 @@ class Repairs:
     def _span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
         start = self._lines.offset(node.lineno, node.col_offset)
         return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _is_int(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def _is_zero(node: ast.expr) -> bool:

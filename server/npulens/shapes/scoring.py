@@ -175,7 +175,8 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     for function in known:
         if not _is_of(function, unused):
             unused -= {name for name in unused if name.rpartition(".")[2] in function.calls}
-    known = [function._replace(is_unused=_is_of(function, unused)) for function in known]
+    if unused:
+        known = [function._replace(is_unused=_is_of(function, unused)) for function in known]
     hot = {
         f.name
         for f in known
@@ -190,7 +191,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     cold |= {f.name for f in known if _is_start(f.name)} - hot
     callers: dict[str, set[str]] = {}
     for function in known:
-        for called in function.calls:
+        for called in function.calls & by_last.keys():
             callers.setdefault(called, set()).add(function.name)
     found = {}
     for function in known:

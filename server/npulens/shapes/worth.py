@@ -41,6 +41,7 @@ _REPEATED_ALIKE = re.compile(
 )
 """All elements as often, as these names say."""
 _OF_TOKENS = re.compile(r"\.equal\(\s{0,60}\w{0,60}ids,\s{0,60}\w{0,60}ids\s{0,60}\)")
+_TOKENIZED = re.compile(r"tokenizer(?:_\w{1,9})?\(")
 _MOVED_TOKENS = re.compile(r"ids = .{0,200}ids\.to\(")
 """What a tokenizer returns, which is on the host unless it is moved."""
 _LONGEST_ARGUMENT = 300
@@ -98,12 +99,10 @@ class Sources:
         self._words = words
         self._text = text = words.text
         some = (place for word in words.some_of(_WORDS) for place in words.places(word))
-        has_host_tokens = "tokenizer(" in text and _MOVED_TOKENS.search(text) is None
         found = [
             place
             for place in some
-            if "#" not in self._line(place)
-            and not (has_host_tokens and _OF_TOKENS.match(text, place) is not None)
+            if "#" not in self._line(place) and not self._compares_tokens(place)
         ]
         repeats = words.places("repeat_interleave(")
         found += (place for place in repeats if _REPEATED_ALIKE.match(text, place) is None)
@@ -138,6 +137,14 @@ class Sources:
             masks = list(self._assigned_masks(found))
             self._masks = sorted([*masks, *self._derived({name for _, name in masks})])
         self._places = sorted(found)
+
+    def _compares_tokens(self, place: int) -> bool:
+        """Whether what a tokenizer has returned is compared on the host, where it is made."""
+        if _OF_TOKENS.match(self._text, place) is None:
+            return False
+        start = self._text.rfind("def ", max(0, place - _LONGEST_FUNCTION), place)
+        before = self._text[max(start, 0) : place]
+        return _TOKENIZED.search(before) is not None and _MOVED_TOKENS.search(before) is None
 
     def _is_one_argument(self, opened: int) -> bool:
         """Whether the round bracket at a place is closed before a comma that belongs to it."""

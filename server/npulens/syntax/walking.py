@@ -46,7 +46,14 @@ def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
 
 def parents_below(root: ast.AST) -> dict[ast.AST, ast.AST]:
     """What each node below a node stands in."""
-    return {child: node for node in nodes_below(root) for child in children(node)}
+    parents: dict[ast.AST, ast.AST] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        found = children(node)
+        parents.update(dict.fromkeys(found, node))
+        pending += found
+    return parents
 
 
 def children(node: ast.AST) -> list[ast.AST]:
