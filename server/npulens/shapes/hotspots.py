@@ -84,14 +84,20 @@ class Hotspots:
             if not self._interfaces.are(piece.looked_up):
                 piece.evaluations = {}
             if piece.hotspots is None or self._have_changed(piece):
-                # What is said of runtimes anywhere in a class counts for all of it.
-                known = piece.evaluations if self._runtimes is None else {}
-                piece.hotspots, piece.evaluations = None, dict(known)
+                piece.hotspots = None
                 functions = list(self._candidates.among(piece)) if self._has_torch else []
-                self._look_through(piece, functions, known)
+                if functions:
+                    # What is said of runtimes anywhere in a class counts for all of it.
+                    known = piece.evaluations if self._runtimes is None else {}
+                    self._look_through(piece, functions, known)
+                else:
+                    piece.hotspots = piece.quiet_hotspots = piece.hints = ()
+                    piece.evaluations, piece.looked_through = {}, {}
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
+        if not any(piece.hotspots or piece.quiet_hotspots for piece in self._pieces):
+            return []
         graph = self._call_graph
         found = [
             Ranked(hotspot, graph.score(hotspot), hotspot.function, graph.reach(hotspot.function))
