@@ -135,7 +135,10 @@ class Idioms:
     @cached_property
     def _has_torch(self) -> bool:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
-        return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
+        return any(
+            piece.torch_import is not None or _IMPORT.search(piece.parsed.text)
+            for piece in self._pieces
+        )
 
     @property
     def traits(self) -> frozenset[tuple[str, frozenset[str]]]:

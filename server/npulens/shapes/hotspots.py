@@ -209,7 +209,10 @@ class Hotspots:
 
     @cached_property
     def _has_torch(self) -> bool:
-        return any(_IMPORT.search(piece.parsed.text) for piece in self._pieces)
+        return any(
+            piece.torch_import is not None or _IMPORT.search(piece.parsed.text)
+            for piece in self._pieces
+        )
 
     @cached_property
     def _scopes(self) -> dict[int, ModuleScope]:
