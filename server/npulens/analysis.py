@@ -41,6 +41,7 @@ from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.shapes.scoring import is_host_file
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook
+from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
@@ -141,7 +142,8 @@ def analyze(
         # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
     facts = module_facts(pieces, target, triggers, document.path)
-    names = ModuleNames([piece.bindings for piece in pieces])
+    handed_on = OtherModules(target.project.library_names, document.path)
+    names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     idioms = Idioms(
         pieces, definitions, catalogue, target.style, is_kept=cache is not None, go_on=go_on
@@ -223,7 +225,8 @@ def analyze_returned_shapes(
 
 def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
     pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
-    names = ModuleNames([piece.bindings for piece in pieces])
+    handed_on = OtherModules(project.library_names, document.path)
+    names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     return Hotspots(pieces, definitions, catalogue, project, document.path)
 

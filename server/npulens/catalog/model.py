@@ -75,6 +75,18 @@ class TorchVersion(NamedTuple):
 _DEFAULT_VERSION = TorchVersion(2, 8)
 
 
+class LibraryName(NamedTuple):
+    """A name of a module of the project that stands for a module of PyTorch.
+
+    Attributes:
+        qualified: What it stands for, `torch.nn`.
+        is_public: `from module import *` takes it.
+    """
+
+    qualified: str
+    is_public: bool
+
+
 class ReturnedShape(NamedTuple):
     """What a function returns, as far as its shape depends on data; see `shapes/elsewhere.py`.
 
@@ -123,6 +135,8 @@ class ProjectFacts:
             the path of its module without its ending.
         own_methods: The classes with methods that tensors have, too, each with the path of its
             module without its ending, and the names of these methods.
+        library_names: What modules hand on of PyTorch, each with the path of the module without
+            its ending, and the name.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -137,6 +151,7 @@ class ProjectFacts:
     unused_names: frozenset[str] = frozenset()
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
     own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
+    library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

@@ -45,7 +45,7 @@ class Bindings:
 
     Attributes:
         names: By name.
-        stars: Modules of `from module import *`.
+        stars: Modules of `from module import *`, with the dots of relative ones.
         outer: Names declared `global` or `nonlocal`.
     """
 
@@ -216,7 +216,7 @@ class _Collector:
                 name = alias.asname or alias.name.partition(".")[0]
                 self.bind(name, Imported(alias.name if alias.asname else name), node, block)
             elif alias.name == "*":
-                self.result.stars.append(node.module or "")
+                self.result.stars.append("." * node.level + (node.module or ""))
             else:
                 module = "." * node.level + (node.module or "")
                 qualified = (

@@ -2,29 +2,25 @@
 
 import ast
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 Node = TypeVar("Node", bound=ast.AST)
 Answer = TypeVar("Answer")
-Others = ParamSpec("Others")
 
 
-def once_by_node(
-    answer: Callable[Concatenate[Node, Others], Answer],
-) -> Callable[Concatenate[Node, Others], Answer]:
-    """Remember the answers of a function by its first argument; they must not refer to that node.
+def once_by_node(answer: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
+    """Remember the answers of a function of a node alone; they must not refer to that node.
 
-    Other arguments may only help to find the answer. Trees outlive one analysis while a text is
-    edited, and several parts of one ask the same.
+    Trees outlive one analysis while a text is edited, and several parts of one ask the same.
     """
     known: WeakKeyDictionary[Node, Answer] = WeakKeyDictionary()
 
-    def remembered(node: Node, /, *args: Others.args, **keywords: Others.kwargs) -> Answer:
+    def remembered(node: Node) -> Answer:
         try:
             return known[node]
         except KeyError:
-            found = known[node] = answer(node, *args, **keywords)
+            found = known[node] = answer(node)
             return found
 
     return remembered

@@ -41,7 +41,7 @@ class OtherModules(Generic[Known]):
     def names_in(self, qualified: str) -> Iterator[str]:
         """The names of a module of which something is known."""
         for name in _by_module(self.known).get(qualified.rpartition(".")[2], ()):
-            if self.find(f"{qualified}.{name}") is not None:
+            if self.find(member_of(qualified, name)) is not None:
                 yield name
 
     @property
@@ -65,6 +65,11 @@ class OtherModules(Generic[Known]):
             return places[max(around, key=lambda place: len(outside[place]))]
         is_clear = len(module) > 1 and len(outside) == 1
         return places[next(iter(outside))] if is_clear else None
+
+
+def member_of(module: str, name: str) -> str:
+    """A name of a module as an import has it, whose dots may be all there is of the module."""
+    return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
 
 
 @lru_cache(maxsize=16)

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from npulens.catalog.model import LibraryName
 from npulens.syntax.bindings import (
     Binding,
     Bindings,
@@ -19,7 +20,8 @@ from npulens.syntax.bindings import (
     target_names,
 )
 from npulens.syntax.by_node import once_by_node
-from npulens.syntax.values import UNKNOWN, Expression, Name, dotted_name, expression
+from npulens.syntax.other_modules import OtherModules, member_of
+from npulens.syntax.values import UNKNOWN, Expression, Imported, Name, dotted_name, expression
 from npulens.syntax.walking import names_in
 
 MAX_VALUES = 8
@@ -56,15 +58,42 @@ class Scope:
 
 
 class ModuleNames:
-    """The names of a module: which of its pieces bind them, in order, and its star imports."""
+    """The names of a module: which of its pieces bind them, in order, and its star imports.
 
-    def __init__(self, pieces: Sequence[Bindings]) -> None:
+    Args:
+        pieces: What its pieces bind.
+        elsewhere: What other modules of the project hand on of libraries.
+    """
+
+    def __init__(
+        self, pieces: Sequence[Bindings], elsewhere: OtherModules[LibraryName] | None = None
+    ) -> None:
         self.names: dict[str, list[tuple[int, list[Binding]]]] = {}
         self.stars: list[str] = []
         for index, piece in enumerate(pieces):
             self.stars += piece.stars
             for name, bindings in piece.names.items():
                 self.names.setdefault(name, []).append((index, bindings))
+        if elsewhere is not None and not elsewhere.is_empty:
+            self._follow(elsewhere)
+
+    def _follow(self, elsewhere: OtherModules[LibraryName]) -> None:
+        """Put what names stand for in a library in the place of a module of the project."""
+        for found in self.names.values():
+            for at, (index, bindings) in enumerate(found):
+                if any(isinstance(binding.value, Imported) for binding in bindings):
+                    found[at] = index, [_followed(each, elsewhere) for each in bindings]
+        for module in self.stars:
+            for name in elsewhere.names_in(module):
+                known = elsewhere.find(member_of(module, name))
+                if known is not None and known.is_public and name not in self.names:
+                    self.names[name] = [(0, [Binding(Imported(known.qualified), (0, 0))])]
+
+
+def _followed(binding: Binding, elsewhere: OtherModules[LibraryName]) -> Binding:
+    value = binding.value
+    known = elsewhere.find(value.qualified) if isinstance(value, Imported) else None
+    return binding if known is None else binding._replace(value=Imported(known.qualified))
 
 
 class ModuleScope(Scope):
@@ -96,7 +125,6 @@ class ModuleScope(Scope):
         return self.module.stars[:MAX_VALUES]
 
 
-@once_by_node
 def _names_of(node: Function | ast.Lambda, walrus_lines: Sequence[int]) -> dict[str, list[Binding]]:
     """What a function binds; nobody changes that."""
     names = parameter_bindings(node.args)
@@ -106,6 +134,11 @@ def _names_of(node: Function | ast.Lambda, walrus_lines: Sequence[int]) -> dict[
             if name not in bindings.outer:
                 names[name] = names.get(name, []) + found
     return names
+
+
+@once_by_node
+def _names_without_walrus(node: Function | ast.Lambda) -> dict[str, list[Binding]]:
+    return _names_of(node, ())
 
 
 class FunctionScope(Scope):
@@ -123,7 +156,8 @@ class FunctionScope(Scope):
     @property
     def names(self) -> dict[str, list[Binding]]:
         if self._names is None:
-            self._names = _names_of(self.node, self.walrus_lines)
+            lines = self.walrus_lines
+            self._names = _names_of(self.node, lines) if lines else _names_without_walrus(self.node)
         return self._names
 
     def bound(self, name: str, place: Place | None) -> list[Held] | None:

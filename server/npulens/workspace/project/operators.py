@@ -21,6 +21,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 from npulens.workspace.project.contents import Content, Contents
+from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, text, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
@@ -72,6 +73,7 @@ def project_facts(
     builders = npu_builders(modules, memo)
     returned = returned_shapes(modules, catalogue, memo)
     methods = own_methods(modules, catalogue, memo)
+    names = library_names(modules, memo)
     unused = unused_classes(files, folders, contents, memo)
     unused |= unused_functions(modules, folders, memo)
     if not native:
@@ -83,6 +85,7 @@ def project_facts(
             unused_names=unused,
             returned_shapes=returned,
             own_methods=methods,
+            library_names=names,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
@@ -132,6 +135,8 @@ def project_facts(
         not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
         unused,
         returned,
+        methods,
+        names,
     )
 
 
