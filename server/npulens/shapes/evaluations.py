@@ -76,7 +76,7 @@ def _session_for(known: Session) -> Session:
     """What the evaluation of one function begins with."""
     return replace(
         known,
-        recorder=Recorder(),
+        recorder=Recorder(notes_names=known.recorder.notes_names),
         active=[],
         results={},
         visited=[],
@@ -94,5 +94,5 @@ def evaluated(function: FunctionHere, session: Session, given: Mapping[str, Valu
     try:
         return evaluate(session, function, {**names, **given})
     except RecursionError:
-        session.recorder = Recorder()
+        session.recorder = Recorder(notes_names=session.recorder.notes_names)
         return UNKNOWN

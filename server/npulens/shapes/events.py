@@ -65,10 +65,12 @@ class Recorder:
     Attributes:
         events: By the node.
         assigned: By the target.
+        notes_names: Whether that is asked for.
         log: All that was noted, in order, also what was known before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, notes_names: bool) -> None:
+        self.notes_names = notes_names
         self.log: list[Event] = []
         self.events: dict[ast.AST, Event] = {}
         self.assigned: dict[ast.Name, Assigned] = {}
@@ -90,6 +92,8 @@ class Recorder:
 
     def assign(self, node: ast.Name, function: FunctionHere, value: Value) -> None:
         """Note a value; that of a later turn of a loop or of another call does not undo it."""
+        if not self.notes_names:
+            return
         before = self.assigned.get(node)
         if before is None or not depends(before.value):
             self.assigned[node] = Assigned(node, function, value)

@@ -185,7 +185,7 @@ class Hotspots:
             self._definitions,
             operators,
             methods,
-            Recorder(),
+            Recorder(notes_names=not self._told_only),
             self._elsewhere,
             self._go_on,
             self._names_host,

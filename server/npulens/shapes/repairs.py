@@ -27,6 +27,9 @@ _LARGEST_MASK = 110
 """In nodes of the tree, which are compared with each other."""
 _PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 _REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
+_LENGTH_OF = re.compile(r"\blen[\s(]{1,99}\Z")
+_SIZE_OF = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:shape|size)\b")
+_NEAR = 110
 _NOTHING_MORE = LocalizedText("", "")
 _ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
 _IF_IT_FITS = LocalizedText(
@@ -128,6 +131,11 @@ class Repairs:
 
     def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
         """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
+        start, end = self._span(node)
+        text = self._lines.text
+        is_counted = _LENGTH_OF.search(text, max(0, start - _NEAR), start) is not None
+        if not is_counted and _SIZE_OF.match(text, end) is None:
+            return
         if node.keywords or not self._has_torch(node):
             return
         count = f"int(torch.count_nonzero({self._source(condition)}))"
