@@ -2,7 +2,7 @@
 
 A script, not a test:
 
-    python tests/benchmarks/editor_requests.py [--file PATH] [--other COMMAND] [--part keys]
+    python tests/benchmarks/editor_requests.py [--file PATH] [--lines 3000] [--other COMMAND]
 
 For npulens, for a server that does nothing but parse the text (`parsing_server.py`), for ruff's
 server where it is installed, and for any other server that `--other` starts over stdio: from a key
@@ -40,7 +40,6 @@ from typing_latency import (
     position,
     quantile,
     say,
-    scenarios,
     training_file,
 )
 
@@ -150,9 +149,7 @@ class Typist:
 
 
 def scenarios_in(text: str) -> list[Scenario]:
-    """What is typed in a text: in one that was not generated, at a line in the middle."""
-    if all(each.anchor in text for each in scenarios()):
-        return scenarios()
+    """What is typed in a text, behind a call in the middle."""
     line = re.compile(r"^ {8}\w.*\)$", re.MULTILINE).search(text, len(text) // 2)
     if line is None:
         sys.exit("The file has no call in a method to type behind, in its second half.")
@@ -282,15 +279,18 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=120)
     parser.add_argument("--file", type=Path, help="a Python file to type in, beside generated ones")
     parser.add_argument("--other", action="append", default=[], help="how a server is started")
-    parser.add_argument("--lines", type=int, nargs="*", default=[300, 3_000, 12_000])
+    parser.add_argument(
+        "--lines",
+        type=int,
+        nargs="*",
+        default=[300, 3_000, 12_000],
+        help="lengths of generated files",
+    )
     parser.add_argument("--part", action="append", choices=PARTS, help="measure this alone")
     arguments = parser.parse_args()
     commands = {
         "npulens": [sys.executable, "-m", "npulens", "server"],
-        PARSING: [
-            sys.executable,
-            str(Path(__file__).with_name("parsing_server.py")),
-        ],
+        PARSING: [sys.executable, str(Path(__file__).with_name("parsing_server.py"))],
     }
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
     if ruff is not None:
