@@ -37,6 +37,21 @@ def padded(x: Tensor, scores: Tensor) -> Tensor:
 
 def handed_on(x: Tensor, scores: Tensor) -> Tensor:
     return select_masked(x, scores) + 1
+
+
+def padding(lengths: Tensor, max_len: int = 0) -> Tensor:
+    max_len = max_len if max_len > 0 else lengths.max().item()
+    return torch.arange(max_len, device=lengths.device) >= lengths.unsqueeze(-1)
+
+
+def padding_like(lengths: Tensor, xs: Tensor = None, size=None) -> Tensor:
+    if size is None:
+        size = int(lengths.max()) if xs is None else xs.size(1)
+    return torch.arange(size, device=lengths.device) >= lengths.unsqueeze(-1)
+
+
+def no_padding(lengths: Tensor, max_len: int = 0) -> Tensor:
+    return ~padding(lengths, max_len)
 """
 HEAD = "import torch\nfrom torch import Tensor\n\n{}\n\n\n"
 NET = HEAD + "def forward(x: Tensor, scores: Tensor):\n"
@@ -90,6 +105,45 @@ CASES = {
         FROM.format("handed_on"),
         "return handed_on(x, scores) * 2",
         ["handed_on(x, scores)"],
+    ),
+    "length left out": (FROM.format("padding"), "return x * padding(scores)", ["padding(scores)"]),
+    "length given": (FROM.format("padding"), "return x * padding(scores, x.size(1))", []),
+    "length given by name": (
+        FROM.format("padding"),
+        "longest = x.shape[1]\n    return x * padding(scores, max_len=longest)",
+        [],
+    ),
+    "length written": (FROM.format("padding"), "return x * padding(scores, 512)", []),
+    "length that stands for none": (
+        FROM.format("padding"),
+        "return x * padding(scores, max_len=0)",
+        ["padding(scores, max_len=0)"],
+    ),
+    "length from data": (
+        FROM.format("padding"),
+        "return x * padding(scores, scores.max())",
+        ["padding(scores, scores.max())"],
+    ),
+    "length of the tensor given": (
+        FROM.format("padding_like"),
+        "return x * padding_like(scores, x)",
+        [],
+    ),
+    "one of two lengths given": (
+        FROM.format("padding_like"),
+        "return x * padding_like(scores, size=x.size(1))",
+        [],
+    ),
+    "nothing given": (
+        FROM.format("padding_like"),
+        "return x * padding_like(scores, None)",
+        ["padding_like(scores, None)"],
+    ),
+    "length handed on": (FROM.format("no_padding"), "return x * no_padding(scores, 8)", []),
+    "length not handed on": (
+        FROM.format("no_padding"),
+        "return x * no_padding(scores)",
+        ["no_padding(scores)"],
     ),
     "not worked on": (FROM.format("select_masked"), "return select_masked(x, scores)", []),
     "of the host": (

@@ -187,7 +187,7 @@ def analyze(
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     told = _without_shapes_told(_told_once(findings), document.text)
     told = with_line_endings(told, document.text)
-    return tuple(without_suppressed(document.lines, told, catalogue))
+    return tuple(without_suppressed(document, told, catalogue))
 
 
 def analyze_shapes(
@@ -243,7 +243,7 @@ def _launch_findings(
             findings += (finding.shifted(span.start) for finding in inner)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     comments = comments_of(document.kind)
-    return tuple(without_suppressed(document.lines, findings, catalogue, comments))
+    return tuple(without_suppressed(document, findings, catalogue, comments))
 
 
 def _reused_pieces(

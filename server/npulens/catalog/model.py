@@ -99,6 +99,8 @@ class ReturnedShape(NamedTuple):
         element: The type of the elements of a tensor, empty if it is not known.
         parts: Of a tuple its elements; of a list one of them.
         waits: The function waits for the device.
+        unless: Parameters, by place and name; where one of them is given, such as the length of a
+            mask, nothing depends on data.
     """
 
     kind: str = ""
@@ -108,6 +110,7 @@ class ReturnedShape(NamedTuple):
     element: str = ""
     parts: "tuple[ReturnedShape, ...]" = ()
     waits: bool = False
+    unless: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

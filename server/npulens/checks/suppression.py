@@ -7,6 +7,7 @@ from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedTe
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.comments import Suppression, suppressions
 from npulens.syntax.strings import comments
+from npulens.text.document import Document
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -14,18 +15,19 @@ _ALL = ""
 
 
 def without_suppressed(
-    lines: LineMap,
+    document: Document,
     findings: Sequence[Finding],
     catalogue: Catalogue,
     comments_of: Callable[[str], Iterable[Span]] = comments,
 ) -> Iterable[Finding]:
-    """The findings of a text that no comment silences, and one for each idle comment.
+    """The findings of a document that no comment silences, and one for each idle comment.
 
     A comment silences what starts or ends on its line.
     """
-    found = list(suppressions(lines.text, comments_of))
+    found = list(suppressions(document.text, comments_of))
     if not found:
         return findings
+    lines = document.lines
     for_file = [comment for comment in found if comment.whole_file]
     by_line: dict[int, list[Suppression]] = {}
     for comment in found:
@@ -43,7 +45,7 @@ def without_suppressed(
     for comment in found:
         unused = [code for code in _codes(comment) if (comment, code) not in used]
         if unused or comment.codes == ():
-            kept.append(_unused(comment, unused, lines.text, catalogue))
+            kept.append(_unused(comment, unused, document.text, catalogue))
     return sorted(kept, key=lambda finding: (finding.span, finding.rule.code))
 
 

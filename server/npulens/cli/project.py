@@ -43,12 +43,14 @@ def find_project(
     from npulens.workspace.cache import FactCache, FindingCache
     from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.discovery import discover
+    from npulens.workspace.processes import collect_seldom
     from npulens.workspace.project.contents import Contents
     from npulens.workspace.project.operators import project_facts
     from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.run import Checker
 
     configuration, catalogue = asked
+    collect_seldom()
     found = discover(
         paths,
         configuration.exclude,

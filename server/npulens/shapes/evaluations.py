@@ -86,13 +86,25 @@ def _session_for(known: Session) -> Session:
     )
 
 
-def evaluated(function: FunctionHere, session: Session, given: Mapping[str, Value]) -> Value:
-    """What a function returns, of whose parameters some may be known; the session has the rest."""
+def evaluated(
+    function: FunctionHere,
+    session: Session,
+    known: Mapping[str, Value],
+    given: frozenset[str] = frozenset(),
+) -> Value:
+    """What a function returns; the session has the rest of what comes of it.
+
+    Args:
+        function: The function.
+        session: What its evaluation begins with.
+        known: What some of its parameters hold.
+        given: Optional parameters that the caller is taken to give.
+    """
     names = dict(parameters(function.node, function.node.name == "forward"))
     if function.receiver is not None:
         names[function.receiver] = UNKNOWN
     try:
-        return evaluate(session, function, {**names, **given})
+        return evaluate(session, function, {**names, **known}, given)
     except RecursionError:
         session.recorder = Recorder(notes_names=session.recorder.notes_names)
         return UNKNOWN

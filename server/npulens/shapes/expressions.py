@@ -17,6 +17,7 @@ from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.indexing import Indexing
 from npulens.shapes.operators import apply_operator
+from npulens.shapes.optional import asked_of_parameter, is_given
 from npulens.shapes.values import (
     CONSTANT,
     FOREIGN,
@@ -108,6 +109,9 @@ class Expressions(Indexing):
             definitions = self.session.definitions
             definitions.asked.update(definitions.classes)
             return False if lacks_flash(definitions.classes.values()) else None
+        name, known = asked_of_parameter(node)
+        if name in self.given and known is not None and is_given(self.names.get(name)):
+            return known
         return decided_by_place(node)
 
     # Kinds of expressions

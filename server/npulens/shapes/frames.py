@@ -122,12 +122,26 @@ class Session:
 
 
 class Frame:
-    """One function under evaluation."""
+    """One function under evaluation.
 
-    def __init__(self, session: Session, function: FunctionHere, names: dict[str, Value]) -> None:
+    Args:
+        session: What evaluations share.
+        function: The function.
+        names: What its parameters hold.
+        given: Its optional parameters that this call gives, see `optional.py`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        function: FunctionHere,
+        names: dict[str, Value],
+        given: frozenset[str],
+    ) -> None:
         self.session = session
         self.function = function
         self.names = names
+        self.given = given
         self.with_parts = {name.partition(".")[0] for name in names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = function.receiver

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
@@ -18,6 +18,7 @@ from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluations import evaluated, evaluations
 from npulens.shapes.events import Recorder
 from npulens.shapes.frames import Session
+from npulens.shapes.optional import OptionalParameter, optional_parameters
 from npulens.shapes.placing import Places
 from npulens.shapes.reporting import Home, Reporter, name_of
 from npulens.shapes.runtimes import runtime_names
@@ -121,12 +122,21 @@ class Hotspots:
             if name not in wanted or is_host_code(function) or not self._has_torch:
                 continue
             session = self._session()
-            value = evaluated(function, session, {})
+            optional = optional_parameters(function.node)
+            value = evaluated(function, session, {each.name: each.left_out for each in optional})
             waits = any(event.waits for event in session.recorder.events.values())
             summary = summary_of(value, waits=waits)
             if summary is not None:
-                found[name] = summary
+                deciding = filter(partial(self._is_fixed_with, function), optional)
+                unless = tuple((each.place, each.name) for each in deciding)
+                found[name] = summary._replace(unless=unless)
         return found
+
+    def _is_fixed_with(self, function: FunctionHere, parameter: OptionalParameter) -> bool:
+        """Whether the result of a function depends on no data where a parameter is given."""
+        given = {parameter.name: parameter.given}
+        value = evaluated(function, self._session(), given, frozenset(given))
+        return summary_of(value, waits=False) is None
 
     def _have_changed(self, piece: Piece) -> bool:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""

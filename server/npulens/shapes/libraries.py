@@ -19,6 +19,7 @@ from npulens.shapes.factories import (
     made_like,
 )
 from npulens.shapes.operators import apply_operator
+from npulens.shapes.optional import is_given
 from npulens.shapes.pipelines import (
     COLLATORS,
     LOADER_COST,
@@ -123,6 +124,8 @@ class Libraries(Expressions):
     def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
         """What a function of another module returns, whose shape depends on data."""
         if call.tensors and all(tensor.on_host for tensor in call.tensors):
+            return UNKNOWN
+        if any(is_given(call.get(place, name)) for place, name in returned.unless):
             return UNKNOWN
         self.report(
             "dynamic-shape-operator",

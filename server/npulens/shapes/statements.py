@@ -13,16 +13,9 @@ from npulens.shapes.evidence import parameters
 from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.handing import hands_out
+from npulens.shapes.optional import given_of, is_optional
 from npulens.shapes.scoring import is_failure, is_rare_test, is_want_of_memory
-from npulens.shapes.values import (
-    FOREIGN,
-    NOTHING,
-    UNKNOWN,
-    Closure,
-    Tensor,
-    Value,
-    either,
-)
+from npulens.shapes.values import FOREIGN, NOTHING, UNKNOWN, Closure, Number, Tensor, Value, either
 from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
@@ -159,6 +152,8 @@ class Statements(Binding):
         if masked is not None and self.names.get(mask) is FOREIGN:
             self.names[mask] = masked
         if first and second:
+            if tested and isinstance(after.get(tested), Number):
+                self._fill(tested)
             self.names = _merged(after, self.names)
         elif first:
             self.names = after
@@ -166,6 +161,11 @@ class Statements(Binding):
         if sources and first != second:
             self.control.append(sources)  # the rest is reached only where this one goes on
         return first or second
+
+    def _fill(self, name: str) -> None:
+        """Let a parameter be a number where it is given; it becomes one where it is left out."""
+        if self.names.get(name) is UNKNOWN and is_optional(self.function.node, name):
+            self.names[name] = Number(name)
 
     def _asked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
         """The name that is a tensor if a condition holds, and the one that is if it does not."""
@@ -279,10 +279,12 @@ class Statements(Binding):
         if function.receiver is not None:
             names[function.receiver] = UNKNOWN
             order = order[1:]
-        for name, value in [*zip(order, arguments, strict=False), *keywords.items()]:
+        filled = [*zip(order, arguments, strict=False), *keywords.items()]
+        for name, value in filled:
             if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
                 names[name] = value
-        key = (function.node, tuple(map(repr_of, names.values())))
+        given = given_of(function.node, filled)
+        key = (function.node, tuple(map(repr_of, names.values())), given)
         session, recorder = self.session, self.session.recorder
         session.visited.append(function.node)
         known = session.results.get(key) or session.shared.get(key)
@@ -295,7 +297,7 @@ class Statements(Binding):
         if not self.can_look_into(function.node):
             return UNKNOWN
         start = len(recorder.log), len(session.visited), len(session.handed)
-        value = evaluate(session, function, names)
+        value = evaluate(session, function, names, given)
         events = tuple(dict.fromkeys(recorder.log[start[0] :]))
         visited = tuple(dict.fromkeys(session.visited[start[1] :]))
         result = Result(value, events, visited, tuple(session.handed[start[2] :]))
@@ -325,7 +327,7 @@ class Statements(Binding):
             if value is not UNKNOWN or names_inside.get(name) is UNKNOWN:
                 names_inside[name] = value
         inner = nested_function(node, self.function)
-        return evaluate(self.session, inner, names_inside)
+        return evaluate(self.session, inner, names_inside, frozenset())
 
 
 def repr_of(value: Value) -> object:
@@ -333,12 +335,21 @@ def repr_of(value: Value) -> object:
     return id(value) if isinstance(value, Closure) else value
 
 
-def evaluate(session: Session, function: FunctionHere, names: Mapping[str, Value]) -> Value:
-    """Evaluate a function with given arguments; what it returns."""
+def evaluate(
+    session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
+) -> Value:
+    """Evaluate a function; what it returns.
+
+    Args:
+        session: What evaluations share.
+        function: The function.
+        names: What its parameters hold.
+        given: Its optional parameters that this call gives.
+    """
     session.go_on()
     session.active.append(function.node)
     try:
-        result = Statements(session, function, dict(names)).run()
+        result = Statements(session, function, dict(names), given).run()
     finally:
         session.active.pop()
     return UNKNOWN if is_generator(function) else result

@@ -179,13 +179,28 @@ def _read_shapes(plain: Any) -> list[tuple[str, ReturnedShape]]:
 
 
 def _read_shape(
-    kind: Any, dims: Any, is_open: Any, depends: Any, element: Any, parts: Any, waits: Any
+    kind: Any,
+    dims: Any,
+    is_open: Any,
+    depends: Any,
+    element: Any,
+    parts: Any,
+    waits: Any,
+    unless: Any,
 ) -> ReturnedShape:
     known = texts([kind, element])
     if not all(isinstance(each, bool) for each in (is_open, depends, waits)):
         raise TypeError("no shape")
     inside = tuple(_read_shape(*part) for part in parts)
-    return ReturnedShape(known[0], texts(list(dims)), is_open, depends, known[1], inside, waits)
+    given = tuple(_read_parameter(*parameter) for parameter in unless)
+    dims = texts(list(dims))
+    return ReturnedShape(known[0], dims, is_open, depends, known[1], inside, waits, given)
+
+
+def _read_parameter(place: Any, name: Any) -> tuple[int, str]:
+    if not isinstance(place, int):
+        raise TypeError("no place")
+    return place, text(name)
 
 
 def _returned(
