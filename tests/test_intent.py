@@ -239,6 +239,13 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             "from triton.runtime.cache import FileCacheManager\nfrom triton import __version__\n",
         ),
         ("a.py", "from ⟦NPU604:triton⟧ import jit, __version__\n"),
+        # data that is prepared on the host
+        ("pack/dataset/normal.py", T + "def f(m):\n    return torch.std_mean(m, dim=0)\n"),
+        ("pack/models/norm.py", T + "def f(m):\n    return ⟦NPU503:torch.std_mean⟧(m, dim=0)\n"),
+        (
+            "pack/dataset/ahead.py",
+            T + "def f(m):\n    return ⟦NPU503:torch.std_mean⟧(m.⟦NPU105:cuda⟧(), dim=0)\n",
+        ),
     ],
 )
 def test_what_code_is_meant_for(path: str, snippet: str) -> None:

@@ -16,7 +16,7 @@ from npulens.checks.intent.cuda_places import (
     outside_of_kernel_tests,
     outside_of_nccl_probes,
 )
-from npulens.checks.intent.file_purpose import worth_telling
+from npulens.checks.intent.file_purpose import is_host_file, worth_telling
 from npulens.checks.intent.module_intent import without_other_intents
 from npulens.checks.intent.module_uses import without_handled_imports
 from npulens.checks.intent.needless_imports import with_needless_imports
@@ -38,7 +38,6 @@ from npulens.fused.idioms import Idioms
 from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
-from npulens.shapes.scoring import is_host_file
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.other_modules import OtherModules

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
+from npulens.checks.intent.file_purpose import is_cold_file, is_copied_file, is_host_file
 from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.described import MODULE, described
@@ -10,9 +11,6 @@ from npulens.shapes.reporting import PIPELINES
 from npulens.shapes.scoring import (
     Described,
     Reach,
-    is_cold_file,
-    is_copied_file,
-    is_host_file,
     leaving,
     reaches,
     score,

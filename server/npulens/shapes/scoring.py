@@ -27,17 +27,6 @@ _START = re.compile(
     r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
 )
 """What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
-_COLD_FILE = re.compile(
-    r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
-    r"|loaders?|debug|results)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
-)
-_HOST_FILE = re.compile(
-    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
-    r"(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
-)
-_COLD_FOLDERS, _HOST_FOLDERS = frozenset({"evaluation", "metrics"}), frozenset({"datasets"})
-"""These say what they hold from one folder further out, too."""
-_COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
 _IS_DEPRECATED = "is deprecated"
 _LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
 _REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
@@ -276,34 +265,6 @@ def calls_in(text: str) -> frozenset[str]:
         if name and others[-1:] != ["def"]:
             found.add(name)
     return frozenset(found)
-
-
-def is_cold_file(path: str) -> bool:
-    """Whether a file is for evaluation, pictures or conversion."""
-    return _says(path, _COLD_FILE, _COLD_FOLDERS)
-
-
-def is_copied_file(path: str) -> bool:
-    """Whether another file is generated from this one, which runs in its place.
-
-    The model of a folder `x` that transformers keeps in `modular_x.py` runs as `modeling_x.py`,
-    which the head of that one says.
-    """
-    return _COPIED_FILE.search(path) is not None
-
-
-def is_host_file(path: str) -> bool:
-    """Whether a file prepares data on the host."""
-    return _says(path, _HOST_FILE, _HOST_FOLDERS)
-
-
-def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
-    """Whether the name of a file or of its folder says something.
-
-    Folders further out do not: whole projects stand in `/data` and `tests`.
-    """
-    *outside, folder, name = ("", "", *re.split(r"[/\\\\]", path))
-    return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
 @lru_cache(maxsize=1024)

@@ -37,10 +37,22 @@ _OF_CUDA_KERNELS = re.compile(
     r"|(?:^|[/_])(?:repro|racecheck)_\w+\.py\Z"
 )
 """Folders named after what CUDA kernels are written with or for; what shows a fault of one."""
-_FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library"}
+_FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library", "api"}
 _LIBRARIES_OF_KERNELS = frozenset(
     {"cuda-library", "library-needs-npu-build", "cuda-operator-call", "nvidia-smi"}
 )
+_COLD_FILE = re.compile(
+    r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
+    r"|loaders?|debug|results)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
+)
+_HOST_FILE = re.compile(
+    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
+    r"(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
+)
+_COLD_FOLDERS, _HOST_FOLDERS = frozenset({"evaluation", "metrics"}), frozenset({"datasets"})
+"""These say what they hold from one folder further out, too."""
+_COPIED_FILE = re.compile(r"(?:^|[/\\])(\w+)[/\\]modular_\1\.py$")
+_OF_OPERATORS = frozenset({"native-api-unsupported", "torch-api-limited"})
 _CUDA_MODULE = re.compile(r"(?:^|/)(?:cuda|nccl|nccl_\w+)\.py\Z")
 
 
@@ -79,13 +91,41 @@ def wraps_cuda(path: str) -> bool:
     return _CUDA_MODULE.search(path.replace("\\", "/")) is not None
 
 
+def is_cold_file(path: str) -> bool:
+    """Whether a file is for evaluation, pictures or conversion."""
+    return _says(path, _COLD_FILE, _COLD_FOLDERS)
+
+
+def is_copied_file(path: str) -> bool:
+    """Whether another file is generated from this one, which runs in its place.
+
+    The model of a folder `x` that transformers keeps in `modular_x.py` runs as `modeling_x.py`,
+    which the head of that one says.
+    """
+    return _COPIED_FILE.search(path) is not None
+
+
+def is_host_file(path: str) -> bool:
+    """Whether a file prepares data on the host."""
+    return _says(path, _HOST_FILE, _HOST_FOLDERS)
+
+
+def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
+    """Whether the name of a file or of its folder says something.
+
+    Folders further out do not: whole projects stand in `/data` and `tests`.
+    """
+    *outside, folder, name = ("", "", *re.split(r"[/\\\\]", path))
+    return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
+
+
 def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
     Tests and lessons are not tuned, and tests set variables that the NPU has no use for without
     harm; a module that wraps CUDA is replaced as a whole, and so are CUDA kernels with the
     precision and the layouts around them. What calls an operator of the project itself, to test or
-    to measure it, is about that kernel.
+    to measure it, is about that kernel. Where data is prepared on the host, PyTorch has all APIs.
     """
     if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
@@ -98,6 +138,7 @@ def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
     is_of_cuda = wraps_cuda(path) or of_kernels
     tests = is_of_tests(path)
     runs_kernels = is_test_file(path) or is_of_benchmarks(path)
+    on_host = is_host_file(path) and not any(f.rule.family == "device" for f in findings)
     is_untuned = tests or _OF_LESSONS.search(place) is not None
     return [
         finding
@@ -106,6 +147,7 @@ def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
         and not (tests and _is_idle_variable(finding))
         and not (is_of_cuda and finding.rule.name == "cuda-environment")
         and not (runs_kernels and finding.rule.name == "cuda-operator-call")
+        and not (on_host and finding.rule.name in _OF_OPERATORS)
     ]
 
 
