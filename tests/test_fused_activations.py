@@ -6,6 +6,7 @@ import pytest
 
 from fused_execution import assert_same_behaviour
 from helpers import CATALOGUE, code, findings, fixed
+from npulens.catalog.model import Applicability
 
 HEADER = """import math
 
@@ -498,7 +499,7 @@ def assert_replaced(spelling: Spelling) -> str:
     """Assert the one finding and what its fix writes; returns the new text."""
     expected = f"NPU{spelling.rule}"
     assert expected in codes(spelling.source)
-    rewritten = fixed(spelling.source)
+    rewritten = fixed(spelling.source, applicability=Applicability.MANUAL)
     assert spelling.becomes in rewritten
     assert expected not in codes(rewritten)
     return rewritten
@@ -752,6 +753,24 @@ def test_the_reason_for_a_configured_activation_is_told() -> None:
         "Use torch_npu.npu_geglu, if the configured activation is the exact GELU",
         "Use torch_npu.npu_geglu, if the configured activation is GELU with tanh",
     ]
+
+
+GATED = "return self.w2(self.act(self.w1(x)) * self.w3(x))"
+CONFIGURED = {
+    "by a default": (', hidden_act="silu"', "self.act = ACT2FN[hidden_act]", True),
+    "by a class": (", act_layer=nn.SiLU", "self.act = act_layer()", True),
+    "elsewhere": ("", "self.act = ACT2FN[self.config.hidden_act]", False),
+    "by who builds it": (", act=None", "self.act = act", False),
+    "by a default for GELU": (', hidden_act="gelu"', "self.act = ACT2FN[hidden_act]", False),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_only_what_the_code_says_is_applied_without_asking(name: str) -> None:
+    parameters, more, is_said = CONFIGURED[name]
+    source = unit(GATED, parameters=parameters, more=more)
+    assert fixed(source, applicability=Applicability.MANUAL) != source
+    assert (fixed(source) != source) == is_said
 
 
 def test_a_gate_of_quick_gelu_is_no_geglu() -> None:

@@ -31,11 +31,21 @@ class Severity(str, Enum):
 
 
 class Applicability(str, Enum):
-    """Who may apply a fix: `safe` keeps results, `unsafe` must be read, `manual` has no edit."""
+    """Who may apply a fix.
+
+    `safe` keeps results, `unsafe` must be read. `manual` is a person's: there is no edit, or one
+    that is right only where something holds that the code does not show.
+    """
 
     SAFE = "safe"
     UNSAFE = "unsafe"
     MANUAL = "manual"
+
+    @property
+    def included(self) -> frozenset["Applicability"]:
+        """Which fixes are applied where those of this one are."""
+        members = list(Applicability)
+        return frozenset(members[: members.index(self) + 1])
 
 
 class MigrationStyle(str, Enum):
@@ -263,7 +273,8 @@ class Fix:
 
     Attributes:
         title: What the fix does, in the words of a menu entry.
-        applicability: Whether it may be applied without reading; never `manual`.
+        applicability: Whether it may be applied without reading; `manual` if a person picks it,
+            one place at a time.
         edits: Non-overlapping edits.
         style: The migration style it serves.
         isolation: Of all fixes of one document with the same non-empty value only one is applied

@@ -111,11 +111,11 @@ def fix_text(
     Args:
         text: The text.
         analyze: Gives the findings of a text, in order, with absolute spans.
-        applicability: `safe` applies safe fixes only, `unsafe` both.
+        applicability: `safe` applies safe fixes only, `unsafe` both, `manual` all.
         wanted: Which findings to fix.
         kind: What the text is: only of Python it is known whether it still parses.
     """
-    allowed = {Applicability.SAFE, applicability}
+    allowed = applicability.included
     problems = _problems(text, kind)
     applied: list[Finding] = []
     refused: list[Finding] = []

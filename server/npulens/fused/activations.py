@@ -46,6 +46,11 @@ def may_be_silu(function: Node, evaluator: Evaluator) -> bool:
     return _may_be_configured(function, evaluator, _SILU)
 
 
+def is_silu_by_default(function: Node, evaluator: Evaluator) -> bool:
+    """Whether a configured activation is SiLU by a default that stands in the file."""
+    return _may_be_configured(function, evaluator, _SILU._replace(is_likely=False))
+
+
 def is_gelu_by_default(function: Node, arguments: Sequence[Node], evaluator: Evaluator) -> bool:
     """Whether a configured activation is GELU by a default in the file, or by its result's name.
 

@@ -11,6 +11,7 @@ from npulens.catalog.model import (
     LocalizedText,
     MigrationStyle,
 )
+from npulens.fused.activations import is_silu_by_default
 from npulens.fused.filling import filled, names_in
 from npulens.fused.layout import in_short_lines
 from npulens.fused.matching import Match
@@ -131,7 +132,38 @@ class Rewriter:
         indent = line[: len(line) - len(line.lstrip())]
         text = assigned + in_short_lines(text, indent, len(line) + len(assigned) + len(rest))
         edits = (Edit(span, text), *removals)
-        return _fix(match, replacement, edits, MigrationStyle.NPU)
+        return self._fix(match, replacement, edits, MigrationStyle.NPU)
+
+    def _fix(
+        self, match: Match, replacement: Replacement, edits: Sequence[Edit], style: MigrationStyle
+    ) -> Fix:
+        operator = replacement.operator
+        if style is MigrationStyle.NPU:
+            title = LocalizedText(f"Use {operator}", f"改用 {operator}")
+            needs = ImportNeed.PLUGIN_NAME
+        else:
+            title = LocalizedText(
+                f"Use {operator} on the NPU, keep this for other devices",
+                f"在 NPU 上使用 {operator}，其他设备保留原代码",
+            )
+            needs = ImportNeed.NOTHING
+        if replacement.provided is not None:
+            title = LocalizedText(
+                f"{title.en}, {replacement.provided.en}", f"{title.zh}（{replacement.provided.zh}）"
+            )
+        module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
+        applicability = self._applicability(match, replacement)
+        return Fix(title, applicability, tuple(edits), style, imports=needs, module=module)
+
+    def _applicability(self, match: Match, replacement: Replacement) -> Applicability:
+        """Only a person picks what holds under a condition, unless the code says that it does."""
+        if replacement.provided is not None:
+            conditions = match.pattern.conditions.items()
+            functions = [match.bound[name] for name, held in conditions if "activation" in held]
+            says = any(is_silu_by_default(each, self._evaluator) for each in functions)
+            if not says or replacement is not match.pattern.replacement:
+                return Applicability.MANUAL
+        return match.pattern.applicability
 
     def _with_brackets(self, span: Span) -> Span:
         """A span with the brackets that only group it: a call needs none."""
@@ -178,7 +210,7 @@ class Rewriter:
             f"{indent}{step}return {text}\n"
         )
         edits = (Edit(Span(line, line), added),)
-        return _fix(match, replacement, edits, MigrationStyle.DEVICE_AGNOSTIC)
+        return self._fix(match, replacement, edits, MigrationStyle.DEVICE_AGNOSTIC)
 
     def _written(
         self,
@@ -304,29 +336,6 @@ def _tensors(match: Match) -> list[Node]:
         for name, node in match.bound.items()
         if name not in others and node.operator != CONSTANT
     ]
-
-
-def _fix(
-    match: Match, replacement: Replacement, edits: Sequence[Edit], style: MigrationStyle
-) -> Fix:
-    operator = replacement.operator
-    if style is MigrationStyle.NPU:
-        title = LocalizedText(f"Use {operator}", f"改用 {operator}")
-        needs = ImportNeed.PLUGIN_NAME
-    else:
-        title = LocalizedText(
-            f"Use {operator} on the NPU, keep this for other devices",
-            f"在 NPU 上使用 {operator}，其他设备保留原代码",
-        )
-        needs = ImportNeed.NOTHING
-    if replacement.provided is not None:
-        title = LocalizedText(
-            f"{title.en}, {replacement.provided.en}", f"{title.zh}（{replacement.provided.zh}）"
-        )
-    module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
-    return Fix(
-        title, match.pattern.applicability, tuple(edits), style, imports=needs, module=module
-    )
 
 
 def _block_of(statement: ast.stmt, body: Sequence[ast.stmt]) -> Sequence[ast.stmt] | None:

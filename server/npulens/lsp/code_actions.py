@@ -124,7 +124,8 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
     It names the diagnostics that it is offered for: editors show what names none behind the rest.
     """
     findings, diagnostics = request.analysis.findings, request.analysis.diagnostics
-    if sum(bool(f.rule.code == code and f.fixes) for f in findings) > 1:
+    fixable = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
+    if sum(each in Applicability.UNSAFE.included for each in fixable) > 1:
         title = request.says(FIX_ALL_OF_RULE, code=code)
         action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
         action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]

@@ -7,6 +7,7 @@ from npulens.catalog.model import Applicability, Language, LocalizedText
 APPLICABILITIES: Mapping[Applicability, LocalizedText] = {
     Applicability.SAFE: LocalizedText("safe fix", "安全修复"),
     Applicability.UNSAFE: LocalizedText("unsafe fix, to be read", "不安全修复，需人工确认"),
+    Applicability.MANUAL: LocalizedText("to be chosen in an editor", "需在编辑器中选择"),
 }
 HELP = LocalizedText("help", "建议")
 

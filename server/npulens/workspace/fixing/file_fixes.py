@@ -49,7 +49,7 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
     if isinstance(data, FileReport):
         return FixedFile(data)
     report = checker.check_bytes(str(path), data)
-    allowed = {Applicability.SAFE, applicability}
+    allowed = applicability.included
     if not any(f.fixes and f.fixes[0].applicability in allowed for f in report.findings):
         return FixedFile(report)
     try:
