@@ -99,9 +99,12 @@ def test_sentences(english: str, chinese: str) -> None:
 
 CASES = {
     "path": (["check", "none"], "npulens: none：文件或目录不存在"),
-    "usage": (["check", "--fix", "--watch"], "Error: --watch 不修改文件"),
-    "option": (["check", "--nix"], "Error: 没有选项 --nix（是否想输入："),
-    "value": (["check", "--jobs", "x"], "Error: “--jobs”的值无效：'x' 不是有效的整数"),
+    "usage": (["check", "--fix", "--watch"], "错误：--watch 不修改文件"),
+    "option": (["check", "--nix"], "错误：没有选项 --nix（是否想输入："),
+    "value": (["check", "--jobs", "x"], "错误：“--jobs”的值无效：'x' 不是有效的整数"),
+    "one option alike": (["check", "--foo"], "错误：没有选项 --foo。是否想输入 '--fix'？"),
+    "command": (["chek"], "错误：没有命令“chek”。是否想输入 'check'？"),
+    "how": (["migrate"], "用法：npulens migrate [OPTIONS] SRC\n请用“npulens migrate --help”"),
     "rule": (["rule", "NPU9999"], "npulens: 没有规则“NPU9999”"),
     "migration": (["migrate", ".", "-o", "sub"], "npulens: sub：位于要迁移的目录之内"),
     "baseline": (["check", "--baseline", "none"], "npulens: none：无法读取：文件或目录不存在"),

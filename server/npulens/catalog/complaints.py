@@ -141,6 +141,8 @@ field "{0}" is missing|缺少字段“{0}”
 is there twice|出现了两次
 No such option: {0}|没有选项 {0}
 No such option '{0}'. ({1})|没有选项 {0}（{1}）
+No such option '{0}'. {1}|没有选项 {0}。{1}
+No such command '{0}'. {1}|没有命令“{0}”。{1}
 No such option '{0}'.|没有选项 {0}
 Did you mean one of: {0}?|是否想输入：{0}？
 Did you mean {0}?|是否想输入 {0}？

@@ -58,8 +58,14 @@ def show_wrong_usage(error: click.UsageError) -> None:
     """What is wrong with the words of a command, and how it is used."""
     from npulens.catalog.complaints import complaint
 
-    sentence = complaint(error.format_message(), spoken(error.ctx))
-    click.UsageError(sentence, error.ctx).show()
+    language = spoken(error.ctx)
+    sentence = complaint(error.format_message(), language)
+    if language == "en" or error.ctx is None:
+        click.UsageError(sentence, error.ctx).show()
+        return
+    usage = error.ctx.get_usage().replace("Usage: ", "用法：", 1)
+    help_line = f"请用“{error.ctx.command_path} --help”查看帮助。"
+    click.echo(f"{usage}\n{help_line}\n\n错误：{sentence}", err=True)
 
 
 @contextmanager
