@@ -181,6 +181,18 @@ def test_a_fused_operator_is_a_rewrite(client: LspClient, uri: str) -> None:
     assert any("npu_rms_norm" in title for title in titles), titles
 
 
+def test_what_the_code_does_not_say_is_chosen_place_by_place(client: LspClient, uri: str) -> None:
+    unit = "\n\ndef {}(act_fn, gate, up):\n    out = act_fn(gate) * up\n    return out\n"
+    text = "import torch\n" + unit.format("first") + unit.format("second")
+    client.open(uri, text)
+    found = client.code_actions(uri, (4, 20), (4, 20))
+    titles = [each["title"] for each in found]
+    assert sum("if the configured activation is" in title for title in titles) == 3, titles
+    assert not any("Fix all" in title for title in titles), titles
+    changed = after(client, uri, text, 4, "Use torch_npu.npu_swiglu, if", column=20)
+    assert changed.count("npu_swiglu(torch.cat((gate, up), dim=-1), dim=-1)") == 1
+
+
 def test_unsafe_edits_ask_to_be_confirmed(client: LspClient, uri: str) -> None:
     text = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
     client.open(uri, text)
