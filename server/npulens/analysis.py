@@ -145,7 +145,13 @@ def analyze(
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     idioms = Idioms(
-        pieces, definitions, catalogue, target.style, is_kept=cache is not None, go_on=go_on
+        pieces,
+        definitions,
+        catalogue,
+        target,
+        document.path,
+        is_kept=cache is not None,
+        go_on=go_on,
     )
     hotspots = Hotspots(
         pieces,

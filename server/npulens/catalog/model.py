@@ -150,6 +150,8 @@ class ProjectFacts:
             module without its ending, and the names of these methods.
         library_names: What modules hand on of PyTorch, each with the path of the module without
             its ending, and the name.
+        configured: Classes of configurations that name activations by default, each with the path
+            of its module without its ending, and the attributes with the names.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -165,6 +167,7 @@ class ProjectFacts:
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
     own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
     library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()
+    configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

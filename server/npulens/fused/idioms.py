@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from npulens.catalog.model import Finding, MigrationStyle, PatternSource
+from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
+from npulens.fused.configured import configured_activations
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
@@ -26,7 +27,8 @@ class Idioms:
         pieces: The module.
         definitions: What the module defines.
         catalogue: Has the patterns and their rules.
-        style: Which fixes come first.
+        target: Says which fixes come first, and what the project tells.
+        path: The place of the module.
         is_kept: What is found is asked for again after an edit.
         go_on: Called now and then; what it raises ends the search, which can be taken up again.
     """
@@ -36,7 +38,8 @@ class Idioms:
         pieces: Sequence[Piece],
         definitions: ModuleDefinitions,
         catalogue: Catalogue,
-        style: MigrationStyle,
+        target: Target,
+        path: str,
         *,
         is_kept: bool,
         go_on: Callable[[], None],
@@ -46,7 +49,8 @@ class Idioms:
         self._pieces = pieces
         self._shared = definitions
         self._catalogue = catalogue
-        self._style = style
+        self._target = target
+        self._path = path
         self._needs = _needs_of(catalogue.patterns)
 
     def find(self) -> None:
@@ -93,7 +97,8 @@ class Idioms:
         if not functions:
             return {}
         patterns = read_patterns(self._catalogue.patterns)
-        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, self._style)
+        style, configured = self._target.style, self._configured
+        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, style, configured)
         recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
@@ -105,6 +110,10 @@ class Idioms:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
             piece.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
         return recognized
+
+    @cached_property
+    def _configured(self) -> Mapping[str, str]:
+        return configured_activations(self._pieces, self._target.project, self._path)
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:

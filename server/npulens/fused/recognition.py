@@ -1,7 +1,7 @@
 """Finds what NPU operators can replace in one piece of a module."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
@@ -44,6 +44,7 @@ class Recognizer:
         patterns: What to look for, larger ones first.
         catalogue: Has the rules that patterns belong to.
         style: Which fixes come first.
+        configured: What configurations say by default, by their attributes.
     """
 
     def __init__(
@@ -53,10 +54,11 @@ class Recognizer:
         patterns: Sequence[Pattern],
         catalogue: Catalogue,
         style: MigrationStyle,
+        configured: Mapping[str, str],
     ) -> None:
         self._text = lines.text
         self._lines = lines
-        self._evaluator = Evaluator(definitions)
+        self._evaluator = Evaluator(definitions, configured)
         self._definitions = definitions
         self._catalogue = catalogue
         self._style = style

@@ -13,9 +13,10 @@ from npulens.graphs.definitions import (
     stored_attributes,
 )
 from npulens.graphs.frames import Evaluated, Frame, TooLargeError
-from npulens.graphs.nodes import INPUT, Graph, Node
+from npulens.graphs.nodes import ATTRIBUTE, INPUT, Graph, Node
 from npulens.graphs.statements import WITHOUT_GRADIENT, Statements
 
+_NOTHING_CONFIGURED: Mapping[str, str] = MappingProxyType({})
 _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
 
 
@@ -24,10 +25,17 @@ class Evaluator(Statements):
 
     Straight code is followed; where an `if` decides, a name stands for a choice; what a loop
     changes is unknown at its start and after it. Unknown things are leaves of their own.
+
+    Args:
+        definitions: The functions and classes of the file.
+        configured: What configurations say by default, by their attributes.
     """
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(
+        self, definitions: Definitions, configured: Mapping[str, str] = _NOTHING_CONFIGURED
+    ) -> None:
         super().__init__(Graph(), definitions)
+        self._configured = configured
         self.inlined: set[ast.AST] = set()
         self.visited: set[ast.AST] = set()
         """Functions that were asked for since it was emptied, also those not looked into."""
@@ -96,7 +104,10 @@ class Evaluator(Statements):
         return known[0]
 
     def default(self, value: Node) -> Node | None:
-        """The default of a constructor's parameter, `None` for any other value."""
+        """The default of a constructor's parameter, or what configurations say by default."""
+        if value.operator == ATTRIBUTE:
+            named = self._configured.get(str(value.label)) if _is_configured(value) else None
+            return None if named is None else self.graph.constant(named)
         prefix, _, name = str(value.label).partition(".")
         if value.operator != INPUT or prefix != "__init__" or self.owner is None:
             return None
@@ -153,6 +164,11 @@ class Evaluator(Statements):
                 return None
             result = self.select(path[0], value, result)
         return result
+
+
+def _is_configured(attribute: Node) -> bool:
+    """Whether something is an attribute of a configuration: `config.hidden_act`."""
+    return any("config" in str(owner.label).lower() for owner in attribute.operands)
 
 
 def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:

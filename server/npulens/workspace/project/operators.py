@@ -20,6 +20,7 @@ from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
+from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, text, texts, truth
@@ -74,6 +75,7 @@ def project_facts(
     returned = returned_shapes(modules, catalogue, memo)
     methods = own_methods(modules, catalogue, memo)
     names = library_names(modules, memo)
+    configured = configured_activations(modules, memo)
     unused = unused_classes(files, folders, contents, memo)
     unused |= unused_functions(modules, folders, memo)
     if not native:
@@ -86,6 +88,7 @@ def project_facts(
             returned_shapes=returned,
             own_methods=methods,
             library_names=names,
+            configured=configured,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
@@ -137,6 +140,7 @@ def project_facts(
         returned,
         methods,
         names,
+        configured,
     )
 
 

@@ -1,0 +1,37 @@
+"""What the configurations that a module knows name by default."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+from npulens.catalog.model import ProjectFacts
+from npulens.checks.pieces import Piece
+from npulens.syntax.other_modules import OtherModules, member_of
+from npulens.syntax.values import Imported
+
+
+def configured_activations(
+    pieces: Sequence[Piece], project: ProjectFacts, path: str
+) -> Mapping[str, str]:
+    """Activations by the attribute of the configuration: `{"hidden_act": "silu"}`.
+
+    Only what all configurations agree on that the module defines or imports.
+    """
+    known = OtherModules(project.configured, path)
+    if known.is_empty:
+        return {}
+    named: dict[str, set[str]] = {}
+    for qualified in _classes(pieces, known, path):
+        for attribute, value in known.find(qualified) or ():
+            named.setdefault(attribute, set()).add(value)
+    return {attribute: values.pop() for attribute, values in named.items() if len(values) == 1}
+
+
+def _classes(
+    pieces: Sequence[Piece], known: "OtherModules[tuple[tuple[str, str], ...]]", path: str
+) -> Iterator[str]:
+    """Names of classes as imports have them, those of the module itself among them."""
+    own = f".{PurePath(path).stem}"
+    yield from (member_of(own, name) for name in known.names_in(own))
+    for piece in pieces:
+        for bindings in piece.bindings.names.values():
+            yield from (b.value.qualified for b in bindings if isinstance(b.value, Imported))
