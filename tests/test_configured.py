@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers import CATALOGUE
+from npulens.analysis import StatementCache, analyze
+from npulens.catalog.model import ProjectFacts, Target
 from npulens.cli.main import cli
+from npulens.text.document import Document
 
 CONSTRUCTOR = """class ModelConfig:
     r\"\"\"
@@ -96,6 +100,23 @@ def test_a_default_of_a_configuration(
     is_applied = expected is not None and expected[1]
     assert ("npu_swiglu" in model.read_text()) == is_applied
     assert (model.read_text() != before) == is_applied
+
+
+def test_an_edited_import_counts_for_the_rest() -> None:
+    configured = frozenset(
+        ("pack/configuration", name, (("hidden_act", act),))
+        for name, act in (("ModelConfig", "silu"), ("OtherConfig", "relu"), ("LastConfig", "gelu"))
+    )
+    target = Target(project=ProjectFacts(configured=configured))
+    cache = StatementCache()
+    seen = set()
+    for name in ("ModelConfig", "OtherConfig", "LastConfig", "ModelConfig"):
+        text = MODEL.format(imports=f"from .configuration import {name}", key=KEY)
+        document = Document("pack/modeling.py", text)
+        found = analyze(document, CATALOGUE, target, cache)
+        assert found == analyze(document, CATALOGUE, target)
+        seen.add(tuple(each.rule.code for each in found if each.rule.code < "NPU710"))
+    assert seen == {("NPU703",), (), ("NPU704",)}
 
 
 def test_a_configuration_in_the_same_module(tmp_path: Path) -> None:
