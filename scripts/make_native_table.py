@@ -89,6 +89,11 @@ def unsupported(api: str, facts: Facts) -> list[dict[str, Any]]:
     if not versions:
         return []
     kind, names = wording.advice(api)
+    since = supported_since(api, facts)
+    if since is not None and kind != wording.SAME_CODE:
+        return [
+            {"kind": wording.UNTIL, "in": facts.ranges(versions), "instead": f"PyTorch {since}"}
+        ]
     helped = [v for v in versions if all(facts.status(n, v) not in (None, "no") for n in names)]
     limits = []
     if helped and kind != wording.SAME_CODE:
@@ -100,6 +105,16 @@ def unsupported(api: str, facts: Facts) -> list[dict[str, Any]]:
         rest = [v for v in versions if v not in helped]
         limits.append({"kind": "unsupported", "in": facts.ranges(rest)})
     return limits
+
+
+def supported_since(api: str, facts: Facts) -> str | None:
+    """The release from which on all tables list an API; `None` if the newest does not."""
+    since = None
+    for version in reversed(facts.releases):
+        if facts.status(api, version) in (None, "no"):
+            break
+        since = version
+    return since
 
 
 def limited(api: str, facts: Facts) -> tuple[list[dict[str, Any]], set[str]]:

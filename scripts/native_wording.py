@@ -33,6 +33,14 @@ KINDS: dict[str, dict[str, Any]] = {
             "zh": "官方支持列表中，功能相同的 {instead} 标为支持。",
         },
     },
+    "unsupported-until": {
+        "rule": UNSUPPORTED,
+        "severity": "info",
+        "text": {
+            "en": "The tables list it from {instead} on: it may work already, so try it.",
+            "zh": "官方支持列表自 {instead} 起列为支持：当前版本也可能可用，请实测。",
+        },
+    },
     "unsupported-compile": {
         "rule": UNSUPPORTED,
         "severity": "info",
@@ -287,6 +295,7 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+UNTIL = "unsupported-until"
 SAME_CODE = "unsupported-same-code"
 """A module that only calls a function, or that function: where the tables have the other, nothing
 is to be changed."""

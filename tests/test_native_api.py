@@ -276,6 +276,21 @@ def test_the_release_decides(snippet: str, versions: set[int]) -> None:
     assert found == versions
 
 
+@pytest.mark.parametrize(
+    ("snippet", "minor", "since"),
+    [
+        ("nn.MaxPool2d(2)", 6, "2.7"),
+        ("nn.MultiheadAttention(2, 2)", 6, "2.7"),
+        ("torch.nn.utils.clip_grad_norm_(x, 1.0)", 6, "2.7"),
+        ("nn.GRU(2, 2)", 8, "2.11"),
+    ],
+)
+def test_what_later_tables_list_is_said_in_passing(snippet: str, minor: int, since: str) -> None:
+    (found,) = findings(with_header(snippet), torch=(2, minor))
+    assert found.effective_severity is Severity.INFO
+    assert f"from PyTorch {since} on" in found.message("en")
+
+
 def test_a_release_without_a_table_has_that_of_the_nearest() -> None:
     code = with_header("torch.cdist(x, x)")
     assert [f.rule.code for f in findings(code, torch=(2, 1))] == ["NPU503"]
