@@ -1,21 +1,20 @@
 """Activations that configurations name by default, where models say `config.hidden_act` only."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
 
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.handing_on import handed_on, place_of
 from npulens.workspace.project.memo import Memo, text
 
-_CLASS = re.compile(r"^class (\w{1,80}Config)\b", re.MULTILINE)
-_AFTER = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
-"""What stands behind a class begins in the first column."""
-_DEFAULT = re.compile(
-    r"(?:^[ \t]+|[(,][ \t]*)(\w{0,60}act(?:ivation)?(?:_\w{1,60})?)[ \t]*(?::[^=,\n]{1,80})?"
-    r"=[ \t]*[\"'](\w{1,60})[\"']",
-    re.MULTILINE,
+_NAMED = re.compile(
+    r"act(?:ivation)?(?:_\w{1,60})?[ \t]*(?::[^=,\n]{1,80})?=[ \t]*[\"'](\w{1,60})[\"']"
 )
-"""A parameter of a constructor, or a field: `hidden_act: str = "silu"`."""
+"""A parameter of a constructor, or a field, from some part of its name on: `act: str = "silu"`."""
+_BEFORE = re.compile(r"(?:\A|[\s(,])(\w{0,60})\Z")
+_NAME = re.compile(r"\w+")
+_HEAD = re.compile(r"\n(?:class (\w{1,80}Config)\b|class |def |@)")
+_LONGEST = 80
 _Defaults = tuple[tuple[str, str], ...]
 
 
@@ -38,17 +37,25 @@ def configured_activations(modules: Modules, memo: Memo) -> frozenset[tuple[str,
 
 def _classes(content: Content, memo: Memo) -> list[tuple[str, _Defaults]]:
     def answer() -> list[tuple[str, list[tuple[str, str]]]]:
-        return [(name, found) for name, found in _described(content.text) if found]
+        return [(name, sorted(found.items())) for name, found in _described(content.text).items()]
 
     return memo.recall("activations", (content.digest,), answer, _read)
 
 
-def _described(source: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    for head in _CLASS.finditer(source):
-        after = _AFTER.search(source, head.end())
-        end = len(source) if after is None else after.start()
-        defaults = _DEFAULT.finditer(source, head.end(), end)
-        yield head[1], sorted({found[1]: found[2] for found in defaults}.items())
+def _described(source: str) -> dict[str, dict[str, str]]:
+    """The classes of a module with what they name, told from the text."""
+    found = list(_NAMED.finditer(source))
+    heads = list(_HEAD.finditer(f"\n{source}")) if found else []
+    starts = [head.start() for head in heads]
+    classes: dict[str, dict[str, str]] = {}
+    for named in found:
+        index = bisect_right(starts, named.start()) - 1
+        owner = heads[index][1] if index >= 0 else None
+        before = _BEFORE.search(source, max(0, named.start() - _LONGEST), named.start())
+        name = None if before is None else _NAME.match(source, before.start(1))
+        if owner is not None and name is not None:
+            classes.setdefault(owner, {})[name[0]] = named[1]
+    return classes
 
 
 def _read(plain: list[tuple[str, list[tuple[str, str]]]]) -> list[tuple[str, _Defaults]]:

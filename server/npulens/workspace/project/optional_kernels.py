@@ -18,7 +18,7 @@ from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, truth
+from npulens.workspace.project.memo import Memo, texts, truth
 
 _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""
@@ -49,13 +49,18 @@ def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> O
         modules: The Python files of the project.
         memo: What is known of them.
     """
-    spared: set[Path] = set()
-    careful: set[Path] = set()
-    for source in sources:
-        loaders = _loaders(source, modules)
-        if loaders and all(_does_without(modules[file], source.name, memo) for file in loaders):
-            spared.add(source)
-            careful.update(loaders)
+    loaders = {source: _loaders(source, modules) for source in sources}
+    named: dict[Path, set[str]] = {}
+    for source, files in loaders.items():
+        for file in files:
+            named.setdefault(file, set()).add(source.name)
+    without = {file: _does_without(modules[file], names, memo) for file, names in named.items()}
+    spared = {
+        source
+        for source, files in loaders.items()
+        if files and all(source.name in without[file] for file in files)
+    }
+    careful = {file for source in spared for file in loaders[source]}
     compilers = {
         file
         for file, content in (modules.items() if careful else ())
@@ -98,14 +103,15 @@ def _serves_only(module: Path, careful: set[Path], modules: Modules) -> bool:
     return bool(users) and users <= careful
 
 
-def _does_without(module: Content, source: str, memo: Memo) -> bool:
-    """Whether a module that loads a source has another way for each use of it."""
+def _does_without(module: Content, sources: Iterable[str], memo: Memo) -> tuple[str, ...]:
+    """Of the sources that a module loads those for each use of which it has another way."""
+    names = sorted(sources)
 
-    def answer() -> bool:
+    def answer() -> list[str]:
         user = _user(module.text)
-        return user is not None and user.does_without(source)
+        return [] if user is None else [name for name in names if user.does_without(name)]
 
-    return memo.recall("does without source", (module.digest, source), answer, truth)
+    return memo.recall("does without sources", (module.digest, *names), answer, texts)
 
 
 def does_without_extension(module: Content, extension: str, memo: Memo) -> bool:
