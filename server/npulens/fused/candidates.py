@@ -25,6 +25,10 @@ _NPU_CHOICE = re.compile(
     r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\(|lens|\d{3})", re.IGNORECASE
 )
 """The NPU is asked for, which is more than an operator of it being called."""
+_AROUND_MODELS = re.compile(
+    r"_pretrained(?:_model)?\Z|\Aconvert_|post_process|preprocess|(?:training|evaluation|prediction)_loop"
+)
+"""Functions that load, store, convert or drive models, or work on what goes in and comes out."""
 _LONGEST_LINE = 200
 _NPU_NAME = re.compile(r"(?<![a-z])npu", re.IGNORECASE)
 
@@ -130,6 +134,8 @@ class Candidates:
             inside: What it uses whose computation is its own.
             others: What it uses that is looked through by itself.
         """
+        if _AROUND_MODELS.search(node.name) is not None:
+            return False
         own = self._own(node, inside)
         helpers = self._helpers_in(node)
         others = [part for name, part in helpers.items() if name != node.name] + [*others]

@@ -8,6 +8,7 @@ from itertools import chain
 
 from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
+from npulens.checks.intent.file_purpose import is_host_file
 from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.configured import configured_activations
@@ -80,7 +81,8 @@ class Idioms:
         self, piece: Piece, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a piece, but for what is known and holds still."""
-        if not self._has_torch or not self._may_hold_some(piece):
+        is_on_host = is_host_file(self._path)  # where data is prepared, nothing runs on the NPU
+        if is_on_host or not self._has_torch or not self._may_hold_some(piece):
             return {}
         lines, definitions = piece.parsed.lines, self._definitions
         definitions.asked = set(piece.asked) if known else set()
