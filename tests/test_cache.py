@@ -253,6 +253,35 @@ from .utils import handed_on
 def forward(x: torch.Tensor, scores: torch.Tensor):
     return handed_on(x, scores) * 2
 """,
+    "pack/masks.py": """import torch
+
+
+def padding(lengths: torch.Tensor, longest: int = 0) -> torch.Tensor:
+    longest = longest if longest > 0 else lengths.max().item()
+    return torch.arange(longest, device=lengths.device) >= lengths.unsqueeze(-1)
+""",
+    "pack/masked.py": """import torch
+from .masks import padding
+
+
+def forward(x: torch.Tensor, lengths: torch.Tensor):
+    return x * padding(lengths, x.size(1)) + padding(lengths)
+""",
+    "pack/configuration.py": "class UnitConfig:\n    hidden_act: str = 'silu'\n",
+    "pack/modeling.py": """import torch
+from torch import nn
+from transformers.activations import ACT2FN
+from .configuration import UnitConfig
+
+
+class Unit(nn.Module):
+    def __init__(self, config: UnitConfig):
+        super().__init__()
+        self.act_fn = ACT2FN[config.hidden_act]
+
+    def forward(self, gate, up):
+        return self.act_fn(gate) * up
+""",
     "pack/kernel.py": "import triton\nimport triton.language as tl\n",
     "pack/tried.py": "try:\n    from .kernel import scale\nexcept ImportError:\n    scale = None\n",
     "setup.py": "from torch.utils.cpp_extension import CUDAExtension\n"
@@ -315,7 +344,7 @@ class TestFacts:
         (project / "pack/shim.py").write_text("from torch_npu.contrib import transfer_to_npu\n")
         invoke("check")
         assert sorted(paths) == sorted({*paths})
-        assert len([path for path in paths if path.endswith(".py")]) == 11
+        assert len([path for path in paths if path.endswith(".py")]) == 15
 
     def test_a_callee_in_another_file(self, project: Path) -> None:
         told = "pack/net.py:NPU801"
@@ -359,10 +388,12 @@ class TestFacts:
             *([1e999], [["x", 1e999]], [["x", ["x"]]], [[1, "x", [], True, True]], [[], [[]]]),
             *([["x", ["tensor", 5, 1, 1, "", [], False]]], [["x", "abcdefg"]], ["\ud800"]),
             [[["", "x", True, "", True, [0, "x"], 0]], True, True],
+            [["padding", ["tensor", [""], False, False, "bool", [], True, [[-5, "longest"]]]]],
         ):
             file.write_bytes(signed(json.dumps(dict.fromkeys(keys, value)).encode()))
-            found = records()
-            assert isinstance(found, list)
+            _, output, errors = invoke("check", "--output-format", "json")
+            assert isinstance(json.loads(output), list)
+            assert errors == ""
         file.write_bytes(signed(json.dumps(dict.fromkeys(keys, 0)).encode()))
         assert records() == expected
 

@@ -40,14 +40,14 @@ _GELU = _Kind(("gelu",), "quick", is_likely=False)
 def may_be_silu(function: Node, evaluator: Evaluator) -> bool:
     """Whether a function is an activation that is configured, and SiLU by all that is known.
 
-    A default that stands in the file decides; where there is none, a name with `act` in it is
-    taken for one that may be SiLU.
+    A default in the file or of a configuration decides; where there is none, a name with `act` in
+    it is taken for one that may be SiLU.
     """
     return _may_be_configured(function, evaluator, _SILU)
 
 
 def is_silu_by_default(function: Node, evaluator: Evaluator) -> bool:
-    """Whether a configured activation is SiLU by a default that stands in the file."""
+    """Whether a configured activation is SiLU by a default in the file or of a configuration."""
     return _may_be_configured(function, evaluator, _SILU._replace(is_likely=False))
 
 

@@ -9,7 +9,7 @@ from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.values import Imported
 
 
-def configured_activations(
+def activations_by_default(
     pieces: Sequence[Piece], project: ProjectFacts, path: str
 ) -> Mapping[str, str]:
     """Activations by the attribute of the configuration: `{"hidden_act": "silu"}`.

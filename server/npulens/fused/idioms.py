@@ -11,7 +11,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.checks.intent.file_purpose import is_host_file
 from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
-from npulens.fused.configured import configured_activations
+from npulens.fused.configured import activations_by_default
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
@@ -115,7 +115,7 @@ class Idioms:
 
     @cached_property
     def _configured(self) -> Mapping[str, str]:
-        return configured_activations(self._pieces, self._target.project, self._path)
+        return activations_by_default(self._pieces, self._target.project, self._path)
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:

@@ -198,7 +198,7 @@ def _read_shape(
 
 
 def _read_parameter(place: Any, name: Any) -> tuple[int, str]:
-    if not isinstance(place, int):
+    if not isinstance(place, int) or place < 0:
         raise TypeError("no place")
     return place, text(name)
 
