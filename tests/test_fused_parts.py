@@ -164,3 +164,46 @@ def test_an_edit_of_one_part_is_seen_in_the_others(source: str, states: tuple[st
         assert analyze(document, catalogue, Target(), cache) == fresh
         told.append([f.span for f in fresh if f.rule.family == "fused"])
     assert told[0] != told[1]
+
+
+SPELLINGS = {
+    "a product on a line of its own": (
+        "def norm(x, weight):\n"
+        "    return (\n"
+        "        x\n"
+        "        * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "        * weight\n"
+        "    )"
+    ),
+    "a product by name": (
+        "def norm(x, weight):\n"
+        "    root = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "    return torch.mul(torch.mul(x, root), weight)"
+    ),
+    "a power without spaces": (
+        "def norm(x, weight):\n    return x * ((x*x).mean(-1, keepdim=True) + 1e-6)**-0.5 * weight"
+    ),
+    "a power with spaces": (
+        "def norm(x, weight):\n"
+        "    return x * (x.square().mean(-1, keepdim=True) + 1e-6) ** -0.5 * weight"
+    ),
+    "a quotient by name": (
+        "def norm(x, weight):\n"
+        "    mean = torch.mean(x.square(), -1, keepdim=True)\n"
+        "    return torch.div(x, torch.sqrt(mean + 1e-6)) * weight"
+    ),
+    "a mask of a large number": (
+        "def soft(scores, mask):\n"
+        "    scores = (scores * 0.125).masked_fill(mask, -10000.0)\n"
+        "    return torch.softmax(scores, dim=-1)"
+    ),
+    "a loss by what it chooses": (
+        "def loss(logits, target):\n    return F.nll_loss(F.log_softmax(logits, dim=-1), target)"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", SPELLINGS.values(), ids=SPELLINGS)
+def test_is_found_however_it_is_written(source: str) -> None:
+    text = f"{code(HEAD)}\n\n{source}\n"
+    assert [found.rule.family for found in findings(text)] == ["fused"]

@@ -286,15 +286,16 @@ def _findings(
 ) -> list[Finding]:
     module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
     lines = piece.parsed.lines
+    identifiers, stars = piece.words.identifiers, bool(module.stars())
     words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
-    interest = Interest(lines, *words, bool(module.stars()))
+    interest = Interest(lines, identifiers, *words, stars)
     context = Context(
-        piece.npu_words, piece.words.identifiers, catalogue, target, facts, module, lines, interest
+        piece.npu_words, identifiers, catalogue, target, facts, module, lines, interest
     )
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))
     try:
-        visit(body, module, checks(bool(module.stars())), context)
+        visit(body, module, checks(stars), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
         context.findings.append(syntax_finding(deep, context.lines, catalogue))

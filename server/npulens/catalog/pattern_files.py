@@ -11,26 +11,45 @@ from npulens.catalog.rule_file import CatalogueError
 
 _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
 _BESIDE = re.compile(r"^BESIDE = (\([^)]*\)|.*)$", re.MULTILINE)
-_PRODUCT = r"[\w)\]]\s*\*\s*[\w(]|\*=|mul|prod"
+_PRODUCT = r"\*(?<![,({*]\*)(?<![,({]\s\*)\s*[\w(]|\*=|mul(?:[_(](?<!mat....)|tiply)|prod\("
+"""And not `*args`."""
+_POWER = r"sqrt|\*\*(?<=[\w)\]]\*\*)|\*\*(?<=[\w)\]]\s\*\*)|pow[_(e]"
+"""And not `**kwargs`."""
+_ASSIGNS = r"=(?!=|\s*(?:None|\d))"
+"""And not as in `mask: Optional[Tensor] = None`: what is stored is neither that nor a number."""
 
 BESIDES = {
     "product": _PRODUCT,
-    "product or quotient": r"[\w)\]]\s*[*/]\s*[\w(]|[*/]=|mul|prod|div",
+    "product or quotient": rf"{_PRODUCT}|/\s*[\w(]|/=|div[_(i]",
     "product or rotation": rf"{_PRODUCT}|rotary_emb",
-    "turn": r"(?<![a-z])(?:(?:cos|sin)(?![a-z])|rot|rope|freqs)",
+    "turn": "|".join(
+        (
+            r"(?:cos|sin)(?<![a-z]...)(?![a-z])",
+            r"rot(?<![a-z]...)|rope(?<![a-z]....)|freqs(?<![a-z].....)",
+        )
+    ),
     "sum": r"\+|add",
-    "matrix product": r"matmul|bmm|@|einsum|\.dot\(|\bmm\(",
-    "root": r"sqrt|\*\*|pow|(?<!self)\.norm\(|vector_norm\(|normalize\(",
-    "root or norm": r"sqrt|\*\*|pow|rms_norm\(|RMSNorm\(",
+    "matrix product": r"mat_?mul|mm\(|@|einsum|dot\(",
+    "root": rf"{_POWER}|\.norm\((?<!self......)|vector_norm\(|normalize\(",
+    "root or norm": rf"{_POWER}|rms_norm\(|RMSNorm\(",
     "softmax": "oftmax",
     "silu": r"silu|SiLU|wish\(|exp\(-|(?:\*|mul).{0,200}sigmoid\(|sigmoid\(.{0,200}(?:\*|mul)",
-    "lowest": r"inf|INF|finfo|\bmin\b|_min\b|MIN|neg|NEG|MASK|mask_value|-\s*\d+e\d|-\s*\d{4}",
-    "mask": r"fill|where\(|\[[^\]\n]*\]\s*=(?!=)",
-    "store": r"index_add|\]\s*\+?=(?!=)",
-    "choice": r"nll|NLL|gather|\[",
+    "lowest": "|".join(
+        (
+            r"inf(?<![a-z]...)(?![a-z])|INF(?!O)|finfo|min\b(?<![a-z]...)|MIN|neg|NEG",
+            r"MASK|mask_value|-\s*\d+e\d|-\s*\d{4}",
+        )
+    ),
+    "mask": rf"fill|where\(|\]\s*{_ASSIGNS}",
+    "store": rf"index_add|\]\s*\+?{_ASSIGNS}",
+    "choice": r"nll|NLL|gather|arange|range\(",
     "draw": "bernoulli|floor",
 }
-"""What BESIDE may name, each with an expression that matches wherever it may be written."""
+"""What BESIDE may name, each with an expression that matches wherever it may be written.
+
+What an expression begins with are characters, and what must not stand before them is looked for
+behind them: so it is found four times as fast.
+"""
 
 
 def read_pattern_files(paths: Iterable[Path]) -> tuple[PatternSource, ...]:

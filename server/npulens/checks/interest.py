@@ -15,7 +15,7 @@ from npulens.graphs.definitions import inner_statements, stored_by
 from npulens.syntax.bindings import Function, target_names
 from npulens.text.lines import LineMap
 
-_INNER_IMPORT = re.compile(r"^[ \t]+(?:from|import)\b", re.MULTILINE)
+_INNER_IMPORT = re.compile(r"\n[ \t]+(?:from|import)\b")
 _ANYWHERE = frozenset({"cuda", "nccl", "npu"})
 """Those of device names may be parts of others: `cuda0`, `to_npu`."""
 _NAMED_BY = frozenset(".\"'")
@@ -34,6 +34,7 @@ class Interest:
 
     Args:
         lines: The lines of the piece.
+        identifiers: Its identifiers.
         triggers: The trigger words that stand in it.
         aliases: Names of the module that stand for something a table may know.
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
@@ -44,6 +45,7 @@ class Interest:
     def __init__(
         self,
         lines: LineMap,
+        identifiers: frozenset[str],
         triggers: frozenset[str],
         aliases: frozenset[str],
         parts: frozenset[str],
@@ -54,7 +56,8 @@ class Interest:
         self._starts = lines.starts
         if stars or _INNER_IMPORT.search(text) is not None:
             parts = frozenset()
-        words = triggers | {alias for alias in aliases if alias in text}
+        known = identifiers | _ANYWHERE
+        words = triggers | {alias for alias in aliases if alias.removeprefix(".") in known}
         lasting: list[int] = []
         places: list[int] = []
         for word in words:

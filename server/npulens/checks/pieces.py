@@ -23,7 +23,7 @@ from npulens.syntax.words import Words
 from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_NPU_PROBE = re.compile(r"\bdef (?:\w*[A-Z_])?npu\w*(?:available|\()")
+_NPU_PROBE = re.compile(r"def (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
 _GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")

@@ -30,7 +30,6 @@ _AROUND_MODELS = re.compile(
 )
 """Functions that load, store, convert or drive models, or work on what goes in and comes out."""
 _LONGEST_LINE = 200
-_NPU_NAME = re.compile(r"(?<![a-z])npu", re.IGNORECASE)
 
 
 Places = Sequence[tuple[int, str]]
@@ -80,6 +79,7 @@ class Candidates:
         helpers: Functions of the module that hold some.
         parts: Functions and classes of it that do.
         needs: What code holds that can match.
+        names_npu: Whether the piece names the NPU.
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class Candidates:
         helpers: Parts,
         parts: Parts,
         needs: Needs,
+        names_npu: bool,
     ) -> None:
         self._text = lines.text
         self._lines = lines
@@ -98,9 +99,14 @@ class Candidates:
         self._places = places
         self._helpers = helpers
         self._parts = parts
-        self._calls = sorted((at, name) for name in helpers for at in words.places_alone(name))
+        self._calls = sorted(
+            (at, name)
+            for name in helpers
+            for at in words.places_alone(name)
+            if words.text[at - 1 : at] != "."  # as in `self.drop_path`, which is another
+        )
         self._needs = needs
-        self._names_npu = _NPU_NAME.search(words.joined) is not None
+        self._names_npu = names_npu
 
     def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
         """Functions that hold a word of a pattern, or use something of the module that does."""

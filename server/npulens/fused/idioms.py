@@ -94,6 +94,7 @@ class Idioms:
             self._helpers,
             self._parts,
             self._needs,
+            bool(piece.npu_words),
         )
         functions = list(candidates.among(piece.parsed.body))
         if not functions:

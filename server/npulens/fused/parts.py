@@ -11,6 +11,8 @@ from npulens.catalog.pattern_files import BESIDES
 Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
 _MOST_STRETCHES = 100
+_HANDED_ON = "turn"
+"""Who calls a function that rotates names it, and the sine and cosine, and computes nothing."""
 
 
 class Needs:
@@ -59,7 +61,10 @@ class _Need(NamedTuple):
         )
 
     def is_touched_by(self, part: "Part") -> bool:
-        return not self.words.isdisjoint(part.words) or any(map(part.has, self.beside))
+        """Whether a part does some of it, and not only hands on what a rotation is given."""
+        return not self.words.isdisjoint(part.words) or any(
+            part.has(name) for name in self.beside if name != _HANDED_ON
+        )
 
 
 class Part:

@@ -20,6 +20,7 @@ Place = tuple[int, int]
 """Line and column as the tree counts them, enough to tell before from after."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BINDING_NOTHING = (ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass)
 _WHOLE = ((0, 0), (1 << 60, 0))
 _LATER = (1 << 60, 0)
 _NEVER = (_LATER, _LATER)
@@ -141,13 +142,17 @@ class _Collector:
             self.block(body, ((first.lineno, first.col_offset), end))
 
     def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
-        if any(node.lineno <= line <= (node.end_lineno or 0) for line in self.walrus_lines):
+        if self.walrus_lines and any(
+            node.lineno <= line <= (node.end_lineno or 0) for line in self.walrus_lines
+        ):
             self.walruses(node, block)
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self.imports(node, block)
-        elif isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign):
             for target in node.targets:
                 self.assign(target, node.value, node, block)
+        elif isinstance(node, _BINDING_NOTHING):
+            return
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.imports(node, block)
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 self.assign(node.target, node.value, node, block)
@@ -168,6 +173,9 @@ class _Collector:
             self.compound(node, block)
 
     def compound(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
+        if isinstance(node, ast.If):
+            self.branches(node)
+            return
         if isinstance(node, (ast.For, ast.AsyncFor)):
             for name in target_names(node.target):
                 self.bind(name, UNKNOWN, node.iter, block)
@@ -176,9 +184,6 @@ class _Collector:
                 if item.optional_vars is not None:
                     self.assign(item.optional_vars, None, item.context_expr, block)
             self.block(node.body, block)
-            return
-        elif isinstance(node, ast.If):
-            self.branches(node)
             return
         elif isinstance(node, ast.Match):
             for case in node.cases:

@@ -59,8 +59,8 @@ class Words:
 
     def places(self, part: str) -> Iterator[int]:
         """Where a part of the text begins, in order."""
-        identifier, is_whole = _identifier_in(part)
-        if identifier not in (self.identifiers if is_whole else self.joined):
+        whole, within = _identifiers_in(part)
+        if not (whole <= self.identifiers and all(each in self.joined for each in within)):
             return
         mark = next((letter for letter in part if letter in _RARE), part)
         before = part.index(mark)
@@ -79,19 +79,22 @@ def _by_identifier(
     """Parts with their longest identifiers, those first that are one of the text as it is."""
     sorts: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
     for part in parts:
-        identifier, is_whole = _identifier_in(part)
-        sorts[not is_whole].append((part, identifier))
+        whole, within = _identifiers_in(part)
+        longest = max((*whole, *within), key=len, default="")
+        sorts[longest not in whole].append((part, longest))
     return sorts
 
 
 @lru_cache(maxsize=1024)
-def _identifier_in(part: str) -> tuple[str, bool]:
-    """The longest identifier in a part of a text, and whether it is one of the text as it is."""
-    found = max(_NAME.finditer(part), key=lambda name: len(name[0]), default=None)
-    if found is None:
-        return "", False
-    start, end = found.span()
-    return found[0], start > 0 and end < len(part) and not part[start - 1].isdigit()
+def _identifiers_in(part: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The identifiers in a part: those that are some of a text as they are, and the others."""
+    names = [(name[0], *name.span()) for name in _NAME.finditer(part)]
+    whole = {
+        name
+        for name, start, end in names
+        if start > 0 and end < len(part) and not part[start - 1].isdigit()
+    }
+    return frozenset(whole), frozenset(name for name, *_ in names) - whole
 
 
 def word_at(text: str, offset: int) -> Span | None:
