@@ -52,6 +52,7 @@ class ModuleFacts:
         trains: The module is a script that is run and holds a training loop.
         pins_memory: A loader of the module asks for pinned memory.
         asks_for_npu: The module has a function that says whether an NPU is available.
+        names_cuda: It holds "cuda" or "nccl" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
     """
@@ -64,6 +65,7 @@ class ModuleFacts:
     backend_types: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
+    names_cuda: bool
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]

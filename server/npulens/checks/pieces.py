@@ -331,6 +331,9 @@ def _mentions(bindings: Bindings) -> dict[str, frozenset[str]]:
                 continue
             words.update(_words((value.bases,)))
             for member, given in value.members:
+                if isinstance(given, Defined):  # a method, as almost all are
+                    mentions.setdefault(f".{member}", frozenset())
+                    continue
                 in_member = frozenset(_words((given,))) - {member}
                 words |= in_member
                 mentions[f".{member}"] = mentions.get(f".{member}", frozenset()) | in_member
@@ -375,6 +378,7 @@ def module_facts(
         backend_types=backend_types,
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
+        names_cuda=any(w in p.words.joined for p in pieces for w in ("cuda", "nccl")),
         imports_torch=any(p.torch_import is not None for p in pieces),
         imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),

@@ -1,6 +1,7 @@
 """Which check looks at which kinds of node."""
 
 import ast
+from functools import lru_cache
 
 from npulens.checks import references
 from npulens.checks.intent import cuda_places
@@ -102,25 +103,31 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (parallel.compared_backend, (ast.Compare,)),
     (parallel.wrappers_together, (*_SEQUENCES, ast.BinOp, ast.BoolOp)),
 )
+_ABOUT_STRINGS: frozenset[Check] = frozenset(
+    (
+        *(strings.call, strings.comparison, strings.assignment, strings.loop),
+        *(strings.conditional, strings.defaults, strings.returned, strings.dictionary),
+        *(strings.case, strings.constant, strings.formatted),
+    )
+)
+"""What looks for "cuda" and "nccl" in every call and assignment."""
 _FOR_STARS: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (references.bare_name, (ast.Name,)),
     (native.bare_name, (ast.Name,)),
 )
 
 
-def _by_type(*tables: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...]) -> Checks:
+@lru_cache(maxsize=4)
+def checks(has_star_imports: bool, names_cuda: bool) -> Checks:
+    """The checks by node type.
+
+    Args:
+        has_star_imports: Bare names matter only where a star import may have brought them.
+        names_cuda: The module holds "cuda" or "nccl" somewhere.
+    """
     found: dict[type[ast.AST], list[Check]] = {}
-    for table in tables:
-        for check, types in table:
+    for check, types in (*_TABLE, *(_FOR_STARS if has_star_imports else ())):
+        if names_cuda or check not in _ABOUT_STRINGS:
             for node_type in types:
                 found.setdefault(node_type, []).append(check)
     return found
-
-
-_CHECKS = _by_type(_TABLE)
-_CHECKS_WITH_STARS = _by_type(_TABLE, _FOR_STARS)
-
-
-def checks(has_star_imports: bool) -> Checks:
-    """The checks by node type; bare names matter only where a star import may have brought them."""
-    return _CHECKS_WITH_STARS if has_star_imports else _CHECKS

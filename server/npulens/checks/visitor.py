@@ -51,6 +51,8 @@ def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
 
 
 _FIELDS = _child_fields()
+_VISITED = frozenset(_FIELDS)
+_VISITED_BUT_NAMES = _VISITED - {ast.Name}
 
 
 def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) -> None:
@@ -58,7 +60,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
 
     Walks with a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
-    sees_names = bool(context.module.stars())
+    wanted = _VISITED if context.module.stars() else _VISITED_BUT_NAMES
     pending: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
     while pending:
         node, scope = pending.pop()
@@ -76,11 +78,9 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
             continue
         for name in _FIELDS[kind]:
             value = getattr(node, name)
-            if isinstance(value, list):
-                for child in value:
-                    if isinstance(child, ast.AST) and (sees_names or type(child) is not ast.Name):
-                        pending.append((child, scope))
-            elif isinstance(value, ast.AST) and (sees_names or type(value) is not ast.Name):
+            if value.__class__ is list:
+                pending += [(child, scope) for child in value if child.__class__ in wanted]
+            elif value.__class__ in wanted:
                 pending.append((value, scope))
 
 
