@@ -20,6 +20,7 @@ from npulens.checks.intent.file_purpose import is_host_file, worth_telling
 from npulens.checks.intent.module_intent import without_other_intents
 from npulens.checks.intent.module_uses import without_handled_imports
 from npulens.checks.intent.needless_imports import with_needless_imports
+from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.scaler_types import without_types_only
 from npulens.checks.interest import Interest
 from npulens.checks.other_files.launch_files import comments_of, launch_findings
@@ -185,6 +186,7 @@ def analyze(
     findings = outside_of_kernel_tests(findings, names, document.path)
     findings = outside_of_nccl_probes(findings, document.text, document.path)
     findings = without_types_only(findings, module)
+    findings = outside_of_own_devices(findings, module)
     findings = worth_telling(with_whole_module(findings, module), document.path)
     findings = without_handled_imports(findings, module, target.project)
     findings = without_other_intents(findings, module, target.project)

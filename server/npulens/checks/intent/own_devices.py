@@ -1,0 +1,158 @@
+"""Devices that go to a library that knows CPUs and NVIDIA's GPUs alone.
+
+`"npu"` would be refused there, while `"cuda" if torch.cuda.is_available() else "cpu"` stays on the
+host. Only the whole module tells where a name goes; this is looked up for modules that name such a
+library.
+"""
+
+import ast
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from npulens.catalog.model import Applicability, Finding, Fix
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.values import root_name
+from npulens.syntax.walking import nodes_below, parents_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_LIBRARIES = ("ctranslate2", "faster_whisper")
+"""Source: OpenNMT/CTranslate2 src/devices.cc, which takes cpu, cuda and auto; the other is built on
+it."""
+
+
+def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings without those on devices that go to such a library.
+
+    Of a device that also goes elsewhere the fix is not safe.
+    """
+    if not any(library in module.text for library in _LIBRARIES) or module.tree is None:
+        return list(findings)
+    devices = _Devices(module.tree, LineMap(module.text))
+    found = (devices.judged(finding) for finding in findings)
+    return [finding for finding in found if finding is not None]
+
+
+class _Devices:
+    """Where devices for the libraries stand: `own` go nowhere else, `shared` do.
+
+    A name is taken for the same in the whole module.
+    """
+
+    def __init__(self, tree: ast.Module, lines: LineMap) -> None:
+        self._lines = lines
+        self._parents = parents_below(tree)
+        self._uses: dict[str, list[ast.AST]] = {}
+        for node in nodes_below(tree):
+            self._uses.setdefault(_key(node), []).append(node)
+        self.own: list[Span] = []
+        self.shared: list[Span] = []
+        handed: set[ast.AST] = set()
+        for call in _calls(tree):
+            for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                self.own.append(self._span(argument))
+                handed.update(nodes_below(argument))
+        for key in {_key(node) for node in handed} - {""}:
+            self._follow(self._uses[key], handed)
+        self.own, self.shared = _merged(self.own), _merged(self.shared)
+
+    def judged(self, finding: Finding) -> Finding | None:
+        """A finding as it is to be told, `None` if there is nothing to tell."""
+        if finding.rule.family != "device":
+            return finding
+        if _holds(self.own, finding.span):
+            return None
+        if _holds(self.shared, finding.span):
+            return replace(finding, fixes=tuple(map(_to_be_read, finding.fixes)))
+        return finding
+
+    def _follow(self, uses: Sequence[ast.AST], handed: AbstractSet[ast.AST]) -> None:
+        """Note where a name gets its values, and where it is compared."""
+        compared = {p: None for each in uses if isinstance(p := self._parents[each], ast.Compare)}
+        read = [each for each in uses if isinstance(getattr(each, "ctx", None), ast.Load)]
+        is_own = all(each in handed or self._parents[each] in compared for each in read)
+        spans = self.own if is_own else self.shared
+        spans += (self._span(node) for node in (*compared, *self._values(uses)))
+        self.shared += map(self._span, self._tests(uses))
+
+    def _values(self, uses: Iterable[ast.AST]) -> Iterator[ast.expr]:
+        """What is assigned to a name, and its default as a parameter."""
+        for use in uses:
+            parent = self._parents[use]
+            if isinstance(use, ast.arg):
+                default = _default(parent, use)
+            else:
+                is_stored = isinstance(getattr(use, "ctx", None), ast.Store)
+                is_assigned = isinstance(parent, (ast.Assign, ast.AnnAssign)) and is_stored
+                default = getattr(parent, "value", None) if is_assigned else None
+            if isinstance(default, ast.expr):
+                yield default
+
+    def _tests(self, uses: Iterable[ast.AST]) -> Iterator[ast.expr]:
+        """What decides which value is assigned to a name; other things may hang on it."""
+        for use in uses:
+            parent = self._parents[use]
+            if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+                around = self._parents[parent]
+                if isinstance(around, ast.If):
+                    yield around.test
+
+    def _span(self, node: ast.expr) -> Span:
+        start = self._lines.offset(node.lineno, node.col_offset)
+        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _calls(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls of what is imported from the libraries."""
+    names: set[str] = set()
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Import):
+            roots = [(each, each.name.partition(".")[0]) for each in node.names]
+            names.update(each.asname or root for each, root in roots if root in _LIBRARIES)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            is_one = (node.module or "").partition(".")[0] in _LIBRARIES
+            names.update(each.asname or each.name for each in node.names if is_one)
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Call) and root_name(node.func) in names:
+            yield node
+
+
+def _key(node: ast.AST) -> str:
+    """`device` or `self.device`; empty for what is no such name."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return getattr(node, "id", "") or (node.arg if isinstance(node, ast.arg) else "")
+
+
+def _default(arguments: ast.AST, parameter: ast.arg) -> ast.expr | None:
+    """The default of a parameter."""
+    assert isinstance(arguments, ast.arguments)
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return next((default for each, default in defaults if each is parameter), None)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """The stretches that some spans cover, in order."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _holds(merged: Sequence[Span], span: Span) -> bool:
+    index = bisect_right(merged, span.start, key=lambda each: each.start) - 1
+    return index >= 0 and span.end <= merged[index].end
+
+
+def _to_be_read(fix: Fix) -> Fix:
+    is_safe = fix.applicability is Applicability.SAFE
+    return replace(fix, applicability=Applicability.UNSAFE) if is_safe else fix
