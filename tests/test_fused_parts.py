@@ -187,6 +187,14 @@ SPELLINGS = {
         "def norm(x, weight):\n"
         "    return x * (x.square().mean(-1, keepdim=True) + 1e-6) ** -0.5 * weight"
     ),
+    "a power on a line of its own": (
+        "def norm(x, weight):\n"
+        "    root = (\n"
+        "        (x.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "        ** -0.5\n"
+        "    )\n"
+        "    return x * root * weight"
+    ),
     "a quotient by name": (
         "def norm(x, weight):\n"
         "    mean = torch.mean(x.square(), -1, keepdim=True)\n"

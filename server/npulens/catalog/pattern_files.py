@@ -13,7 +13,7 @@ _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
 _BESIDE = re.compile(r"^BESIDE = (\([^)]*\)|.*)$", re.MULTILINE)
 _PRODUCT = r"\*(?<![,({*]\*)(?<![,({]\s\*)\s*[\w(]|\*=|mul(?:[_(](?<!mat....)|tiply)|prod\("
 """And not `*args`."""
-_POWER = r"sqrt|\*\*(?<=[\w)\]]\*\*)|\*\*(?<=[\w)\]]\s\*\*)|pow[_(e]"
+_POWER = r"sqrt|\*\*(?<=[\w)\]]\*\*)|\*\*(?<=[\w)\]]\s\*\*)|\*\*\s*-?[\d.]|pow[_(e]"
 """And not `**kwargs`."""
 _ASSIGNS = r"=(?!=|\s*(?:None|\d))"
 """And not as in `mask: Optional[Tensor] = None`: what is stored is neither that nor a number."""
