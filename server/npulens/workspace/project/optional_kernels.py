@@ -15,7 +15,7 @@ from typing import NamedTuple
 from npulens.checks.intent.file_purpose import is_test_file
 from npulens.checks.intent.optional_code import blocks, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, texts, truth
@@ -135,9 +135,7 @@ class _User:
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._text = text
         self._lines = LineMap(text)
-        self._owners: dict[ast.AST, ast.AST] = {
-            child: node for node in nodes_below(tree) for child in ast.iter_child_nodes(node)
-        }
+        self._owners = parents_below(tree)
         self._defined = {node.name: node for node in tree.body if isinstance(node, Definition)}
         self._uses: dict[str, list[ast.Name]] = {}
         self._replaced: dict[Definition, bool] = {}
