@@ -384,7 +384,8 @@ class TestFacts:
         (file,) = facts(project)
         keys = list(json.loads(file.read_bytes().split(b"\n", 1)[1]))
         for value in (
-            *(0, 1.5, "x", True, {}, {"a": 1}, [0], [[]], [[0]], [["x"]], [[["x"]]], ["x", 1]),
+            *(0, 1.5, "x", True, {}, {"a": 1}, {"a": True, "configures": None}),
+            *([0], [[]], [[0]], [["x"]], [[["x"]]], ["x", 1]),
             *([1e999], [["x", 1e999]], [["x", ["x"]]], [[1, "x", [], True, True]], [[], [[]]]),
             *([["x", ["tensor", 5, 1, 1, "", [], False]]], [["x", "abcdefg"]], ["\ud800"]),
             [[["", "x", True, "", True, [0, "x"], 0]], True, True],

@@ -28,11 +28,17 @@ def configured_activations(modules: Modules, memo: Memo) -> frozenset[tuple[str,
     found = {
         (place_of(file), name): defaults
         for file, content in modules.items()
-        if b"Config" in content.data and b"act" in content.data
+        if _may_name(content, memo)
         for name, defaults in _classes(content, memo)
     }
     found.update(handed_on(modules, found, memo))
     return frozenset((path, name, defaults) for (path, name), defaults in found.items())
+
+
+def _may_name(content: Content, memo: Memo) -> bool:
+    """Whether a module may hold such a class."""
+    data = content.data
+    return memo.is_so("configures", content.digest, lambda: b"Config" in data and b"act" in data)
 
 
 def _classes(content: Content, memo: Memo) -> list[tuple[str, _Defaults]]:

@@ -11,6 +11,8 @@ from npulens.workspace.project.module_imports import import_words, module_import
 PACKAGE = "__init__"
 """The stem of the file that a package itself is."""
 
+_PACKAGE_FILE = f"{PACKAGE}.py"
+
 Known = TypeVar("Known")
 
 
@@ -24,12 +26,14 @@ def handed_on(
         found: What is known of some, by the place of their module and their name.
         memo: What is known of the modules.
     """
+    if not found:
+        return
     by_module: dict[str, dict[str, Known]] = {}
     for (path, name), each in found.items():
         by_module.setdefault(path, {})[name] = each
     names = {name for _, name in found}
     for file, content in modules.items():
-        if file.stem != PACKAGE or not found:
+        if file.name != _PACKAGE_FILE:
             continue
         if b"import *" not in content.data and names.isdisjoint(import_words(content, memo).names):
             continue

@@ -43,7 +43,7 @@ def library_names(modules: Modules, memo: Memo) -> _Facts:
     wanted = {
         _last_part(file, import_)
         for file, content in modules.items()
-        if _takes(content.data)
+        if _takes(content, memo)
         for import_ in module_imports(content, memo)
         if import_.level >= 0 and any(name in ("*", "torch") for name, _ in import_.names)
     }
@@ -57,8 +57,12 @@ def library_names(modules: Modules, memo: Memo) -> _Facts:
     return frozenset((path, name, known) for (path, name), known in found.items())
 
 
-def _takes(data: bytes) -> bool:
+def _takes(content: Content, memo: Memo) -> bool:
     """Whether a file may take something of PyTorch from a module that is none of PyTorch's."""
+    return memo.is_so("takes of PyTorch", content.digest, lambda: _may_take(content.data))
+
+
+def _may_take(data: bytes) -> bool:
     if _STAR in data and any(trace in data for trace in _TRACES):
         return True
     return any(_is_from_other(data, named) for named in _NAMED)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _Answer = TypeVar("_Answer")
 _MOST_ANSWERS = 20_000
@@ -22,6 +22,7 @@ class Memo:
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._known = dict(known or {})
         self._asked: dict[str, Any] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], Any] = {}
         self.has_new = False
 
     def recall(
@@ -31,7 +32,7 @@ class Memo:
         answer: Callable[[], Any],
         read: Callable[[Any], _Answer],
     ) -> _Answer:
-        """The answer to a question.
+        """The answer to a question, the same object each time: nobody changes it.
 
         Args:
             question: A name for it.
@@ -40,6 +41,19 @@ class Memo:
             read: Makes of plain data what it stands for; raises `TypeError` or `ValueError` for
                 data of another form.
         """
+        asked = question, about
+        if asked in self._found:
+            return cast(_Answer, self._found[asked])
+        found = self._found[asked] = self._recalled(question, about, answer, read)
+        return found
+
+    def _recalled(
+        self,
+        question: str,
+        about: tuple[str, ...],
+        answer: Callable[[], Any],
+        read: Callable[[Any], _Answer],
+    ) -> _Answer:
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
         plain = self._asked.get(key, self._known.get(key))
@@ -55,9 +69,27 @@ class Memo:
         self.has_new = True
         return read(plain)
 
+    def is_so(self, question: str, about: str, answer: Callable[[], bool]) -> bool:
+        """The answer to a question that is asked about thousands of contents, yes or no.
+
+        All those about one content are kept together, for finding each alone takes as long as to
+        search a file for a word.
+
+        Args:
+            question: A name for it.
+            about: A digest of all that the answer depends on.
+            answer: Finds the answer.
+        """
+        known = self.recall("truths", (about,), dict, _truths)
+        found = known.get(question)
+        if found is None:
+            found = known[question] = answer()
+            self.has_new = True
+        return found
+
     def forget_unasked(self) -> None:
         """Forget what was not asked for since this was called before, as of files that changed."""
-        self._known, self._asked = self._asked, {}
+        self._known, self._asked, self._found = self._asked, {}, {}
 
     def answers(self) -> dict[str, Any]:
         """What is worth keeping: what was asked for, and some of what was known besides."""
@@ -81,6 +113,13 @@ def texts(plain: Any) -> tuple[str, ...]:
     if not isinstance(plain, list):
         raise TypeError("no list")
     return tuple(map(text, plain))
+
+
+def _truths(plain: Any) -> dict[str, bool]:
+    """Read answers of yes or no; what is added to them is kept with them."""
+    if not isinstance(plain, dict) or not all(isinstance(each, bool) for each in plain.values()):
+        raise TypeError("no answers")
+    return plain
 
 
 def truth(plain: Any) -> bool:

@@ -49,7 +49,7 @@ def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> O
         modules: The Python files of the project.
         memo: What is known of them.
     """
-    loaders = {source: _loaders(source, modules) for source in sources}
+    loaders = {source: _loaders(source, modules, memo) for source in sources}
     named: dict[Path, set[str]] = {}
     for source, files in loaders.items():
         for file in files:
@@ -69,17 +69,23 @@ def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> O
     return OptionalKernels(frozenset(spared), frozenset(compilers))
 
 
-def _loaders(source: Path, modules: Modules) -> list[Path]:
+def _loaders(source: Path, modules: Modules, memo: Memo) -> list[Path]:
     """The modules that name a source; none if a build file does, which compiles it in any case."""
-    name, folder = os.fsencode(source.name), os.fsencode(source.parent.name)
+    folder = os.fsencode(source.parent.name)
     loaders = [
         file
         for file, content in modules.items()
-        if name in content.data
+        if _names(content, source.name, memo)
         and (folder in content.data or file.parent == source.parent)
         and not is_test_file(str(file))
     ]
     return [] if any(_BUILD_FILE.search(file.stem) for file in loaders) else loaders
+
+
+def _names(content: Content, source: str, memo: Memo) -> bool:
+    """Whether a module names a source."""
+    name = os.fsencode(source)
+    return memo.is_so(f"names {source}", content.digest, lambda: name in content.data)
 
 
 def _serves_only(module: Path, careful: set[Path], modules: Modules) -> bool:

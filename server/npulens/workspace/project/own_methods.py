@@ -38,7 +38,7 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
     heads = [f"def {name}(".encode() for name in catalogue.methods]
     wanted = frozenset(catalogue.methods)
     found: dict[tuple[str, str], _Methods] = {}
-    looked_at = {f for f, c in modules.items() if any(head in c.data for head in heads)}
+    looked_at = {f for f, content in modules.items() if _holds_any(heads, content, memo)}
     for _ in range(_ROUNDS):
         known = _facts(found)
         new = dict(found)
@@ -51,6 +51,13 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
         classes = {name for _, name in found}
         looked_at = {f for f, c in modules.items() if not classes.isdisjoint(_imported(c, memo))}
     return _facts(found)
+
+
+def _holds_any(heads: list[bytes], content: Content, memo: Memo) -> bool:
+    """Whether a module defines some method that tensors have."""
+    return memo.is_so(
+        "methods of tensors", content.digest, lambda: any(head in content.data for head in heads)
+    )
 
 
 def _facts(found: Mapping[tuple[str, str], _Methods]) -> _Facts:
