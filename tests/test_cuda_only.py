@@ -62,6 +62,15 @@ CUDA_ONLY = [
     "    except AttributeError:\n        pass\n    assert device == 'cuda'",
     "def f(device):\n    try:\n        return torch.is_autocast_enabled(device)\n"
     "    except (AttributeError, TypeError):\n        return device == 'cuda'",
+    # the namespace of whatever device there is
+    "def f():\n    try:\n        return getattr(torch, device_name())\n"
+    "    except AttributeError:\n        log('not there')\n        return torch.cuda",
+    # what only concerns another device
+    "device = 'cuda' if device == 'cpu' else device",
+    "device = backend() if backend() != 'hip' else 'cuda'",
+    # NVIDIA's cards are told from others
+    "def f(device):\n    is_nvidia = device.type == 'cuda'\n    return is_nvidia",
+    "IS_NVIDIA_HOPPER: bool = device == 'cuda' and torch.cuda.get_device_capability()[0] >= 9",
     # a class that moves by name, and in general
     "class Boxes:\n    def to(self, device):\n        return Boxes(self.data.to(device))\n"
     "    def cuda(self):\n        return Boxes(self.data.cuda())",
@@ -129,6 +138,17 @@ LOOK_ALIKES = [
     "if ⟦NPU101:torch.cuda.is_available⟧():\n"
     "    big = ⟦NPU102:torch.cuda.get_device_capability⟧()[0] >= 8\n"
     "    ⟦NPU101:torch.cuda.set_device⟧(0)",
+    # a namespace by name, and what stands for another reason
+    "def f():\n    try:\n        return getattr(torch, name)\n"
+    "    except ImportError:\n        return ⟦NPU101:torch.cuda⟧",
+    "def f():\n    try:\n        return getattr(models, name)\n"
+    "    except AttributeError:\n        return ⟦NPU101:torch.cuda⟧",
+    # a default, and a name for any card
+    "device = ⟦NPU110:'cuda'⟧ if device == 'auto' else device",
+    "device = ⟦NPU110:'cuda'⟧ if args.device == 'gpu' else args.device",
+    "device = ⟦NPU110:'cuda'⟧ if kind == 'cpu' else device",
+    "device = ⟦NPU110:'cuda'⟧ if device != 'cpu' else device",
+    "def f(device):\n    is_fast = device.type == ⟦NPU111:'cuda'⟧\n    return is_fast",
     # other copies than contiguous ones
     "def f(q):\n    if q.device.type == ⟦NPU111:'cuda'⟧:\n        q = q.half()\n    return q",
     "def check(self):\n    if not is_torch_available():\n        raise ImportError('torch')\n"

@@ -33,7 +33,7 @@ LIBRARIES = [
     ("grouped_gemm", "from grouped_gemm import ops", "NPU602 error"),
     ("composer (MosaicML)", "from composer import Trainer", "NPU602 error"),
     ("triton", "import triton", "NPU604 info"),
-    ("liger-kernel", "from liger_kernel.transformers import apply", "NPU602 error"),
+    ("liger-kernel", "from liger_kernel.transformers import apply", "NPU604 info"),
     ("transformer_engine", "import transformer_engine.pytorch as te", "NPU602 error"),
     ("vllm", "from vllm import LLM", None),
     ("transformers", "from transformers import AutoModel", None),

@@ -32,6 +32,22 @@ FOUND = {
             if chosen is not None and ⟦NPU806:(chosen == 0).any()⟧:
                 return x
         """,
+    "not-an-engine-that-runs-the-backward-pass": """
+        class Trainer:
+            def train(self, model, loader):
+                for batch in loader:
+                    loss = self.training_step(model, batch)
+                    if ⟦NPU806:torch.isnan(loss)⟧:
+                        break
+
+            def training_step(self, model: nn.Module, inputs) -> Tensor:
+                loss = self.compute_loss(model, inputs)
+                if self.engine:
+                    loss = self.engine.backward(loss)
+                else:
+                    loss.backward()
+                return loss.detach()
+        """,
     "under-another-name": """
         from torch import nonzero as places
 

@@ -44,6 +44,7 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     found: dict[ast.AST, Name] = {}
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []
+    engines: set[ast.AST] = set()
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
@@ -54,8 +55,11 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _OF_MODULES:
                 modules.add(dotted_name(part.value))
+            elif kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
+                engines.add(part.func)  # `engine.backward(loss)`
         elif kind in _COMPREHENSIONS and part is not node:
             own.append((part, targets_of(part)))
+    found = {part: name for part, name in found.items() if part not in engines}
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
         if not targets.isdisjoint(roots):

@@ -39,6 +39,7 @@ _LIBRARY_TEST = re.compile(
 )
 _NO_KERNEL = re.compile(r"\w*(?:kernel|ops|_ext)\w* is None\Z")
 _OLD_TORCH = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
+_NVIDIA_NAME = re.compile(r"[\w.]*nvidia\w*\s*[:=]", re.IGNORECASE)
 _DRIVER = re.compile(r"^\s*import (?:pynvml|amdsmi)\b", re.MULTILINE)
 _ON_CUDA = re.compile(r"\.cuda\b|[\"']cuda")
 _ISINSTANCE = re.compile(r"isinstance\((\w+), ([A-Z]\w*)\)")
@@ -116,6 +117,14 @@ def tells_kernels(statement: ast.stmt, function: ast.FunctionDef | ast.AsyncFunc
     )
 
 
+def tells_nvidia(statement: ast.stmt, source: Source) -> bool:
+    """`is_nvidia = device.type == "cuda"`, which is rightly false on the NPU."""
+    return (
+        isinstance(statement, (ast.Assign, ast.AnnAssign))
+        and _NVIDIA_NAME.match(source(statement)) is not None
+    )
+
+
 def before_old_torch(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
     """A block up to `try: return torch.new_name(...)`, if only its absence is caught.
 
@@ -128,10 +137,13 @@ def before_old_torch(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
 
 
 def catches_old_torch(node: ast.Try, source: Source) -> bool:
-    """Whether `try: return torch.new_name(...)` catches only that it is not there yet."""
+    """Whether `try: return torch.new_name(...)` catches only that it is not there yet.
+
+    Or that a device has no namespace: `try: return getattr(torch, name)`.
+    """
     return (
         isinstance(node.body[0], ast.Return)
-        and source(node.body[0]).startswith("return torch.")
+        and source(node.body[0]).startswith(("return torch.", "return getattr(torch, "))
         and all(h.type and _OLD_TORCH.match(source(h.type)) for h in node.handlers)
     )
 

@@ -22,6 +22,7 @@ from npulens.checks.intent.cuda_only import (
     lives_elsewhere,
     moves_others,
     tells_kernels,
+    tells_nvidia,
     without_library_questions,
 )
 from npulens.checks.intent.older_torch import chooses_release, is_fallback
@@ -51,6 +52,7 @@ _ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
+_ELSEWHERE = DEVICE_TYPES - {"cuda", "npu"}
 ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
@@ -125,6 +127,7 @@ class Guards:
         self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
         self._twins = Twins(code.source, code.mentions_npu)
+        self._mentions_nvidia = "nvidia" in text or "NVIDIA" in text
         self._mentions_libraries = "_available(" in text
         self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
         self._mentions_others = any(word in text for word in _OTHER_HINTS)
@@ -175,6 +178,8 @@ class Guards:
                 body = [s for s in body if "version.cuda" not in values.get(s, "")]
         if self._handled:
             body = [s for s in body if s not in self._handled]
+        if self._mentions_nvidia:
+            body = [s for s in body if not tells_nvidia(s, self._source)]
         if self._mentions_absence:
             body = before_old_torch(body, self._source)
         if self._mentions_libraries:
@@ -266,12 +271,25 @@ class Guards:
             return []  # decided by something else than the device
         if "xla" in self._source(node.test):
             return [node.orelse]
+        if self._mentions_others and self._keeps_others(node):
+            return []
         if self._mentions_old_amp and chooses_release(self._source(node.test)):
             if is_fallback(self._source(node.body), self._source(node.orelse)):
                 return [node.test, node.body]
             if is_fallback(self._source(node.orelse), self._source(node.body)):
                 return [node.test, node.orelse]
         return [node.test, node.body, node.orelse]
+
+    def _keeps_others(self, node: ast.IfExp) -> bool:
+        """`"cuda" if device == "cpu" else device`: the NPU stays what it is."""
+        test = node.test
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            return False
+        kept = node.orelse if isinstance(test.ops[0], ast.Eq) else node.body
+        if not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return False
+        compared = getattr(test.comparators[0], "value", None)
+        return compared in _ELSEWHERE and self._source(kept) == self._source(test.left)
 
     def handlers(self, node: ast.Try) -> Iterable[ast.AST]:
         """The parts of a `try` statement that are worth looking at."""
