@@ -187,7 +187,8 @@ def analyze(
     findings = outside_of_nccl_probes(findings, document.text, document.path)
     findings = without_types_only(findings, module)
     findings = outside_of_own_devices(findings, module)
-    findings = worth_telling(with_whole_module(findings, module), document.path)
+    findings = with_whole_module(findings, module)
+    findings = worth_telling(findings, document.path, target.project)
     findings = without_handled_imports(findings, module, target.project)
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
@@ -243,7 +244,7 @@ def _launch_findings(
 ) -> tuple[Finding, ...]:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue)
-    findings = worth_telling(report.findings, document.path)
+    findings = worth_telling(report.findings, document.path, target.project)
     for span, name in report.embedded:
         inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
         if not any(finding.rule.family == "engine" for finding in inner):

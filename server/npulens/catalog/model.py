@@ -152,6 +152,7 @@ class ProjectFacts:
             its ending, and the name.
         configured: Classes of configurations that name activations by default, each with the path
             of its module without its ending, and the attributes with the names.
+        with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -168,6 +169,7 @@ class ProjectFacts:
     own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
     library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()
     configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
+    with_counterparts: frozenset[str] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

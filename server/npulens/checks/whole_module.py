@@ -34,5 +34,10 @@ class WholeModule:
 
     @property
     def place(self) -> PurePath:
-        """The path of the document, also where an editor names it by an address."""
-        return PurePath(unquote(self.path.removeprefix("file://")))
+        """The path of the document."""
+        return place_of(self.path)
+
+
+def place_of(path: str) -> PurePath:
+    """The path of a document, also where an editor names it by an address."""
+    return PurePath(unquote(path.removeprefix("file://")))

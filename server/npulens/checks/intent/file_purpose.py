@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.context import FAMILIES_OF_KERNELS
 from npulens.checks.python.performance import ADVICE
+from npulens.checks.whole_module import place_of
 
 _FOR_OTHER_HARDWARE = re.compile(
     r"(?:^|[/._-])(?:cuda\d*|cu\d+|nvidia|rocm|hip|xpu|hpu|tpu|amd|cpu|cpu_tests)(?:[._-][^/]*)?(?:/[^/]*)?\Z",
@@ -119,14 +120,17 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
     return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
-def worth_telling(findings: Sequence[Finding], path: str) -> list[Finding]:
+def worth_telling(findings: Sequence[Finding], path: str, project: ProjectFacts) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
-    Tests and lessons are not tuned, and tests set variables that the NPU has no use for without
-    harm; a module that wraps CUDA is replaced as a whole, and so are CUDA kernels with the
-    precision and the layouts around them. What calls an operator of the project itself, to test or
-    to measure it, is about that kernel. Where data is prepared on the host, PyTorch has all APIs.
+    What has a counterpart for the NPU beside it is not moved. Tests and lessons are not tuned, and
+    tests set variables that the NPU has no use for without harm; a module that wraps CUDA is
+    replaced as a whole, and so are CUDA kernels with the precision and the layouts around them.
+    What calls an operator of the project itself, to test or to measure it, is about that kernel.
+    Where data is prepared on the host, PyTorch has all APIs.
     """
+    if project.with_counterparts and str(place_of(path)) in project.with_counterparts:
+        return [finding for finding in findings if finding.rule.family == "engine"]
     if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
     place = path.replace("\\", "/")

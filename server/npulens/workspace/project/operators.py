@@ -22,6 +22,7 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.contents import Content, Contents
+from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, text, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
@@ -69,6 +70,7 @@ def project_facts(
     folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
     for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
+    counterparts = with_counterparts(files)
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     modules = contents.modules(files)
     builders = npu_builders(modules, memo)
@@ -89,6 +91,7 @@ def project_facts(
             own_methods=methods,
             library_names=names,
             configured=configured,
+            with_counterparts=counterparts,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
@@ -141,6 +144,7 @@ def project_facts(
         methods,
         names,
         configured,
+        counterparts,
     )
 
 

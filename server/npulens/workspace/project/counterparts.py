@@ -1,0 +1,31 @@
+"""Files for CUDA that have one for the NPU beside them: `train_gpu.sh` and `train_npu.sh`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_FOR_NPU = {
+    "cuda": ("npu", "ascend"),
+    "gpu": ("npu", "ascend"),
+    "nccl": ("hccl",),
+    "nvtx": ("mstx",),
+}
+_FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
+
+
+def with_counterparts(files: Iterable[Path]) -> frozenset[str]:
+    """The paths of those that are for CUDA by their name, or by that of their folder."""
+    places = {file.as_posix(): file for file in files}
+    return frozenset(
+        str(file)
+        for place, file in places.items()
+        if any(each in places for each in _counterparts(place))
+    )
+
+
+def _counterparts(place: str) -> Iterator[str]:
+    """The paths that a counterpart for the NPU may have."""
+    around = place.rfind("/", 0, max(place.rfind("/"), 0)) + 1
+    for word in _FOR_CUDA.finditer(place, around):
+        for other in _FOR_NPU[word[0].lower()]:
+            yield place[: word.start()] + other + place[word.end() :]

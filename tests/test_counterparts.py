@@ -1,0 +1,60 @@
+"""Files for CUDA with one for the NPU beside them are not moved."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import invoke
+
+CODE = "import torch\ntorch.cuda.synchronize()\n"
+PAIRS = [
+    ("nccl_engine.py", "hccl_engine.py"),
+    ("engine/fused_cuda.py", "engine/fused_ascend.py"),
+    ("ops/cuda/gemm.py", "ops/npu/gemm.py"),
+    ("test_on_GPU.py", "test_on_npu.py"),
+    ("profile/nvtx_marks.py", "profile/mstx_marks.py"),
+]
+NO_PAIRS = [
+    ("nccl_engine.py", "npu_engine.py"),
+    ("train.py", "train_npu.py"),
+    ("ops/cuda/gemm.py", "ops/npu/conv.py"),
+    ("cuda/ops/fast/gemm.py", "npu/ops/fast/gemm.py"),
+    ("train_gpus.py", "train_npus.py"),
+]
+
+
+def found_in(here: Path, files: dict[str, str]) -> list[tuple[str, str]]:
+    for name, text in files.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text)
+    _, output, errors = invoke("check", ".", "--output-format", "json")
+    assert errors == ""
+    return [(each["path"], each["code"]) for each in json.loads(output)]
+
+
+@pytest.mark.parametrize(("for_cuda", "for_npu"), PAIRS)
+def test_pairs(here: Path, for_cuda: str, for_npu: str) -> None:
+    assert found_in(here, {for_cuda: CODE}) == [(for_cuda, "NPU101")]
+    assert found_in(here, {for_npu: "import torch\nimport torch_npu\n"}) == []
+
+
+@pytest.mark.parametrize(("for_cuda", "for_npu"), NO_PAIRS)
+def test_what_is_no_pair(here: Path, for_cuda: str, for_npu: str) -> None:
+    assert found_in(here, {for_cuda: CODE, for_npu: ""}) == [(for_cuda, "NPU101")]
+
+
+def test_the_one_for_the_npu_is_checked(here: Path) -> None:
+    files = {"train_gpu.py": CODE, "train_npu.py": CODE}
+    assert found_in(here, files) == [("train_npu.py", "NPU101")]
+
+
+def test_scripts(here: Path) -> None:
+    script = "export CUDA_VISIBLE_DEVICES=0\npython train.py\n"
+    assert found_in(here, {"run_gpu.sh": script}) == [("run_gpu.sh", "NPU901")]
+    assert found_in(here, {"run_npu.sh": "python train.py\n"}) == []
+
+
+def test_syntax_errors_are_told(here: Path) -> None:
+    files = {"train_gpu.py": "import torch\ntorch.cuda.(\n", "train_npu.py": ""}
+    assert [code for _, code in found_in(here, files)] == ["NPU001"]
