@@ -98,6 +98,8 @@ STRINGS = [
     'if device.startswith((⟦NPU111:"cuda"⟧, "mps")): pass',
     'if device.lower().strip().startswith(⟦NPU111:"cuda"⟧): pass',
     'if device.split(":")[0] == ⟦NPU111:"cuda"⟧: pass',
+    'd = str(device).strip().lower().replace(⟦NPU110:"cuda:"⟧, "").replace("none", "")',
+    'd = args.device.removeprefix(⟦NPU110:"cuda:"⟧)',
     'if cfg["device"] == ⟦NPU111:"cuda"⟧: pass',
     'if get_device() == ⟦NPU111:"cuda"⟧: pass',
     'if getattr(x, "device", None) == ⟦NPU111:"cuda"⟧: pass',

@@ -328,6 +328,8 @@ PORTED = [
     "parser.add_argument('--device', choices=['cpu', 'cuda', 'npu'], default='npu')",
     "match device:\n    case 'cuda':\n        x.cuda()\n    case 'npu':\n        x.npu()",
     "match device:\n    case 'cuda' | 'npu':\n        pass",
+    "device = device.replace('cuda:', 'npu:')",
+    "text = text.replace('cuda:', '')",
     "device = torch.accelerator.current_accelerator()\nx.to(device)",
     "x.to(torch.accelerator.current_accelerator().type)",
     "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import (
@@ -251,6 +251,17 @@ def report_compared(
             [node] if _matches(word.open_end, node) else literals(node, word, context.guards)
         ):
             _report(literal, finding, scope, context)
+
+
+def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:
+    """The word where it is taken out of a text: `device.replace("cuda:", "")`."""
+    rule = context.catalogue.rule_named(word.rule)
+    if rule is None or context.facts.shimmed or context.guards.mentions_npu(*nodes):
+        return
+    finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=False)
+    for node in nodes[:1]:
+        if _matches(word.open_end, node):
+            _report(node, finding, scope, context)
 
 
 def report_all(

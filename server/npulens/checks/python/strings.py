@@ -18,6 +18,7 @@ from npulens.checks.words import (
     report_all,
     report_compared,
     report_composed,
+    report_removed,
 )
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
@@ -40,11 +41,15 @@ _ACCESSORS = frozenset(
     | {"DEFINE_string", "DEFINE_enum", "argument", "Option", "Argument", "get_option", "getenv"}
 )
 _VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "type", "value"})
+_ABOUT_BEGINNINGS = {
+    **dict.fromkeys(("startswith", "endswith", "__eq__"), report_compared),
+    **dict.fromkeys(("replace", "removeprefix"), report_removed),
+}
 _AVAILABILITY = re.compile(r"cuda\.is_available|cuda_available|use_cuda|cuda\.device_count")
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
-    """Arguments by position and by keyword, and `device.type.startswith("cuda")`."""
+    """Arguments, and methods of devices: `device.startswith("cuda")`, `.replace("cuda:", "")`."""
     assert isinstance(node, ast.Call)
     _known_parameters(node, scope, context)
     for keyword in node.keywords:
@@ -55,14 +60,12 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
-    if isinstance(node.func, ast.Attribute) and node.func.attr in (
-        "startswith",
-        "endswith",
-        "__eq__",
-    ):
-        for word in WORDS.values():
-            if holds(node.func.value, word, scope):
-                report_compared(node.args, word, scope, context)
+    if isinstance(node.func, ast.Attribute):
+        report = _ABOUT_BEGINNINGS.get(node.func.attr)
+        if report is not None:
+            for word in WORDS.values():
+                if holds(node.func.value, word, scope):
+                    report(node.args, word, scope, context)
 
 
 def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
