@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import (
     Settings,
     dirty_option,
@@ -40,7 +41,7 @@ Examples:
 Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-library 0 or 2."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @click.option("--stdin-filename", metavar="NAME", help="Check standard input as a file NAME.")
 @click.option(

@@ -2,6 +2,8 @@
 
 import click
 
+from npulens.cli.help import Command
+
 _EPILOG = """\b
 Examples:
   npulens completion bash > ~/.local/share/bash-completion/completions/npulens
@@ -11,7 +13,7 @@ Examples:
 Or, in ~/.bashrc: eval "$(npulens completion bash)\""""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script with which a SHELL completes commands, options and rules."""

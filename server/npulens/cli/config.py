@@ -2,6 +2,7 @@
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import config_option, configuration_for
 from npulens.cli.refusals import refusals
 
@@ -12,7 +13,7 @@ Examples:
   npulens config --show --config ci/npulens.toml"""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("path", default=".")
 @click.option("--show", is_flag=True, required=True, help="Print what applies, as TOML.")
 @config_option

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
 from npulens.cli.options import (
     dirty_option,
@@ -25,7 +26,7 @@ Exit codes: 0 nothing is left to do (with --diff: to change), 1 something is, 2 
 error."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @unsafe_option
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from npulens import __version__
+from npulens.cli.help import CommandGroup
 from npulens.cli.refusals import FAILURE, complain, show_wrong_usage
 
 FINDINGS = 1
@@ -83,6 +84,7 @@ class _Commands(MutableMapping[str, click.Command]):
 
 
 @click.group(
+    cls=CommandGroup,
     commands=_Commands(
         *("check", "fix", "migrate", "report", "shapes", "verify"),
         *("rule", "config", "completion", "server"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
 from npulens.cli.options import (
     dirty_option,
@@ -34,7 +35,7 @@ Examples:
 Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("source", metavar="SRC")
 @click.option("-o", "--output", metavar="DST", help="Where the migrated copy shall be.")
 @click.option("--in-place", is_flag=True, help="Change SRC itself; git can take that back.")

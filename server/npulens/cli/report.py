@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import jobs_option, settings, settings_options
 from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
 
@@ -30,7 +31,7 @@ Examples:
 Exit codes: 0 written, 2 wrong usage, an error, or files not checked."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "-o", "--output-file", default="-", metavar="FILE", help='Write there; "-" is standard output.'

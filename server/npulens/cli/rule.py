@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import complete_rules, language_option, settings
 from npulens.cli.refusals import Refusal
 
@@ -17,7 +18,7 @@ Examples:
   npulens rule cuda-api --language zh"""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("code", shell_complete=complete_rules)
 @language_option
 def rule(code: str, language: "Language | None") -> None:

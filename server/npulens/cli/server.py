@@ -2,6 +2,7 @@
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.refusals import Refusal
 
 _EPILOG = """\b
@@ -11,7 +12,7 @@ Examples:
   npulens server --websocket 0 --host 127.0.0.1"""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.option("--tcp", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Use a socket.")
 @click.option(
     "--websocket",

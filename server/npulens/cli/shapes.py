@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import config_option, language_option
 from npulens.cli.refusals import FAILURE, common_folder, complain, refusals
 
@@ -21,7 +22,7 @@ Examples:
 Exit codes: 0 done, 2 wrong usage or an error."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "--output-format",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from npulens.cli.help import Command
 from npulens.cli.options import settings, settings_options, unsafe_option
 from npulens.cli.refusals import FAILURE, Refusal
 
@@ -30,7 +31,7 @@ Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says noth
 an error."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG)
 @click.argument("script", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", metavar="MODULE", help="Run a module instead of a script.")
