@@ -646,5 +646,5 @@ def test_what_is_not_needed_is_not_imported(here: Path) -> None:
     unwanted |= {"multiprocessing", "concurrent.futures", "traceback", "difflib", "asyncio"}
     assert not checking & unwanted
     own = {name for name in imported("--version") if name.startswith("npulens")}
-    commands = {"npulens.cli.main", "npulens.cli.refusals"}
+    commands = {"npulens.cli.main", "npulens.cli.help", "npulens.cli.refusals"}
     assert own == {"npulens", "npulens.cli", *commands}
