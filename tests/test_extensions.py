@@ -156,6 +156,7 @@ def test_examples_of_the_rules_about_sources() -> None:
 # Hostile sources.
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize(
     "part",
     [

@@ -435,6 +435,7 @@ ENDLESS = [
 ]  # fmt: skip
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("piece", ENDLESS)
 @pytest.mark.parametrize("file", FILES)
 def test_time_is_in_proportion_to_size(file: str, piece: str) -> None:
