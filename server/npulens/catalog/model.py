@@ -153,6 +153,8 @@ class ProjectFacts:
         configured: Classes of configurations that name activations by default, each with the path
             of its module without its ending, and the attributes with the names.
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
+        device_functions: Functions that say which device is used, and know the NPU, each with the
+            path of its module without its ending.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -170,6 +172,7 @@ class ProjectFacts:
     library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()
     configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     with_counterparts: frozenset[str] = frozenset()
+    device_functions: frozenset[tuple[str, str, bool]] = frozenset()
 
     @property
     def words(self) -> frozenset[str]:

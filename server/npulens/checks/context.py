@@ -52,6 +52,8 @@ class ModuleFacts:
         trains: The module is a script that is run and holds a training loop.
         pins_memory: A loader of the module asks for pinned memory.
         asks_for_npu: The module has a function that says whether an NPU is available.
+        device_functions: Functions of the module that say which device is used, and know the NPU.
+        devices_elsewhere: Those of other modules of the project.
         names_cuda: It holds "cuda" or "nccl" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
@@ -70,6 +72,8 @@ class ModuleFacts:
     imports_torch_npu: bool
     aliases: frozenset[str]
     classes_elsewhere: OtherModules[frozenset[str]]
+    device_functions: frozenset[str]
+    devices_elsewhere: OtherModules[bool]
     evidence: Evidence = NO_EVIDENCE
     trains: bool = False
     pins_memory: bool = False

@@ -11,6 +11,7 @@ from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, S
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
+from npulens.checks.intent.device_functions import device_functions
 from npulens.checks.intent.guards import holds_word, npu_words
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
@@ -174,6 +175,7 @@ class Piece:
         backend_names: The same for process groups.
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
+        device_functions: Its functions that say which device is used, and know the NPU.
         word_places: Where words of computations stand that NPU operators replace, each with the
             word; `None` until asked.
         parts: Its functions and classes that hold such words; `None` until asked.
@@ -203,6 +205,7 @@ class Piece:
     shim: ShimUse
     asks_for_npu: bool
     methods: frozenset[str]
+    device_functions: frozenset[str]
     weighs_npu: bool
     npu_words: Sequence[tuple[int, int]]
     words: Words
@@ -261,6 +264,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
         bool(of_npu) and _NPU_PROBE.search(text) is not None,
         frozenset(_own_methods(bindings)),
+        frozenset(device_functions(text)) if "device" in text else frozenset(),
         "scale_loss" in text or _weighs_npu(parsed, of_npu),
         of_npu,
         words,
@@ -385,6 +389,8 @@ def module_facts(
         trains=_trains(pieces),
         pins_memory=any(p.pins_memory for p in pieces),
         classes_elsewhere=OtherModules(target.project.own_methods, path),
+        device_functions=frozenset().union(*(p.device_functions for p in pieces)),
+        devices_elsewhere=OtherModules(target.project.device_functions, path),
         evidence=evidence_of(
             [piece.words for piece in pieces],
             frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),

@@ -12,6 +12,7 @@ from npulens.checks.intent.cuda_only import (
     moves_by_name,
     tests_nccl,
 )
+from npulens.checks.intent.device_functions import holds_on_cuda
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name
@@ -151,6 +152,9 @@ def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.If)
+    on_cuda = holds_on_cuda(node.test, scope, context)
+    if on_cuda is not None:
+        return _with_scope(context.guards.statements(node.orelse if on_cuda else node.body), scope)
     return _with_scope(context.guards.arms(node), scope)
 
 
@@ -170,11 +174,16 @@ def _block(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.BoolOp)
+    if holds_on_cuda(node, scope, context) is not None:
+        return ()
     return _with_scope(context.guards.operands(node), scope)
 
 
 def _conditional(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.IfExp)
+    on_cuda = holds_on_cuda(node.test, scope, context)
+    if on_cuda is not None:
+        return ((node.orelse if on_cuda else node.body, scope),)
     return _with_scope(context.guards.choices(node), scope)
 
 

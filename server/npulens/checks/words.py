@@ -16,6 +16,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
+from npulens.checks.intent.device_functions import is_from_device_function
 from npulens.checks.intent.guards import Guards
 from npulens.checks.python.methods import ACCELERATOR
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
@@ -214,6 +215,15 @@ def _matches(pattern: re.Pattern[str], node: ast.expr) -> bool:
     )
 
 
+def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
+    """`get_device() or "cuda"`: what is asked first knows the NPU."""
+    return (
+        isinstance(node, ast.BoolOp)
+        and isinstance(node.op, ast.Or)
+        and is_from_device_function(node.values[0], scope, context)
+    )
+
+
 def report_composed(
     node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
 ) -> None:
@@ -277,7 +287,7 @@ def report_all(
     if parameter is None and context.facts.shimmed and not even_shimmed:
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
-    if rule is None:
+    if rule is None or _falls_back(node, scope, context):
         return
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE

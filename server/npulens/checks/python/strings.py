@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
 from npulens.checks.context import Context
+from npulens.checks.intent.device_functions import is_from_device_function
 from npulens.checks.intent.guards import ACCELERATORS
 from npulens.checks.python.shim import is_unpatched
 from npulens.checks.titles import use
@@ -45,6 +46,8 @@ _ABOUT_BEGINNINGS = {
     **dict.fromkeys(("startswith", "endswith", "__eq__"), report_compared),
     **dict.fromkeys(("replace", "removeprefix"), report_removed),
 }
+_BACKENDS = "default_device_backend_map"
+"""Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
 _AVAILABILITY = re.compile(r"cuda\.is_available|cuda_available|use_cuda|cuda\.device_count")
 
 
@@ -64,7 +67,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         report = _ABOUT_BEGINNINGS.get(node.func.attr)
         if report is not None:
             for word in WORDS.values():
-                if holds(node.func.value, word, scope):
+                owner = node.func.value
+                if holds(owner, word, scope) and not is_from_device_function(owner, scope, context):
                     report(node.args, word, scope, context)
 
 
@@ -75,7 +79,8 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     if any(_is_such_parameter(side, scope, context) for side in sides):
         return
     for word in WORDS.values():
-        if any(holds(side, word, scope) or _is_backend(side, word, context) for side in sides):
+        about = [s for s in sides if holds(s, word, scope) or _is_backend(s, word, context)]
+        if about and not any(is_from_device_function(side, scope, context) for side in about):
             report_compared(sides, word, scope, context)
 
 
@@ -93,7 +98,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
-        if word.old == "nccl" and _is_of_arguments(scope):
+        if word.old == "nccl" and (_is_of_arguments(scope) or _looks_backends_up(scope, context)):
             continue
         for target in targets:
             for part, value in _paired(target, node.value):
@@ -110,6 +115,16 @@ def _is_of_arguments(scope: Scope) -> bool:
     It repeats what a function takes anyway; who makes an instance chooses.
     """
     return isinstance(scope, ClassScope) and scope.node.name.endswith("Kwargs")
+
+
+def _looks_backends_up(scope: Scope, context: Context) -> bool:
+    """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
+    function = getattr(scope, "node", None)
+    return (
+        context.holds(_BACKENDS)
+        and isinstance(function, Function)
+        and _BACKENDS in context.source(function)
+    )
 
 
 def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
@@ -220,6 +235,8 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Match)
     for word in WORDS.values():
         if holds(node.subject, word, scope):
+            if is_from_device_function(node.subject, scope, context):
+                return
             values = [
                 part.value
                 for arm in node.cases

@@ -23,6 +23,7 @@ from npulens.text.spans import Span
 from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.counterparts import with_counterparts
+from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, text, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
@@ -78,6 +79,7 @@ def project_facts(
     methods = own_methods(modules, catalogue, memo)
     names = library_names(modules, memo)
     configured = configured_activations(modules, memo)
+    devices = device_functions(modules, memo)
     unused = unused_classes(files, folders, contents, memo)
     unused |= unused_functions(modules, folders, memo)
     if not native:
@@ -92,6 +94,7 @@ def project_facts(
             library_names=names,
             configured=configured,
             with_counterparts=counterparts,
+            device_functions=devices,
         )
     builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
     built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
@@ -145,6 +148,7 @@ def project_facts(
         names,
         configured,
         counterparts,
+        devices,
     )
 
 

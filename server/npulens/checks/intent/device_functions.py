@@ -1,0 +1,80 @@
+"""Functions that say which device is used, and know the NPU: who asks them has been ported.
+
+`if get_device_name() == "cuda":` is then about CUDA alone, and right as it is.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from npulens.checks.context import Context
+from npulens.syntax.meanings import Instance, LocalInstance, resolve
+from npulens.syntax.scopes import Scope
+
+_FUNCTION = re.compile(r"^(?:async )?def (\w*device\w*)\(", re.MULTILINE)
+_NEXT = re.compile(r"^[\w@]", re.MULTILINE)
+"""What stands behind a function."""
+_KNOWS_NPU = re.compile(
+    r"""["']npu\b|\b(?:current_accelerator|_get_available_device_type)\("""
+    r"""|\bis_\w*npu_available|\btorch_npu\b|\.npu\."""
+)
+_OF_PYTORCH = frozenset(
+    {"torch.accelerator.current_accelerator", "torch._utils._get_available_device_type"}
+)
+
+
+def device_functions(text: str) -> Iterator[str]:
+    """The names of such functions at the top of a module, or of a part of it."""
+    for function in _FUNCTION.finditer(text):
+        end = _NEXT.search(text, function.end())
+        if _KNOWS_NPU.search(text, function.end(), end.start() if end else len(text)):
+            yield function[1]
+
+
+def is_from_device_function(node: ast.expr, scope: Scope, context: Context) -> bool:
+    """Whether an expression is what such a function returned, or the type of it."""
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        return is_from_device_function(node.value, scope, context)
+    facts = context.facts
+    for value in resolve(node, scope):
+        if isinstance(value, LocalInstance) and value.definition.name in facts.device_functions:
+            return True
+        if isinstance(value, Instance) and (
+            value.name in _OF_PYTORCH or facts.devices_elsewhere.find(value.name) is not None
+        ):
+            return True
+    return False
+
+
+def holds_on_cuda(test: ast.expr, scope: Scope, context: Context) -> bool | None:
+    """Whether a test of what such a function says holds on CUDA and not on the NPU.
+
+    Returns `False` if it does not hold on CUDA, `None` of every other test.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        holds = holds_on_cuda(test.operand, scope, context)
+        return None if holds is None else not holds
+    if isinstance(test, ast.BoolOp):
+        decides = isinstance(test.op, ast.And)
+        found = any(holds_on_cuda(each, scope, context) is decides for each in test.values)
+        return decides if found else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        asked, given, operator = test.left, test.comparators[0], test.ops[0]
+        is_equal = isinstance(operator, (ast.Eq, ast.In))
+        if not is_equal and not isinstance(operator, (ast.NotEq, ast.NotIn)):
+            return None
+    elif isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.args:
+        asked, given, is_equal = test.func.value, test.args[0], True
+        if test.func.attr != "startswith":
+            return None
+    else:
+        return None
+    is_about_cuda = _is_cuda_alone(given) and is_from_device_function(asked, scope, context)
+    return is_equal if is_about_cuda else None
+
+
+def _is_cuda_alone(node: ast.expr) -> bool:
+    """`"cuda"` or `("cuda", "xpu")`."""
+    elements = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    values = [element.value for element in elements if isinstance(element, ast.Constant)]
+    return "cuda" in values and "npu" not in values

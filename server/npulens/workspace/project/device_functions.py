@@ -1,0 +1,40 @@
+"""Functions of a project that say which device is used, and know the NPU."""
+
+from npulens.checks.intent.device_functions import device_functions as functions_in
+from npulens.workspace.project.contents import Content, Modules
+from npulens.workspace.project.handing_on import handed_on, place_of
+from npulens.workspace.project.memo import Memo, texts
+
+_TRACES = (b"npu", b"accelerator", b"_available_device")
+
+
+def device_functions(modules: Modules, memo: Memo) -> frozenset[tuple[str, str, bool]]:
+    """The functions, by the paths of their modules without ending and their names.
+
+    Args:
+        modules: The Python files of the project.
+        memo: What is known of them.
+    """
+    found = {
+        (place_of(file), name): True
+        for file, content in modules.items()
+        if _may_define(content, memo)
+        for name in _functions(content, memo)
+    }
+    found.update(handed_on(modules, found, memo))
+    return frozenset((path, name, known) for (path, name), known in found.items())
+
+
+def _may_define(content: Content, memo: Memo) -> bool:
+    """Whether a module may hold such a function."""
+    return memo.is_so(
+        "names devices",
+        content.digest,
+        lambda: b"device" in content.data and any(trace in content.data for trace in _TRACES),
+    )
+
+
+def _functions(content: Content, memo: Memo) -> tuple[str, ...]:
+    return memo.recall(
+        "device functions", (content.digest,), lambda: list(functions_in(content.text)), texts
+    )
