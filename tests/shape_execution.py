@@ -126,14 +126,16 @@ class _Operators(TorchDispatchMode):
         self._execution = execution
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _waits(func, args) and not self._execution.checks_range:
+        if _waits(func, args, kwargs or {}) and not self._execution.checks_range:
             self._execution.waited()
         return func(*args, **(kwargs or {}))
 
 
-def _waits(func: Any, args: Sequence[Any]) -> bool:
+def _waits(func: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     name = func._schema.name.removeprefix("aten::")
-    return name in WAITING or str(func) == _BY_TENSOR or _indexes_by_mask(func, args)
+    if str(func) == _BY_TENSOR:
+        return keywords.get("output_size") is None  # given, it need not be read from the device
+    return name in WAITING or _indexes_by_mask(func, args)
 
 
 def _indexes_by_mask(func: Any, args: Sequence[Any]) -> bool:

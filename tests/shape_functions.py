@@ -347,6 +347,24 @@ def repeat_by_count(x: Tensor, counts: Tensor) -> Tensor:
     return long.mean(dim=0)
 
 
+def repeat_indices(counts: Tensor) -> Tensor:
+    indices = torch.repeat_interleave(counts)
+    return indices.sum()
+
+
+def repeat_to_a_given_length(x: Tensor, counts: Tensor) -> Tensor:
+    twice = torch.full_like(counts, 2)
+    long = torch.repeat_interleave(x, twice, dim=0, output_size=2 * x.shape[0])
+    indices = torch.repeat_interleave(twice, output_size=2 * x.shape[0])
+    return long.mean(dim=0) + indices.sum()
+
+
+def repeat_to_a_length_of_the_data(x: Tensor, counts: Tensor) -> Tensor:
+    total = int(counts.sum())
+    long = x.repeat_interleave(counts, dim=0, output_size=total)
+    return long.mean(dim=0)
+
+
 def repeat_by_number(x: Tensor, times: int = 3) -> Tensor:
     long = x.repeat_interleave(times, dim=0)
     wide = torch.repeat_interleave(x, 2, dim=-1)

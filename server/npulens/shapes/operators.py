@@ -19,6 +19,7 @@ from npulens.shapes.rearranging import (
     flattened,
     gathered,
     index_selected,
+    interleaved,
     narrowed,
     padded,
     parts_of,
@@ -90,6 +91,7 @@ TRANSFERS: dict[str, Transfer] = {
     **dict.fromkeys(("view", "reshape"), reshaped),
     "expand": expanded,
     **dict.fromkeys(("repeat", "tile"), repeated),
+    "repeat_interleave": interleaved,
     **dict.fromkeys(
         ("view_as", "expand_as", "reshape_as"),
         lambda c: c.result(shape_of(c.get(1, "other") or UNKNOWN), getattr(c.first, "kind", "")),

@@ -36,6 +36,16 @@ def repeated(call: Applied) -> Value:
     return call.moved(opened(shape.sources | sizes(call.arguments[1:]).sources))
 
 
+def interleaved(call: Applied) -> Value:
+    """As long in one dimension as `output_size` says, if it is given."""
+    shape, over = shape_of(call.first), call.get(2, "dim")
+    number = over.value if isinstance(over, Number) else None
+    if "output_size" not in call.keywords or (number is None and over is not None):
+        return call.moved(opened(call.sources))
+    length = dim_of(call.keywords["output_size"])
+    return call.moved(closed(length) if number is None else shape.with_dim(number, length))
+
+
 def flattened(call: Applied) -> Value:
     shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
     start = call.get(1, "start_dim")
