@@ -77,6 +77,10 @@ FOUND = {
                 parts.append(⟦NPU804:x[i, :length]⟧.mean(dim=0))
             return torch.stack(parts)
         """,
+    "repeats-alone": """
+        def forward(x: Tensor, counts: Tensor) -> Tensor:
+            return x[⟦NPU801:torch.repeat_interleave(counts)⟧]
+        """,
     "repeats-of-a-tensor": """
         def forward(x: Tensor, repeats: Tensor) -> Tensor:
             return ⟦NPU801:x.repeat_interleave(repeats, dim=0)⟧
@@ -299,6 +303,17 @@ FOUND = {
         """,
 }
 SILENT = {
+    "repeats-that-are-not-known": """
+        def widened(self, x: Tensor, n, mask: Tensor) -> Tensor:
+            x = x.repeat_interleave(n, dim=0) + torch.repeat_interleave(mask, repeats=self.n, dim=0)
+            return x.repeat_interleave(repeats=self.n // 2, dim=1)
+        """,
+    "repeats-to-a-given-length": """
+        def forward(x: Tensor, counts: Tensor, total: int) -> Tensor:
+            return torch.repeat_interleave(x, counts, dim=0, output_size=x.shape[0]) + x[
+                torch.repeat_interleave(counts, output_size=total)
+            ]
+        """,
     "masks-by-name": "def forward(x: Tensor, mask: Tensor) -> Tensor:\n    return x[mask]",
     "no-growing-cache": """
         class Queue:

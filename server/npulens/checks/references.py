@@ -14,7 +14,15 @@ from npulens.checks.entries import (
 )
 from npulens.checks.intent.purpose import is_out_of_reach
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
-from npulens.syntax.meanings import Member, Qualified, canonical, qualified_names, resolve_name
+from npulens.syntax.meanings import (
+    Instance,
+    Member,
+    Qualified,
+    canonical,
+    qualified_names,
+    resolve,
+    resolve_name,
+)
 from npulens.syntax.scopes import Scope, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 
@@ -25,6 +33,7 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
     name = dotted_name(node)
     if name is None:
         _imported_module(node, scope, context)
+        _member_of_result(node, scope, context)
     elif isinstance(node.ctx, ast.Load) or _is_module(name.root, node, scope):
         _reference(node, name, scope, context)
 
@@ -48,6 +57,20 @@ def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> Non
         entry = longest_entry(qualified, context)
         if entry is not None and not (context.facts.shimmed and entry.shimmed):
             report_entry(_owner(node, _levels(qualified, entry)), entry, [], context)
+
+
+def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> None:
+    """`torch.cuda.get_device_properties(0).major`."""
+    if not isinstance(node.value, ast.Call) or node.attr not in context.catalogue.lacking_names:
+        return
+    for value in resolve(node.value, scope):
+        if isinstance(value, Instance):
+            qualified = f"{value.name}.{node.attr}"
+            entry = context.catalogue.symbols.get(_cuda_name(qualified, context) or qualified)
+            if entry is not None and entry.becomes is None:
+                if not is_out_of_reach(entry.rule, node, scope, context):
+                    report_entry(node, entry, [], context)
+                return
 
 
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -21,8 +21,9 @@ def meets(entry: OperatorEntry, call: Applied) -> bool:
     if entry.when is When.ONE_ARGUMENT:
         return len(call.arguments) + len(call.keywords) == 1
     if entry.when is When.TENSOR_REPEATS:
-        repeats = call.get(1, "repeats") or call.first  # alone it says how often each index comes
-        return isinstance(repeats, Tensor) and "output_size" not in call.keywords
+        repeats = call.get(1, "repeats")
+        counts = call.first if repeats is None else repeats
+        return isinstance(counts, Tensor) and "output_size" not in call.keywords
     if entry.when is When.WITHOUT_CLASSES:
         classes = call.get(1, "num_classes")
         return classes is None or (isinstance(classes, Number) and classes.text == "-1")

@@ -21,7 +21,15 @@ from npulens.syntax.bindings import (
 )
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.other_modules import OtherModules, member_of
-from npulens.syntax.values import UNKNOWN, Expression, Imported, Name, dotted_name, expression
+from npulens.syntax.values import (
+    UNKNOWN,
+    Called,
+    Expression,
+    Imported,
+    Name,
+    dotted_name,
+    expression,
+)
 from npulens.syntax.walking import names_in
 
 MAX_VALUES = 8
@@ -324,7 +332,10 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
         if isinstance(value, ast.Name) and value.id in annotated:
             members.append((attribute, annotated[value.id]))
         else:
-            members.append((attribute, UNKNOWN if _roots(value) & local else expression(value)))
+            given = expression(value)
+            # What a call returns does not depend on its arguments here.
+            roots = {given.callee.root} if isinstance(given, Called) else _roots(value)
+            members.append((attribute, UNKNOWN if roots & local else given))
     return members
 
 
