@@ -160,8 +160,7 @@ FAMILIES = [
             "annotated": "def helper(x: torch.Tensor):\n    return x.unique_consecutive()",
         }.items()
     ),
-    waits(
-        "tensors that attributes are given by parameters",
+    case(
         "FN-08-parameter",
         "class A(nn.Module):\n    def __init__(self, w):\n"
         "        self.p = nn.Parameter(w)\n    def f(self):\n        return self.p.to_sparse()",
