@@ -303,6 +303,11 @@ FOUND = {
         """,
 }
 SILENT = {
+    "what-numpy-takes-is-on-the-host": """
+        def forward(x: Tensor, mask: Tensor) -> Tensor:
+            rows = x.detach().numpy()
+            return torch.from_numpy(rows[mask.numpy()])
+        """,
     "repeats-that-are-not-known": """
         def widened(self, x: Tensor, n, mask: Tensor) -> Tensor:
             x = x.repeat_interleave(n, dim=0) + torch.repeat_interleave(mask, repeats=self.n, dim=0)

@@ -31,7 +31,7 @@ from npulens.shapes.rearranging import (
     unsqueezed,
 )
 from npulens.shapes.reductions import ends, loss, reduction, sorted_pair, topk, with_indices
-from npulens.shapes.values import UNKNOWN, Value, items_of
+from npulens.shapes.values import UNKNOWN, Foreign, Value, items_of
 
 
 def apply_operator(call: Applied) -> Value:
@@ -113,6 +113,7 @@ TRANSFERS: dict[str, Transfer] = {
     "pad_sequence": padded_sequence,
     "aminmax": lambda c: items_of((c.result(SCALAR), c.result(SCALAR))),
     "backward": lambda c: UNKNOWN,
+    "numpy": lambda c: Foreign("numpy"),  # of a tensor that is on the host, or it fails anywhere
 }
 
 """Names with an underscore behind them, which work in place, need no entry of their own."""

@@ -6,7 +6,6 @@ from npulens.shapes.extents import SCALAR, Dim, Shape, Sources, closed, opened
 from npulens.shapes.operators import apply_operator
 from npulens.shapes.values import (
     FOREIGN,
-    Foreign,
     Items,
     Number,
     Tensor,
@@ -67,8 +66,6 @@ def result_of(entry: OperatorEntry, call: Applied, found: Sources) -> Value:
         return Number("?", found)
     if entry.gives == "list":
         return Items(Number("?", found), None, shape.at(0).sources if shape != SCALAR else found)
-    if entry.gives == "array":
-        return Foreign("numpy")
     if entry.gives == "host":
         return first._replace(on_host=True) if isinstance(first, Tensor) else first
     if entry.gives == "nothing":

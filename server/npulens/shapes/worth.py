@@ -25,7 +25,7 @@ _WORDS = (
     *("nonzero", "argwhere", "masked_select", "unique(", "unique_consecutive(", "unique_dim("),
     *("bincount", "nms("),
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
-    *(".cpu(", ".numpy(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
+    *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]"),
 )
