@@ -81,6 +81,14 @@ FOUND = {
         def forward(x: Tensor, counts: Tensor) -> Tensor:
             return x[⟦NPU801:torch.repeat_interleave(counts)⟧]
         """,
+    "parts-of-what-is-handed-in": """
+        class Net(nn.Module):
+            def forward(self, x, past: list[Tensor]):
+                key, value, sizes = past[0]
+                if ⟦NPU806:sizes > 0⟧:
+                    x = x + key
+                return x
+        """,
     "repeats-of-a-tensor": """
         def forward(x: Tensor, repeats: Tensor) -> Tensor:
             return ⟦NPU801:x.repeat_interleave(repeats, dim=0)⟧
@@ -303,6 +311,14 @@ FOUND = {
         """,
 }
 SILENT = {
+    "lengths-by-their-names": """
+        class Net(nn.Module):
+            def forward(self, x, past: list[Tensor]):
+                key, value, cache_size = past[0]
+                if cache_size > 0:
+                    x = torch.cat([x, x.new_zeros(x.shape[0], cache_size)], dim=1)
+                return x + key
+        """,
     "what-numpy-takes-is-on-the-host": """
         def forward(x: Tensor, mask: Tensor) -> Tensor:
             rows = x.detach().numpy()

@@ -1,10 +1,14 @@
 """What assignments do to names."""
 
 import ast
+import re
+from typing import TypeGuard
 
 from npulens.shapes.calls import Calls
 from npulens.shapes.extents import Dim, closed
 from npulens.shapes.values import UNKNOWN, Items, Number, Size, Table, Tensor, Value, either
+
+_LENGTH = re.compile(r"(?:\A|_)(?:size|len|length)\Z")
 
 
 class Binding(Calls):
@@ -64,7 +68,8 @@ class Binding(Calls):
                 Number(dim.text if dim.text != "?" else text, dim.sources, dim.is_rest)
                 for dim, text in zip(dims, texts, strict=True)
             ]
-        return [self.element_of(value)] * count
+        part = self.element_of(value)
+        return [Number(e.id) if _is_length(e, part) else part for e in target.elts]
 
     def name_dimensions(self, target: ast.expr, value: ast.expr) -> None:
         """`B, N, C = x.shape` tells how many dimensions `x` has."""
@@ -94,3 +99,12 @@ def _measured(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute) and node.attr == attribute:
         return node.value.id if isinstance(node.value, ast.Name) else None
     return None
+
+
+def _is_length(target: ast.expr, part: Value) -> TypeGuard[ast.Name]:
+    """Whether a part of something unknown is a number, as its name says: `batch_size`."""
+    return (
+        isinstance(part, Tensor)
+        and isinstance(target, ast.Name)
+        and _LENGTH.search(target.id) is not None
+    )
