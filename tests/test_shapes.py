@@ -84,7 +84,10 @@ FOUND = {
     "parts-of-what-is-handed-in": """
         class Net(nn.Module):
             def forward(self, x, past: list[Tensor]):
-                key, value, sizes = past[0]
+                key, cache_size, sizes = past[0]
+                first = ⟦NPU805:key.mean().item()⟧
+                if cache_size > 0:
+                    x = x + first
                 if ⟦NPU806:sizes > 0⟧:
                     x = x + key
                 return x
@@ -311,14 +314,6 @@ FOUND = {
         """,
 }
 SILENT = {
-    "lengths-by-their-names": """
-        class Net(nn.Module):
-            def forward(self, x, past: list[Tensor]):
-                key, value, cache_size = past[0]
-                if cache_size > 0:
-                    x = torch.cat([x, x.new_zeros(x.shape[0], cache_size)], dim=1)
-                return x + key
-        """,
     "what-numpy-takes-is-on-the-host": """
         def forward(x: Tensor, mask: Tensor) -> Tensor:
             rows = x.detach().numpy()
