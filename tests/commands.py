@@ -51,3 +51,13 @@ def records(*arguments: str, stdin: bytes | None = None) -> list[dict[str, Any]]
 
 def codes(*arguments: str, stdin: bytes | None = None) -> list[str]:
     return [record["code"] for record in records(*arguments, stdin=stdin)]
+
+
+def found_in(here: Path, files: dict[str, str]) -> list[tuple[str, str]]:
+    """Paths and codes of what `check` finds in a folder that holds these files."""
+    for name, text in files.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text)
+    _, output, errors = invoke("check", ".", "--output-format", "json")
+    assert errors == ""
+    return [(each["path"], each["code"]) for each in json.loads(output)]

@@ -1,11 +1,10 @@
 """Files for CUDA with one for the NPU beside them are not moved."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from commands import invoke
+from commands import found_in
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
 PAIRS = [
@@ -22,15 +21,6 @@ NO_PAIRS = [
     ("cuda/ops/fast/gemm.py", "npu/ops/fast/gemm.py"),
     ("train_gpus.py", "train_npus.py"),
 ]
-
-
-def found_in(here: Path, files: dict[str, str]) -> list[tuple[str, str]]:
-    for name, text in files.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text)
-    _, output, errors = invoke("check", ".", "--output-format", "json")
-    assert errors == ""
-    return [(each["path"], each["code"]) for each in json.loads(output)]
 
 
 @pytest.mark.parametrize(("for_cuda", "for_npu"), PAIRS)

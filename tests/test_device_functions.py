@@ -1,11 +1,10 @@
 """Functions of a project that say which device is used, and know the NPU: who asks is ported."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from commands import invoke
+from commands import found_in
 from helpers import check, code
 
 KNOWING = {
@@ -37,15 +36,6 @@ USES = {
     "beginning": "use_amp = {}().startswith('cuda')\n",
     "default": "device = {}() or 'cuda'\n",
 }
-
-
-def found_in(here: Path, files: dict[str, str]) -> list[tuple[str, str]]:
-    for name, text in files.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text)
-    _, output, errors = invoke("check", ".", "--output-format", "json")
-    assert errors == ""
-    return [(each["path"], each["code"]) for each in json.loads(output)]
 
 
 def module(body: str, name: str = "get_device_name") -> str:
