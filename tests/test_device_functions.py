@@ -32,6 +32,8 @@ USES = {
         "    def run(self):\n        assert self.device == 'cuda'\n"
     ),
     "type": "device = {}()\nis_gpu = device.type == 'cuda'\n",
+    "not": "if not {}().startswith('cuda'):\n    pass\nelse:\n    torch.cuda.synchronize()\n",
+    "or": "if {}() != 'cuda' or later:\n    pass\nelse:\n    torch.cuda.synchronize()\n",
     "one-of-some": "if {}() in ('cuda', 'xpu'):\n    torch.cuda.empty_cache()\n",
     "beginning": "use_amp = {}().startswith('cuda')\n",
     "default": "device = {}() or 'cuda'\n",

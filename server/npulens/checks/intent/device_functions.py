@@ -33,9 +33,9 @@ def device_functions(text: str) -> Iterator[str]:
 
 def is_from_device_function(node: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether an expression is what such a function returned, or the type of it."""
-    if isinstance(node, ast.Attribute) and node.attr == "type":
-        return is_from_device_function(node.value, scope, context)
     facts = context.facts
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
     for value in resolve(node, scope):
         if isinstance(value, LocalInstance) and value.definition.name in facts.device_functions:
             return True
@@ -51,26 +51,31 @@ def holds_on_cuda(test: ast.expr, scope: Scope, context: Context) -> bool | None
 
     Returns `False` if it does not hold on CUDA, `None` of every other test.
     """
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        holds = holds_on_cuda(test.operand, scope, context)
-        return None if holds is None else not holds
     if isinstance(test, ast.BoolOp):
         decides = isinstance(test.op, ast.And)
-        found = any(holds_on_cuda(each, scope, context) is decides for each in test.values)
+        found = any(_compares(each, scope, context) is decides for each in test.values)
         return decides if found else None
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        asked, given, operator = test.left, test.comparators[0], test.ops[0]
-        is_equal = isinstance(operator, (ast.Eq, ast.In))
-        if not is_equal and not isinstance(operator, (ast.NotEq, ast.NotIn)):
+    return _compares(test, scope, context)
+
+
+def _compares(test: ast.expr, scope: Scope, context: Context) -> bool | None:
+    """The same of `get_device() == "cuda"` and `not get_device().startswith("cuda")`."""
+    is_negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    if isinstance(asked, ast.Compare) and len(asked.ops) == 1:
+        holds = isinstance(asked.ops[0], (ast.Eq, ast.In))
+        if not holds and not isinstance(asked.ops[0], (ast.NotEq, ast.NotIn)):
             return None
-    elif isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.args:
-        asked, given, is_equal = test.func.value, test.args[0], True
-        if test.func.attr != "startswith":
+        device, given = asked.left, asked.comparators[0]
+    elif isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute) and asked.args:
+        holds = True
+        if asked.func.attr != "startswith":
             return None
+        device, given = asked.func.value, asked.args[0]
     else:
         return None
-    is_about_cuda = _is_cuda_alone(given) and is_from_device_function(asked, scope, context)
-    return is_equal if is_about_cuda else None
+    is_about_cuda = _is_cuda_alone(given) and is_from_device_function(device, scope, context)
+    return holds is not is_negated if is_about_cuda else None
 
 
 def _is_cuda_alone(node: ast.expr) -> bool:

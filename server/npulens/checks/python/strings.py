@@ -98,7 +98,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
-        if word.old == "nccl" and (_is_of_arguments(scope) or _looks_backends_up(scope, context)):
+        if word.old == "nccl" and _is_of_arguments(scope):
             continue
         for target in targets:
             for part, value in _paired(target, node.value):
@@ -106,6 +106,8 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
                 if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
                     continue
                 if _is_named_so(name, word, context):
+                    if word.old == "nccl" and _looks_backends_up(scope, context):
+                        continue
                     report_all(value, word, None, scope, context)
 
 
@@ -120,11 +122,12 @@ def _is_of_arguments(scope: Scope) -> bool:
 def _looks_backends_up(scope: Scope, context: Context) -> bool:
     """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
     function = getattr(scope, "node", None)
-    return (
-        context.holds(_BACKENDS)
-        and isinstance(function, Function)
-        and _BACKENDS in context.source(function)
-    )
+    if not context.holds(_BACKENDS) or not isinstance(function, Function):
+        return False
+    key = f"{_BACKENDS} in {context.span(function)}"
+    if key not in context.held:
+        context.held[key] = _BACKENDS in context.source(function)
+    return context.held[key]
 
 
 def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
