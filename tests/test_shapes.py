@@ -92,6 +92,35 @@ FOUND = {
                     x = x + key
                 return x
         """,
+    "a-device-that-is-the-host-in-one-case": """
+        def run(args, x: Tensor) -> Tensor:
+            if args.device == "npu" and not torch.npu.is_available():
+                args.device = "cpu"
+            device = torch.device(args.device)
+            for epoch in range(args.epochs):
+                x = x.to(device)
+                x.sum().backward()
+                print(⟦NPU805:x.sum().item()⟧)
+            return x
+        """,
+    "a-device-that-is-the-host": """
+        def run(args, x: Tensor) -> Tensor:
+            args.device = "cpu"
+            device = torch.device(args.device)
+            for epoch in range(args.epochs):
+                x.sum().backward()
+                print(⟦NPU805:x.to(device)⟧)
+                print(⟦NPU805:x.sum().item()⟧)
+            return x
+        """,
+    "parts-of-an-annotated-tuple": """
+        class Resample(nn.Module):
+            def forward(self, audio: tuple[Tensor, int]) -> Tensor:
+                wave, rate = audio
+                if rate != self.rate:
+                    wave = wave * ⟦NPU805:wave.max().item()⟧
+                return wave
+        """,
     "repeats-of-a-tensor": """
         def forward(x: Tensor, repeats: Tensor) -> Tensor:
             return ⟦NPU801:x.repeat_interleave(repeats, dim=0)⟧

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value
+from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value, items_of
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.parsing import expression_tree
@@ -114,12 +114,19 @@ def _subscripted(annotation: ast.Subscript) -> Value:
     if name == "Optional":
         return _unsure(annotated(inside))
     if name in _LISTS:
+        if name in ("tuple", "Tuple") and isinstance(inside, ast.Tuple) and not _is_open(inside):
+            return items_of(tuple(map(annotated, inside.elts)))
         first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
         return Items(annotated(first))
     if name == "Union" and isinstance(inside, ast.Tuple):
         parts = {annotated(part) for part in inside.elts} - {UNKNOWN}
         return _unsure(parts.pop()) if len(parts) == 1 else UNKNOWN
     return FOREIGN if name in _NO_TENSORS else UNKNOWN
+
+
+def _is_open(inside: ast.Tuple) -> bool:
+    """`Tuple[int, ...]`."""
+    return any(isinstance(each, ast.Constant) and each.value is ... for each in inside.elts)
 
 
 def _unsure(value: Value) -> Value:

@@ -15,7 +15,17 @@ from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, user
 from npulens.shapes.handing import hands_out
 from npulens.shapes.optional import given_of, is_optional
 from npulens.shapes.scoring import is_failure, is_rare_test, is_want_of_memory
-from npulens.shapes.values import FOREIGN, NOTHING, UNKNOWN, Closure, Number, Tensor, Value, either
+from npulens.shapes.values import (
+    FOREIGN,
+    NOTHING,
+    UNKNOWN,
+    Closure,
+    Foreign,
+    Number,
+    Tensor,
+    Value,
+    either,
+)
 from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
@@ -363,6 +373,9 @@ def _merged(first: Names, second: Names) -> Names:
     for name, value in second.items():
         before = merged.get(name)
         merged[name] = value if before is None or before is value else either(before, value)
+    for name in first.keys() ^ second.keys():
+        if "." in name and isinstance(merged[name], Foreign):
+            del merged[name]  # `args.device` had a value before, too
     return merged
 
 
