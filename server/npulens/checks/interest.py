@@ -165,10 +165,13 @@ class Interest:
 
     def _stands_for_word(self, node: ast.stmt | ast.expr) -> bool:
         """Whether what a name is given may be what a rule is about, and is no tensor."""
-        if self._lasts(node):
+        reach = self._reach(node)
+        if _is_between(self._lasting, *reach):
             return True
+        if not _is_between(self._places, *reach):
+            return False
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else node
-        return self.holds(node) and not _is_computed(value)
+        return not _is_computed(value)
 
     def _reach(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """From where to where the lines of a statement go."""

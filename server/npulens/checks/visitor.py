@@ -54,6 +54,7 @@ def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
 _FIELDS = _child_fields()
 _VISITED = frozenset(_FIELDS)
 _VISITED_BUT_NAMES = _VISITED - {ast.Name}
+_STATEMENTS = frozenset(kind for kind in _FIELDS if issubclass(kind, ast.stmt))
 
 
 def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) -> None:
@@ -66,7 +67,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
     while pending:
         node, scope = pending.pop()
         kind = type(node)
-        is_inner = isinstance(node, ast.stmt) and isinstance(scope, FunctionScope)
+        is_inner = kind in _STATEMENTS and scope.__class__ is FunctionScope
         if is_inner and not context.interest.holds(node):  # type: ignore[arg-type]
             continue
         if kind in _LISTS and context.guards.names_npu(node):

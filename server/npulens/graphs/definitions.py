@@ -43,7 +43,7 @@ class FunctionHere:
     @property
     def receiver(self) -> str | None:
         """The name of `self`, if it is a method that has one."""
-        if self.owner is None or "staticmethod" in self.decorators:
+        if self._owner is None or (self.node.decorator_list and "staticmethod" in self.decorators):
             return None
         arguments = [*self.node.args.posonlyargs, *self.node.args.args]
         return arguments[0].arg if arguments else None

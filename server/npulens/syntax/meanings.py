@@ -1,6 +1,7 @@
 """What expressions mean: objects of libraries, strings, definitions of the same file."""
 
 import ast
+from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Place, class_definition
@@ -221,6 +222,7 @@ def _inherited(owner: ClassScope, attribute: str, budget: _Budget) -> list[Expre
     return []
 
 
+@lru_cache(maxsize=4096)
 def canonical(qualified: str) -> str:
     """One spelling for modules that are reachable under two names."""
     for alias, name in _SAME_MODULE.items():

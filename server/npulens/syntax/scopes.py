@@ -310,11 +310,12 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
     pending: list[ast.stmt] = list(method.body)
     while pending:
         node = pending.pop()
-        for field in ("body", "orelse", "finalbody"):
-            pending += getattr(node, field, ())
-        for handler in getattr(node, "handlers", ()):
-            pending += handler.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for field in ("body", "orelse", "finalbody"):
+                pending += getattr(node, field, ())
+            for handler in getattr(node, "handlers", ()):
+                pending += handler.body
+        elif node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 local.update(target_names(target))
                 if (

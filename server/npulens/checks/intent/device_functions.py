@@ -18,6 +18,11 @@ _KNOWS_NPU = re.compile(
     r"""["']npu\b|\b(?:current_accelerator|_get_available_device_type)\("""
     r"""|\bis_\w*npu_available|\btorch_npu\b|\.npu\."""
 )
+TRACES = (
+    *('"npu', "'npu", "npu_available", "torch_npu", ".npu."),
+    *("current_accelerator(", "_get_available_device_type("),
+)
+"""One of these stands in a function that knows the NPU; found far sooner than by expression."""
 _OF_PYTORCH = frozenset(
     {"torch.accelerator.current_accelerator", "torch._utils._get_available_device_type"}
 )
@@ -25,6 +30,8 @@ _OF_PYTORCH = frozenset(
 
 def device_functions(text: str) -> Iterator[str]:
     """The names of such functions at the top of a module, or of a part of it."""
+    if not any(trace in text for trace in TRACES):
+        return
     for function in _FUNCTION.finditer(text):
         end = _NEXT.search(text, function.end())
         if _KNOWS_NPU.search(text, function.end(), end.start() if end else len(text)):

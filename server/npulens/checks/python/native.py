@@ -189,8 +189,9 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
     elif isinstance(node, ast.Assign):
         mentions += [*_replaced(node), *_unused_layer(node, scope, context)]
     if annotation is not None:
-        mentions.append(annotation)
-        context.annotations.update(_types(annotation))
+        types = _types(annotation)
+        context.annotations.update(types)
+        context.mentions.update(types)
     for mention in mentions:
         if mention is not None and not isinstance(mention, (ast.Name, ast.Constant)):
             context.mentions.update(_types(mention))
@@ -208,21 +209,23 @@ def _host_profile(node: ast.Call) -> list[ast.expr]:
 
 def _replaced(node: ast.Assign) -> list[ast.expr]:
     """`F.pdist` in `F.pdist = wrap(F.pdist)`."""
-    names = [name for target in node.targets if (name := dotted_name(target)) and name.path]
-    if not names or not isinstance(node.value, ast.Call):
+    if not isinstance(node.value, ast.Call) or not node.value.args:
         return []
+    names = [name for target in node.targets if (name := dotted_name(target)) and name.path]
     return [argument for argument in node.value.args if dotted_name(argument) in names]
 
 
 def _unused_layer(node: ast.Assign, scope: Scope, context: Context) -> list[ast.expr]:
     """`nn.AvgPool3d` in `self.pool = nn.AvgPool3d(2)` of a module that never uses `pool`."""
-    name = dotted_name(node.targets[0])
     call = node.value
-    if name is None or len(name.path) != 1 or not isinstance(scope, FunctionScope):
+    if not isinstance(scope, FunctionScope) or scope.owner is None:
         return []
-    if scope.owner is None or not isinstance(call, ast.Call):
+    if not isinstance(call, ast.Call):
         return []
     if last_identifier(call.func) not in context.catalogue.native.words:
+        return []
+    name = dotted_name(node.targets[0])
+    if name is None or len(name.path) != 1:
         return []
     owner = scope.owner.node
     if owner not in context.class_words:
