@@ -89,7 +89,10 @@ def edited(text: str, chance: random.Random) -> str:
     return text[:start] + chance.choice(TYPED) + text[end:]
 
 
-@pytest.mark.parametrize("seed", range(8))
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.endurance) for seed in range(1, 8))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_edits_within_methods(seed: int) -> None:
     chance = random.Random(seed)
     cache = StatementCache()
@@ -110,7 +113,7 @@ class StoppedError(Exception):
     """The analysis is not wanted any more."""
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_analysis_that_is_stopped_leaves_a_good_cache(seed: int) -> None:
     chance = random.Random(seed)
     cache = StatementCache()

@@ -545,6 +545,7 @@ MANY = 1000
 
 
 @on_linux
+@pytest.mark.endurance
 class TestInterruption:
     def many(self, here: Path) -> Path:
         folder = here / "many"
