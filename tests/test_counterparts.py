@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from commands import found_in
+from helpers import CATALOGUE
+from npulens.analysis import analyze
+from npulens.catalog.model import Target
+from npulens.text.document import Document
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
 PAIRS = [
@@ -48,3 +52,22 @@ def test_scripts(here: Path) -> None:
 def test_syntax_errors_are_told(here: Path) -> None:
     files = {"train_gpu.py": "import torch\ntorch.cuda.(\n", "train_npu.py": ""}
     assert [code for _, code in found_in(here, files)] == ["NPU001"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["library/ipex/hijacks.py", "ops/xpu/norm.py", "op_rocm/gemm.py", "train_tpu.py", "mlu.py"],
+)
+def test_what_is_for_hardware_of_others(here: Path, file: str) -> None:
+    assert found_in(here, {file: CODE}) == []
+
+
+@pytest.mark.parametrize(
+    "file", ["xpu_or_gpu.py", "joints/hip.py", "quantum/mps.py", "xpu/models/net.py", "gpu/norm.py"]
+)
+def test_what_is_not(here: Path, file: str) -> None:
+    assert found_in(here, {file: CODE}) == [(file, "NPU101")]
+
+
+def test_a_home_folder_may_have_any_name() -> None:
+    assert analyze(Document("/home/xpu/train.py", CODE), CATALOGUE, Target())

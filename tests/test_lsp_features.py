@@ -292,6 +292,11 @@ def test_files_beside_python(
         ('x = """\n!no\n"""\n', 'x = """\n!no\n"""\n'),
         ("x = a % b\ny = c != d\n", "x = a % b\ny = c != d\n"),
         ("!\n", "0\n"),
+        ("cd ..\nx = 1\n", "0# ..\nx = 1\n"),
+        ("if a:\n    pip install b\n", "if a:\n    0#p install b\n"),
+        ("ls -l\nrm -rf x\n", "ls -l\n0# -rf x\n"),
+        ("cat = 1\ncp (2)\nmv\n", "cat = 1\ncp (2)\nmv\n"),
+        ("x = (\ncd ..\n)\n", "x = (\ncd ..\n)\n"),
         ("", ""),
     ],
 )

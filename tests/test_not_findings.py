@@ -534,3 +534,18 @@ def test_half_fixed_code_is_not_taken_for_ported(snippet: str) -> None:
 )
 def test_statements_of_a_module_are_read_together(snippet: str) -> None:
     check(snippet)
+
+
+OTHER_FRAMEWORKS = {
+    "import paddle\ndef f(x): return x.cuda()": [],
+    "import oneflow as flow\nx = flow.ones(2)\nx.cuda()": [],
+    "from jittor import nn\ndef f(x): return x.cuda()": [],
+    "import paddle\nimport torch\ndef f(x): return x.cuda()": ["NPU105"],
+    "from paddle import x\nfrom torch import nn\ndef f(x): return x.cuda()": ["NPU105"],
+    "import tensorboard\ndef f(x): return x.cuda()": ["NPU105"],
+}
+
+
+@pytest.mark.parametrize("text", OTHER_FRAMEWORKS)
+def test_tensors_of_other_frameworks(text: str) -> None:
+    assert [finding.rule.code for finding in findings(text)] == OTHER_FRAMEWORKS[text]

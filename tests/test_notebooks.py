@@ -27,8 +27,9 @@ MAGICS = """\
 files = !ls *.cuda
 get_ipython().run_line_magic("time", "")
 model?
+cd ..
 if True:
-    !nvidia-smi
+    !free -m
 %time x = 1
 """
 SHELL = "%%bash\nexport X=(\nfor f in 'cuda'; do\n"
@@ -289,6 +290,54 @@ def test_cells_in_other_languages_are_left_alone() -> None:
     other = code("torch.cuda.synchronize(", metadata={"vscode": {"languageId": "julia"}})
     write(notebook(other, code(f"import torch\n{CALLS}"), {**prose("x"), "cell_type": "raw"}))
     assert [cell for cell, *_ in places(".")] == [2, 2]
+
+
+COMMANDS = {
+    "!nvidia-smi\n": [(1, 2, "NPU906")],
+    "x = 1\nif x:\n    out = !nvidia-smi -L\n": [(3, 12, "NPU906")],
+    "!CUDA_VISIBLE_DEVICES=0,1 python train.py \\\n    --dist-backend nccl\nx = 2": [
+        (1, 2, "NPU901"),
+        (2, 20, "NPU902"),
+    ],
+    "!pip install -q onnxruntime-gpu  # faster\n": [(1, 17, "NPU905")],
+    "%pip install onnxruntime-gpu\n": [(1, 14, "NPU905")],
+    "pip install onnxruntime-gpu\n": [(1, 13, "NPU905")],
+    "%%sh\npython - <<END\nimport torch\ntorch.cuda.synchronize()\nEND\n": [(4, 1, "NPU101")],
+    "%%bash\nexport CUDA_VISIBLE_DEVICES=0\nnvidia-smi\n": [
+        (2, 8, "NPU901"),
+        (3, 1, "NPU906"),
+    ],
+    "%%script bash\nnvidia-smi\n": [(2, 1, "NPU906")],
+    "!echo it's\nnvidia = 1\n!nvidia-smi\n": [(3, 2, "NPU906")],
+    "!nvidia-smi  # npulens: ignore[NPU906]\n": [],
+    "%%bash\nnvidia-smi  # npulens: ignore\n": [],
+    "# npulens: ignore-file\n!nvidia-smi\n": [],
+    "!ls  # npulens: ignore\n": [(1, 6, "NPU002")],
+    "%%bash\nls  # npulens: ignore\n": [(2, 5, "NPU002")],
+    "%%html\n!nvidia-smi\n": [],
+    "%timeit nvidia-smi\n": [],
+    'x = """\n!nvidia-smi\n"""\n': [],
+}
+"""What a cell with lines for the shell is told: line, column and code."""
+
+
+@pytest.mark.parametrize("source", COMMANDS)
+def test_commands_are_read_as_those_of_scripts(source: str) -> None:
+    write(notebook(prose("first"), code(lines(source))))
+    assert places(".") == [(2, *place) for place in COMMANDS[source]]
+
+
+def test_commands_are_fixed_and_accepted() -> None:
+    cell = code(["x = 1\n", "!CUDA_VISIBLE_DEVICES=0 python train.py\n", "!nvidia-smi"])
+    write(notebook(cell))
+    assert invoke("fix", "--allow-dirty")[0] == 1
+    (fixed,) = json.loads(Path("a.ipynb").read_bytes())["cells"]
+    assert fixed["source"][1] == "!ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n"
+    write(notebook(cell))
+    assert invoke("check", "--add-suppressions", "--allow-dirty")[0] == 0
+    (accepted,) = json.loads(Path("a.ipynb").read_bytes())["cells"]
+    assert accepted["source"][2] == "!nvidia-smi  # npulens: ignore[NPU906]"
+    assert places(".") == []
 
 
 def test_names_of_one_cell_are_known_in_the_next_and_files_on_standard_input() -> None:

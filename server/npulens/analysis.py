@@ -1,7 +1,7 @@
 """The one door to the engine: a document goes in, findings come out."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -40,11 +40,12 @@ from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.findings import findings_of as shape_findings
 from npulens.shapes.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
-from npulens.syntax.cells import python_of_notebook
+from npulens.syntax.cells import python_of_notebook, shell_of_notebook
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
+from npulens.syntax.strings import comments
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
@@ -127,14 +128,28 @@ def analyze(
     content of the document. `go_on` is called on the way; what it raises ends the analysis, and
     the cache can be used for the next one.
     """
-    if document.kind is Kind.NOTEBOOK:
-        text = python_of_notebook(document.text)
-        python = replace(document, text=text, language=Kind.PYTHON)
-        return tuple(within_cells(analyze(python, catalogue, target, cache, go_on), document))
+    find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
         return tuple(native_source_findings(document.text, catalogue, document.path, target))
-    if document.kind is not Kind.PYTHON:
-        return _launch_findings(document, catalogue, target)
+    if document.kind is Kind.PYTHON:
+        findings = _python_findings(document, catalogue, target, cache, go_on)
+        find_comments = comments
+    elif document.kind is Kind.NOTEBOOK:
+        findings = _notebook_findings(document, catalogue, target, cache, go_on)
+        find_comments = _comments_of_notebook
+    else:
+        findings = _launch_findings(document, catalogue, target)
+        find_comments = comments_of(document.kind)
+    return tuple(without_suppressed(document, findings, catalogue, find_comments))
+
+
+def _python_findings(
+    document: Document,
+    catalogue: Catalogue,
+    target: Target,
+    cache: StatementCache | None,
+    go_on: Callable[[], None],
+) -> list[Finding]:
     own = target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
@@ -194,8 +209,33 @@ def analyze(
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     told = _without_shapes_told(_told_once(findings), document.text)
-    told = with_line_endings(told, document.text)
-    return tuple(without_suppressed(document, told, catalogue))
+    return with_line_endings(told, document.text)
+
+
+def _notebook_findings(
+    document: Document,
+    catalogue: Catalogue,
+    target: Target,
+    cache: StatementCache | None,
+    go_on: Callable[[], None],
+) -> list[Finding]:
+    """The findings of the Python of all cells, and of the commands among it."""
+    text = python_of_notebook(document.text)
+    python = replace(document, text=text, language=Kind.PYTHON)
+    findings = _python_findings(python, catalogue, target, cache, go_on)
+    for start, end in shell_of_notebook(document.text):
+        command = replace(document, text=document.text[start:end], language=Kind.SHELL)
+        found = _launch_findings(command, catalogue, target)
+        findings += (finding.shifted(start) for finding in found)
+    findings.sort(key=lambda finding: (finding.span, finding.rule.code))
+    return list(within_cells(findings, document))
+
+
+def _comments_of_notebook(text: str) -> Iterator[Span]:
+    yield from comments(python_of_notebook(text))
+    for start, end in shell_of_notebook(text):
+        for comment in comments_of(Kind.SHELL)(text[start:end]):
+            yield Span(start + comment.start, start + comment.end)
 
 
 def analyze_shapes(
@@ -239,9 +279,7 @@ def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -
     return Hotspots(pieces, definitions, catalogue, project, document.path)
 
 
-def _launch_findings(
-    document: Document, catalogue: Catalogue, target: Target
-) -> tuple[Finding, ...]:
+def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> list[Finding]:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue)
     findings = worth_telling(report.findings, document.path, target.project)
@@ -250,8 +288,7 @@ def _launch_findings(
         if not any(finding.rule.family == "engine" for finding in inner):
             findings += (finding.shifted(span.start) for finding in inner)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    comments = comments_of(document.kind)
-    return tuple(without_suppressed(document, findings, catalogue, comments))
+    return findings
 
 
 def _reused_pieces(

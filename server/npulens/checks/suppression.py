@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.comments import Suppression, suppressions
-from npulens.syntax.strings import comments
 from npulens.text.document import Document
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -18,13 +17,13 @@ def without_suppressed(
     document: Document,
     findings: Sequence[Finding],
     catalogue: Catalogue,
-    comments_of: Callable[[str], Iterable[Span]] = comments,
+    comments_of: Callable[[str], Iterable[Span]],
 ) -> Iterable[Finding]:
     """The findings of a document that no comment silences, and one for each idle comment.
 
     A comment silences what starts or ends on its line.
     """
-    found = list(suppressions(document.text, comments_of))
+    found = list(dict.fromkeys(suppressions(document.text, comments_of)))
     if not found:
         return findings
     lines = document.lines

@@ -19,6 +19,11 @@ _OF_OTHER_FRAMEWORK = re.compile(
     re.IGNORECASE,
 )
 """Folders named after a framework that torch_npu is not for; home folders may have any name."""
+_FOR_OTHER_ACCELERATOR = re.compile(
+    r"(?:^|(?<!/home)(?<!/Users)/)(?:\w+_)?(?:ipex|xpu|hpu|gaudi|mlu|musa|rocm|tpu)(?:/[^/]+)?\.py\Z",
+    re.IGNORECASE,
+)
+"""Modules, or their folders, named after hardware of another maker; `hip` and `mps` mean more."""
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata|test_utils)/")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py\Z")
 _TESTS_KERNELS = re.compile(
@@ -123,17 +128,19 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
 def worth_telling(findings: Sequence[Finding], path: str, project: ProjectFacts) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
-    What has a counterpart for the NPU beside it is not moved. Tests and lessons are not tuned, and
-    tests set variables that the NPU has no use for without harm; a module that wraps CUDA is
-    replaced as a whole, and so are CUDA kernels with the precision and the layouts around them.
-    What calls an operator of the project itself, to test or to measure it, is about that kernel.
-    Where data is prepared on the host, PyTorch has all APIs.
+    What has a counterpart for the NPU beside it, or is for other hardware, is not moved. Tests and
+    lessons are not tuned, and tests set variables that the NPU has no use for without harm; a
+    module that wraps CUDA is replaced as a whole, and so are CUDA kernels with the precision and
+    the layouts around them. What calls an operator of the project itself, to test or to measure
+    it, is about that kernel. Where data is prepared on the host, PyTorch has all APIs.
     """
-    if project.with_counterparts and str(place_of(path)) in project.with_counterparts:
+    place = path.replace("\\", "/")
+    paired = project.with_counterparts
+    is_paired = bool(paired) and str(place_of(path)) in paired
+    if is_paired or _FOR_OTHER_ACCELERATOR.search(place) is not None:
         return [finding for finding in findings if finding.rule.family == "engine"]
     if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
-    place = path.replace("\\", "/")
     of_kernels = any(p.search(place) is not None for p in (_OF_CUDA_KERNELS, _TESTS_KERNELS))
     if of_kernels:
         findings = [f for f in findings if not _is_for_kernels(f)]

@@ -91,13 +91,26 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     )
 
 
+_LIKE_PYTORCH = frozenset({"jittor", "oneflow", "paddle"})
+"""Frameworks whose tensors have `.cuda()` as well."""
+
+
+def _is_of_like_framework(context: Context) -> bool:
+    """Whether the module imports such a framework, and PyTorch not."""
+    if "of like framework" not in context.held:
+        roots = {name.partition(".")[0] for name in _imported_names(context)}
+        is_of_one = "torch" not in roots and not roots.isdisjoint(_LIKE_PYTORCH)
+        context.held["of like framework"] = is_of_one
+    return context.held["of like framework"]
+
+
 def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
     storage = _is_storage(node.value, scope)
     if context.facts.shimmed and entry.shimmed and not storage:
         return
-    if _is_something_else(node, scope, context):
+    if _is_something_else(node, scope, context) or _is_of_like_framework(context):
         return
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
