@@ -3,6 +3,7 @@
 import pytest
 
 from helpers import check, findings, fixed
+from npulens.catalog.model import Applicability
 
 ASKED = "⟦NPU102:torch.cuda.get_device_properties⟧"
 MISSING = [
@@ -12,7 +13,6 @@ MISSING = [
 ]
 THERE = ["name", "total_memory", "L2_cache_size"]
 USES = {
-    "at once": "import torch\n\nfound = ⟦NPU103:{asked}(0).{name}⟧\n",
     "by a name": "import torch\n\nproperties = {asked}(0)\nfound = ⟦NPU103:properties.{name}⟧\n",
     "in a method": (
         "import torch\n\n\nclass Card:\n    def __init__(self, device):\n"
@@ -20,6 +20,7 @@ USES = {
         "    def ask(self):\n        return ⟦NPU103:self.properties.{name}⟧\n"
     ),
 }
+AT_ONCE = "import torch\n\nfound = torch.cuda.get_device_properties(0).{name}\n"
 
 
 def plain(use: str) -> str:
@@ -32,6 +33,30 @@ def plain(use: str) -> str:
 def test_what_is_missing_is_told(name: str, use: str) -> None:
     marked = use if name in MISSING else plain(use)
     check(marked.format(asked=ASKED, name=name))
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_missing_is_told_once_where_it_is_asked_at_once(name: str) -> None:
+    """With another function alone, None would be compared."""
+    text = AT_ONCE.format(name=name)
+    (finding,) = findings(text)
+    asked = f"torch.cuda.get_device_properties(0).{name}"
+    assert (finding.rule.code, text[slice(*finding.span)]) == ("NPU103", asked)
+    assert finding.fixes == ()
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_what_is_there_is_moved(name: str) -> None:
+    text = AT_ONCE.format(name=name)
+    (finding,) = findings(text)
+    assert finding.rule.code == "NPU101"
+    assert finding.fixes[0].applicability is Applicability.SAFE
+    assert f"torch.npu.get_device_properties(0).{name}\n" in fixed(text)
+
+
+def test_an_alias_is_told_where_it_is_made() -> None:
+    text = "from torch.cuda import get_device_properties as ask\n\nn = ask(0).name\n"
+    assert [(f.rule.code, f.span.start) for f in findings(text)] == [("NPU102", 23)]
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
