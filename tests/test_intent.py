@@ -292,3 +292,23 @@ def test_sources_that_a_builder_for_the_npu_stands_in_for(tmp_path: Path) -> Non
     assert told == {"csrc/lamb.cpp", "pkg/ops/csrc/other/lamb.cpp"}
     assert {name for _, name in facts.bound_operators} == {"lamb", "other"}
     assert facts.npu_classes == {"AdamBuilder"}
+
+
+BUILDS = [
+    "if torch.cuda.is_available():\n    kind = CUDAExtension\nelse:\n    kind = CppExtension",
+    "kind = CUDAExtension if torch.cuda.is_available() else CppExtension",
+    "if (torch.cuda.is_available() and CUDA_HOME is not None) or FORCED:\n    kind = CUDAExtension",
+    "if CUDA_HOME is not None and (torch.cuda.is_available() or FORCED):\n    kind = CUDAExtension",
+    "with_cuda = torch.cuda.is_available() and CUDA_HOME is not None",
+    "with_cuda = cpp_extension.CUDA_HOME and torch.cuda.is_available()",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    kind = CppExtension",
+    "if not ⟦NPU101:torch.cuda.is_available⟧():\n    kind = CUDAExtension",
+    "if ⟦NPU101:torch.cuda.is_available⟧() or CUDA_HOME is None:\n    kind = CppExtension",
+    "if torch.cuda.is_available():\n    kind = CUDAExtension\n    ⟦NPU101:torch.cuda.synchronize⟧()",
+]
+"""Of what decides if an extension is built for CUDA nothing is told: it is right on the NPU."""
+
+
+@pytest.mark.parametrize("snippet", BUILDS)
+def test_what_is_built_for_cuda(snippet: str) -> None:
+    check_file("setup.py", f"import torch\n{snippet}\n")

@@ -34,6 +34,7 @@ _OLD_LIBRARY = re.compile(r"\bversion\([\"'][\w-]+[\"']\)\)?\s*<")
 _BEFORE_NPU = re.compile(r"torch\w*version\(\s*max_version\s*=\s*[\"']?(?:[01]\.|2\.[0-5]\b)")
 _ROCM = re.compile(r"version\.hip|\brocm|_rocm|ROCM")
 _OPTIONAL_KERNEL = re.compile(r"[\w.]*(?:kernel|\bops|_ops|_ext|cuda_obj)\w* is not None\Z")
+_TOOLKIT = re.compile(r"(?:[\w.]+\.)?CUDA_HOME(?: is not None)?\Z")
 _LIBRARY_TEST = re.compile(
     r"(?!\w*(?:cuda|gpu|device|torch|accelerate|dist))\w+_available(?:\(\))?\Z"
 )
@@ -86,14 +87,25 @@ def has_other_way(function_name: str, names: Container[str]) -> bool:
 def asks_about_kernels(node: ast.BoolOp, operands: list[str]) -> bool:
     """Whether `and` asks for CUDA only to use what CUDA alone has.
 
-    An NVIDIA architecture, a ROCm build, a kernel that may be missing:
+    An NVIDIA architecture, a ROCm build, a kernel that may be missing, the CUDA toolkit:
     `ops is not None and x.is_cuda`.
     """
     if any(_ROCM.search(text) for text in operands):
         return True
     if isinstance(node.op, ast.Or):
         return False
-    return any(_CAPABILITY.search(t) or _OPTIONAL_KERNEL.match(t) for t in operands)
+    return any(_CAPABILITY.search(t) or _OPTIONAL_KERNEL.match(t) for t in operands) or any(
+        _TOOLKIT.match(text) for text in operands
+    )
+
+
+def builds_for_cuda(test: str, built: str) -> bool:
+    """Whether a test that mentions CUDA decides if an extension is built for it.
+
+    `extension = CUDAExtension if torch.cuda.is_available() else CppExtension`: with the NPU in its
+    place, CUDA sources would be compiled.
+    """
+    return "CUDAExtension" in built and not NEGATION.search(test)
 
 
 def kernel_flags(function: ast.AST, source: Source) -> set[str]:

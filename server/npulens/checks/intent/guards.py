@@ -13,6 +13,7 @@ from npulens.checks.intent.cuda_only import (
     NEGATION,
     asks_about_kernels,
     before_old_torch,
+    builds_for_cuda,
     catches_old_torch,
     is_cuda_matter,
     is_nccl_matter,
@@ -127,6 +128,7 @@ class Guards:
         self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
         self._twins = Twins(code.source, code.mentions_npu)
+        self._mentions_extensions = "CUDAExtension" in text
         self._mentions_nvidia = "nvidia" in text or "NVIDIA" in text
         self._mentions_libraries = "_available(" in text
         self._mentions_old_amp = "cuda.amp" in text or "autocast_gpu" in text
@@ -228,8 +230,12 @@ class Guards:
                 return (node.test, *self.statements(node.orelse))
         if leaves_out_body(test):
             return self.statements(node.orelse)
-        if _CUDA.search(test) and is_cuda_matter(node, test, self._text(node.body)):
-            return self.statements(node.orelse)
+        if _CUDA.search(test):
+            body = self._text(node.body)
+            if is_cuda_matter(node, test, body):
+                return self.statements(node.orelse)
+            if builds_for_cuda(test, body):
+                return (*self.statements(node.body), *self.statements(node.orelse))
         if "nccl" in test and is_nccl_matter(test, [self._source(s) for s in node.body]):
             return self.statements(node.orelse)
         if self._never_on_npu(node.test):
@@ -273,6 +279,10 @@ class Guards:
             return [node.orelse]
         if self._mentions_others and self._keeps_others(node):
             return []
+        if self._mentions_extensions and builds_for_cuda(
+            self._source(node.test), self._source(node.body)
+        ):
+            return [node.body, node.orelse]
         if self._mentions_old_amp and chooses_release(self._source(node.test)):
             if is_fallback(self._source(node.body), self._source(node.orelse)):
                 return [node.test, node.body]
