@@ -77,6 +77,13 @@ FOUND = {
                 parts.append(⟦NPU804:x[i, :length]⟧.mean(dim=0))
             return torch.stack(parts)
         """,
+    "written-to-elements": """
+        def forward(mask: Tensor, seen: Tensor, places: Tensor) -> None:
+            for place in ⟦NPU801:torch.nonzero(places)⟧:
+                row, col = place[0], place[1]
+                mask[⟦NPU805:row⟧, col, col] = True
+                seen[0, ⟦NPU805:col⟧] = False
+        """,
     "repeats-alone": """
         def forward(x: Tensor, counts: Tensor) -> Tensor:
             return x[⟦NPU801:torch.repeat_interleave(counts)⟧]

@@ -76,6 +76,7 @@ class Indexing(Frame):
                 self.report("masked-assignment", target, advice, _STORE_COST, waits=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        has_waited = False  # behind the first number nothing is left to wait for
         for part in parts:
             if isinstance(part, ast.Slice):
                 self._sliced(owner.shape, 0, part, target)
@@ -91,8 +92,9 @@ class Indexing(Frame):
                     waits=False,
                     is_whole=_are_alike(owner, index),
                 )
-            elif _is_number_of_device(index):
+            elif _is_number_of_device(index) and not has_waited:
                 self.report("host-read", part, GATHER, _READ_COST)
+                has_waited = True
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
