@@ -29,10 +29,9 @@ def plain(use: str) -> str:
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-@pytest.mark.parametrize("name", [*MISSING, *THERE])
+@pytest.mark.parametrize("name", MISSING)
 def test_what_is_missing_is_told(name: str, use: str) -> None:
-    marked = use if name in MISSING else plain(use)
-    check(marked.format(asked=ASKED, name=name))
+    check(use.format(asked=ASKED, name=name))
 
 
 @pytest.mark.parametrize("name", MISSING)
@@ -45,13 +44,47 @@ def test_what_is_missing_is_told_once_where_it_is_asked_at_once(name: str) -> No
     assert finding.fixes == ()
 
 
+@pytest.mark.parametrize("use", [AT_ONCE, plain(USES["by a name"])], ids=["at once", "by a name"])
 @pytest.mark.parametrize("name", THERE)
-def test_what_is_there_is_moved(name: str) -> None:
-    text = AT_ONCE.format(name=name)
+def test_what_is_there_is_moved(name: str, use: str) -> None:
+    text = use.format(asked="torch.cuda.get_device_properties", name=name)
     (finding,) = findings(text)
     assert finding.rule.code == "NPU101"
+    assert finding.note is None
     assert finding.fixes[0].applicability is Applicability.SAFE
-    assert f"torch.npu.get_device_properties(0).{name}\n" in fixed(text)
+    assert text.replace("torch.cuda", "torch.npu").split("\n")[2] in fixed(text)
+
+
+OPEN = {
+    "handed on": "p = ⟦{asked}⟧(0)\nprint(p.name)\nshow(p)",
+    "returned": "def f():\n    p = ⟦{asked}⟧(0)\n    return p",
+    "one is missing": "p = ⟦{asked}⟧(0)\nprint(p.name, ⟦NPU103:p.major⟧)",
+    "one is unknown": "p = ⟦{asked}⟧(0)\nprint(p.name, p.pci_bus_id)",
+    "of a class": "class A:\n    p = ⟦{asked}⟧(0)\n    print(p.name)",
+    "an attribute": "x.p = ⟦{asked}⟧(0)\nprint(x.p.name)",
+    "two names": "p = q = ⟦{asked}⟧(0)\nprint(p.name)",
+    "never asked": "p = ⟦{asked}⟧(0)",
+    "elsewhere": "def f():\n    p = ⟦{asked}⟧(0)\n    return lambda: vars(p)",
+}
+
+
+@pytest.mark.parametrize("snippet", OPEN.values(), ids=OPEN)
+def test_what_else_may_be_asked(snippet: str) -> None:
+    told = snippet.replace("⟦{asked}⟧", ASKED)
+    check(f"import torch\n\n{told}\n")
+
+
+def test_what_is_asked_in_several_places_of_a_function() -> None:
+    text = (
+        "import torch\n\n\ndef show(cards):\n    for i in cards:\n"
+        "        p = ⟦NPU101:torch.cuda.get_device_properties⟧(i)\n"
+        '        print(f"{p.name}, {p.total_memory / 2**20:.0f} MiB", p.L2_cache_size)\n'
+    )
+    check(text)
+
+
+def test_a_graph_stays_for_inference() -> None:
+    check("import torch\n\ng = ⟦NPU102:torch.cuda.CUDAGraph⟧()\ng.replay()\n")
 
 
 def test_an_alias_is_told_where_it_is_made() -> None:

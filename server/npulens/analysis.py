@@ -28,6 +28,7 @@ from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
 from npulens.checks.python.data_parallel import with_whole_module
 from npulens.checks.python.library import told_once
+from npulens.checks.python.members_asked import with_members_asked
 from npulens.checks.python.performance import ADVICE
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -203,6 +204,7 @@ def _python_findings(
     findings = without_types_only(findings, module)
     findings = outside_of_own_devices(findings, module)
     findings = with_whole_module(findings, module)
+    findings = with_members_asked(findings, module, catalogue)
     findings = worth_telling(findings, document.path, target.project)
     findings = without_handled_imports(findings, module, target.project)
     findings = without_other_intents(findings, module, target.project)

@@ -269,9 +269,8 @@ class Catalogue:
     called_names: frozenset[str] = field(init=False)
     """The last parts of the names in `calls`."""
 
-    member_names: frozenset[str] = field(init=False)
-    """The last parts of the names in `symbols` that have no counterpart, or whose owner has less on
-    the NPU."""
+    lacking_names: frozenset[str] = field(init=False)
+    """The last parts of the names in `symbols` that have no counterpart."""
 
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
@@ -281,10 +280,9 @@ class Catalogue:
     def __post_init__(self) -> None:
         names = frozenset(name.rpartition(".")[2] for name in self.calls)
         object.__setattr__(self, "called_names", names)
-        members = [(*name.rpartition("."), entry) for name, entry in self.symbols.items()]
-        limited = {n for n, e in self.symbols.items() if e.rule.name == "cuda-api-limited"}
-        told = (name for owner, _, name, e in members if e.becomes is None or owner in limited)
-        object.__setattr__(self, "member_names", frozenset(told))
+        lacking = (name for name, entry in self.symbols.items() if entry.becomes is None)
+        lacking_names = frozenset(name.rpartition(".")[2] for name in lacking)
+        object.__setattr__(self, "lacking_names", lacking_names)
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names

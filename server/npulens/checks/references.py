@@ -1,7 +1,6 @@
 """References to names that a table knows, through any alias."""
 
 import ast
-from dataclasses import replace
 
 from npulens.catalog.model import Fix
 from npulens.catalog.tables import SymbolEntry
@@ -61,26 +60,17 @@ def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> Non
 
 
 def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> None:
-    """`torch.cuda.get_device_properties(0).major`, of which the function need not be told then."""
-    if not isinstance(node.value, ast.Call) or node.attr not in context.catalogue.member_names:
+    """`torch.cuda.get_device_properties(0).major`."""
+    if not isinstance(node.value, ast.Call) or node.attr not in context.catalogue.lacking_names:
         return
-    function = node.value.func
     for value in resolve(node.value, scope):
         if isinstance(value, Instance):
             qualified = f"{value.name}.{node.attr}"
             entry = context.catalogue.symbols.get(_cuda_name(qualified, context) or qualified)
-            if entry is None:
-                return
-            if entry.becomes is None:
+            if entry is not None and entry.becomes is None:
                 if not is_out_of_reach(entry.rule, node, scope, context):
                     report_entry(node, entry, [], context)
-                    context.reported.add(context.span(function))
-            elif (name := dotted_name(function)) and not is_alias(name, value.name):
-                whole = context.catalogue.symbols.get(value.name)
-                if whole is not None:
-                    whole = replace(whole, rule=entry.rule, fix=entry.fix, note=entry.note)
-                    _report_reference(function, name, value.name, whole, scope, context)
-            return
+                return
 
 
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:

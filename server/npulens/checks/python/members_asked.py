@@ -1,0 +1,105 @@
+"""Functions whose result has less on the NPU, where all that is asked of it is seen.
+
+`torch.cuda.get_device_properties(0).total_memory` is there, `.major` is not; only the whole module
+tells what is asked of `properties = torch.cuda.get_device_properties(0)`.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import Finding
+from npulens.catalog.tables import Catalogue, SymbolEntry
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below, parents_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_RULE = "cuda-api-limited"
+
+
+def with_members_asked(
+    findings: Sequence[Finding], module: WholeModule, catalogue: Catalogue
+) -> list[Finding]:
+    """The findings, those on such functions by what is asked of their results.
+
+    Where all of it is there, they move like any other; where something is asked at once that is
+    missing, the finding on that says it all.
+    """
+    limited = {f.arguments["symbol"] for f in findings if f.rule.name == _RULE}
+    if limited:
+        limited &= {n.rpartition(".")[0] for n, e in catalogue.symbols.items() if _is_there(e)}
+    if not limited or module.tree is None:
+        return list(findings)
+    lines, parents = LineMap(module.text), parents_below(module.tree)
+    calls = {
+        _span(node.func, lines): node
+        for node in nodes_below(module.tree)
+        if isinstance(node, ast.Call)
+    }
+    kept = []
+    for finding in findings:
+        call = calls.get(finding.span)
+        if call is not None and finding.arguments.get("symbol") in limited:
+            judged = _judged(finding, call, parents, catalogue)
+            if judged is None:
+                continue
+            finding = judged
+        kept.append(finding)
+    return kept
+
+
+def _span(node: ast.expr, lines: LineMap) -> Span:
+    start = lines.offset(node.lineno, node.col_offset)
+    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _judged(
+    finding: Finding, call: ast.Call, parents: Mapping[ast.AST, ast.AST], catalogue: Catalogue
+) -> Finding | None:
+    """The finding as it is to be told, `None` if there is nothing to tell."""
+
+    def entry_of(member: str) -> SymbolEntry | None:
+        return catalogue.symbols.get(f"{finding.arguments['symbol']}.{member}")
+
+    parent = parents[call]
+    if isinstance(parent, ast.Attribute):
+        entry = entry_of(parent.attr)
+        if entry is not None and entry.becomes is None:
+            return None
+        entries = [entry]
+    else:
+        entries = [entry_of(member) for member in _asked_of_name(call, parents)]
+    there = [each for each in entries if each is not None and _is_there(each)]
+    if not entries or len(there) < len(entries):
+        return finding
+    fixes = tuple(replace(fix, applicability=there[0].fix) for fix in finding.fixes)
+    return replace(finding, rule=there[0].rule, note=None, fixes=fixes)
+
+
+def _is_there(entry: SymbolEntry) -> bool:
+    return entry.becomes is not None and entry.rule.name != _RULE
+
+
+def _asked_of_name(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
+    """The members that are asked of the only name of a result; empty if more is done with it."""
+    assignment = parents[call]
+    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
+        return []
+    (target,) = assignment.targets
+    if not isinstance(target, ast.Name):
+        return []
+    scope: ast.AST = assignment
+    while not isinstance(scope, (Function, ast.ClassDef, ast.Module)):
+        scope = parents[scope]
+    if isinstance(scope, ast.ClassDef):
+        return []
+    members = []
+    for node in nodes_below(scope):
+        if isinstance(node, ast.Name) and node.id == target.id and node is not target:
+            asking = parents[node]
+            if not isinstance(asking, ast.Attribute):
+                return []
+            members.append(asking.attr)
+    return members
