@@ -136,7 +136,12 @@ def analyze(
         findings = _python_findings(document, catalogue, target, cache, go_on)
         find_comments = comments
     elif document.kind is Kind.NOTEBOOK:
-        findings = _notebook_findings(document, catalogue, target, cache, go_on)
+        text = python_of_notebook(document.text)
+        python = replace(document, text=text, language=Kind.PYTHON)
+        findings = _python_findings(python, catalogue, target, cache, go_on)
+        findings += _command_findings(document, catalogue, target)
+        findings.sort(key=lambda finding: (finding.span, finding.rule.code))
+        findings = list(within_cells(findings, document))
         find_comments = _comments_of_notebook
     else:
         findings = _launch_findings(document, catalogue, target)
@@ -214,23 +219,14 @@ def _python_findings(
     return with_line_endings(told, document.text)
 
 
-def _notebook_findings(
-    document: Document,
-    catalogue: Catalogue,
-    target: Target,
-    cache: StatementCache | None,
-    go_on: Callable[[], None],
-) -> list[Finding]:
-    """The findings of the Python of all cells, and of the commands among it."""
-    text = python_of_notebook(document.text)
-    python = replace(document, text=text, language=Kind.PYTHON)
-    findings = _python_findings(python, catalogue, target, cache, go_on)
+def _command_findings(
+    document: Document, catalogue: Catalogue, target: Target
+) -> Iterator[Finding]:
+    """The findings of the commands among the Python of a notebook."""
     for start, end in shell_of_notebook(document.text):
         command = replace(document, text=document.text[start:end], language=Kind.SHELL)
-        found = _launch_findings(command, catalogue, target)
-        findings += (finding.shifted(start) for finding in found)
-    findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return list(within_cells(findings, document))
+        for finding in _launch_findings(command, catalogue, target):
+            yield finding.shifted(start)
 
 
 def _comments_of_notebook(text: str) -> Iterator[Span]:
