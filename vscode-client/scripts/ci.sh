@@ -67,7 +67,7 @@ for package in "$universal" "$linux"; do
 done
 
 left=$((${NPULENS_CI_ENDS:-$(date +%s) + 3600} - $(date +%s)))
-if [ "$left" -lt 600 ]; then # it takes up to nine minutes, and more where nothing is installed
+if [ "$left" -lt 420 ]; then # it takes five minutes where nothing is installed, and a slow machine more
     echo "extension check: no time is left for a workbench, its test is left out" >&2
 elif bash scripts/install-workbench.sh build/workbench; then
     node scripts/workbench-test.mjs build/workbench "$universal" build/pictures "$environment/bin/python"
