@@ -55,6 +55,16 @@ def test_what_is_there_is_moved(name: str, use: str) -> None:
     assert text.replace("torch.cuda", "torch.npu").split("\n")[2] in fixed(text)
 
 
+@pytest.mark.parametrize("name", THERE)
+def test_what_a_method_keeps_may_be_asked_elsewhere(name: str) -> None:
+    check(plain(USES["in a method"]).format(asked=ASKED, name=name))
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_it_is_told_of_code_for_the_npu(name: str) -> None:
+    check(f"import torch\n\nfound = ⟦NPU103:torch.npu.get_device_properties(0).{name}⟧\n")
+
+
 OPEN = {
     "handed on": "p = ⟦{asked}⟧(0)\nprint(p.name)\nshow(p)",
     "returned": "def f():\n    p = ⟦{asked}⟧(0)\n    return p",
