@@ -33,11 +33,7 @@ def with_members_asked(
     if not limited or module.tree is None:
         return list(findings)
     lines, parents = LineMap(module.text), parents_below(module.tree)
-    calls = {
-        _span(node.func, lines): node
-        for node in nodes_below(module.tree)
-        if isinstance(node, ast.Call)
-    }
+    calls = {_span(node.func, lines): node for node in parents if isinstance(node, ast.Call)}
     kept = []
     for finding in findings:
         call = calls.get(finding.span)
