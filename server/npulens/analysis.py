@@ -161,7 +161,7 @@ def _python_findings(
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
-        pieces = [piece_of(parsed, triggers) for parsed in parse_text(document.text)]
+        pieces = [piece_of(parse_text(document.text), triggers)]
     facts = module_facts(pieces, target, triggers, document.path)
     handed_on = OtherModules(target.project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
@@ -270,7 +270,7 @@ def analyze_returned_shapes(
 
 
 def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
-    pieces = [piece_of(parsed, catalogue.triggers) for parsed in parse_text(document.text)]
+    pieces = [piece_of(parse_text(document.text), catalogue.triggers)]
     handed_on = OtherModules(project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)

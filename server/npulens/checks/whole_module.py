@@ -6,8 +6,7 @@ from functools import cached_property
 from pathlib import PurePath
 from urllib.parse import unquote
 
-from npulens.syntax.parsing import SyntaxProblem, parse
-from npulens.syntax.statements import ParsedText
+from npulens.syntax.statements import ParsedText, joined
 
 
 class WholeModule:
@@ -25,12 +24,14 @@ class WholeModule:
         self._parsed = parsed
 
     @cached_property
-    def tree(self) -> ast.Module | None:
-        """The tree, `None` for a text that does not parse."""
-        if len(self._parsed) == 1 and not self._parsed[0].problems:
-            return ast.Module(self._parsed[0].body, [])
-        tree = parse(self.text)
-        return None if isinstance(tree, SyntaxProblem) else tree
+    def tree(self) -> ast.Module:
+        """The tree, without statements that do not parse."""
+        return ast.Module(joined(self.text, self._parsed).body, [])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of its statements parse: else something may be used where nobody sees it."""
+        return not any(parsed.problems for parsed in self._parsed)
 
     @property
     def place(self) -> PurePath:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding
 from npulens.syntax.cells import python_of_notebook
-from npulens.syntax.statements import parse_whole
+from npulens.syntax.statements import parse_text
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
@@ -143,7 +143,7 @@ def fix_text(
 def _problems(text: str, kind: Kind) -> int:
     if kind is Kind.NOTEBOOK:
         text = python_of_notebook(text)
-    return len(parse_whole(text).problems) if kind in (Kind.PYTHON, Kind.NOTEBOOK) else 0
+    return len(parse_text(text).problems) if kind in (Kind.PYTHON, Kind.NOTEBOOK) else 0
 
 
 def _applied(text: str, findings: Iterable[Finding]) -> str:

@@ -17,6 +17,10 @@ class SyntaxProblem(NamedTuple):
     end_column: int
     detail: str
 
+    def moved(self, lines: int) -> "SyntaxProblem":
+        """The same problem in a text with so many lines more before it."""
+        return self._replace(line=self.line + lines, end_line=self.end_line + lines)
+
 
 _ONE_AT_A_TIME = threading.Lock()
 """CPython 3.11 up to 3.11.7 counts the depth of all parsers together (python/cpython 106905): two

@@ -43,8 +43,8 @@ class ParsedText:
         return LineMap(self.text)
 
 
-def parse_whole(text: str) -> ParsedText:
-    """A text in one piece; where it has errors, what can be recovered of it."""
+def parse_piece(text: str) -> ParsedText:
+    """One top-level statement, or some; where it has errors, what can be recovered of it."""
     parsed = parse(text)
     if not isinstance(parsed, SyntaxProblem):
         return ParsedText(text, parsed.body, ())
@@ -112,18 +112,46 @@ def _end_of_statement(text: str, start: int) -> int:
     return len(text)
 
 
-def parse_text(text: str) -> list[ParsedText]:
-    """A text in one piece if it parses, else statement by statement."""
+def parse_text(text: str) -> ParsedText:
+    """A text as a whole; where it has errors, what can be recovered of it."""
     parsed = parse(text)
     if not isinstance(parsed, SyntaxProblem):
-        return [ParsedText(text, parsed.body, ())]
-    return [parse_whole(piece) for piece in split_statements(text)]
+        return ParsedText(text, parsed.body, ())
+    return joined(text, [parse_piece(piece) for piece in split_statements(text)])
+
+
+def joined(text: str, pieces: Sequence[ParsedText]) -> ParsedText:
+    """The text of some pieces in a row as one piece, whose positions count from its start.
+
+    What parses is read once more, with empty lines in the place of the rest; moving the positions
+    of all its nodes takes longer.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    readable = (_empty_lines(p) if p.problems else p.text for p in pieces)
+    body, problems, line = parse_piece("".join(readable)).body, list[SyntaxProblem](), 0
+    for piece in pieces:
+        if piece.problems:
+            recovered = parse_piece(piece.text)  # nodes of its own, which can be moved
+            body += (ast.increment_lineno(statement, line) for statement in recovered.body)
+            problems += (problem.moved(line) for problem in recovered.problems)
+        line += _line_ends(piece)
+    body.sort(key=lambda statement: (statement.lineno, statement.col_offset))
+    return ParsedText(text, body, tuple(problems))
+
+
+def _empty_lines(piece: ParsedText) -> str:
+    return "\n" * _line_ends(piece)
+
+
+def _line_ends(piece: ParsedText) -> int:
+    return len(piece.lines.starts) - 1
 
 
 def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText]:
     """A text piece by piece, each taken from `known` if an earlier version had it.
 
-    The pieces together read exactly as `parse_text` would read the text.
+    Joined, the pieces are exactly what `parse_text` gives.
     """
     texts = list(split_statements(text, known))
     spliced = _spliced(texts, known)
@@ -132,7 +160,7 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
     for piece_text in texts:
         piece = known.get(piece_text) or spliced.get(piece_text)
         if piece is None:
-            piece = parse_whole(piece_text)
+            piece = parse_piece(piece_text)
         broken = broken or (bool(piece.problems) and piece_text not in spliced)
         pieces.append(piece)
     if broken and len(pieces) > 1:

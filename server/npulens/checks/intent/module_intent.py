@@ -48,8 +48,6 @@ def without_other_intents(
     """The findings without those that code of this kind has nothing to decide about."""
     if not any(_may_be_left_out(finding) for finding in findings):
         return list(findings)
-    if module.tree is None:
-        return list(findings)
     intents = _Intents(module.tree, module, project)
     return [f for f in findings if not (_may_be_left_out(f) and intents.leaves_out(f))]
 

@@ -63,8 +63,6 @@ def without_handled_imports(
         findings = [f for f in findings if not _is_on_request(f, module.text)]
     if not any(_may_be_handled(finding, module.text) for finding in findings):
         return list(findings)
-    if module.tree is None:
-        return list(findings)
     imports = _Imports(module.tree, module.text, module.place.stem == "__init__")
     return [finding for finding in findings if not imports.handles(finding)]
 

@@ -30,7 +30,7 @@ def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> l
     libraries = frozenset(name for name, other in _INSTEAD.items() if other in module.text)
     if not any(_is_of_library(finding, libraries) for finding in findings):
         return list(findings)
-    if module.tree is None:
+    if not module.is_complete:
         return list(findings)
     fixes = dict(_removals(module.tree, module.text, libraries))
     return [

@@ -28,7 +28,7 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
 
     Of a device that also goes elsewhere the fix is not safe.
     """
-    if not any(library in module.text for library in _LIBRARIES) or module.tree is None:
+    if not any(library in module.text for library in _LIBRARIES):
         return list(findings)
     devices = _Devices(module.tree, LineMap(module.text))
     found = (devices.judged(finding) for finding in findings)

@@ -29,8 +29,6 @@ def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list
     ):
         return kept
     tree = module.tree
-    if tree is None:
-        return kept
     lines = LineMap(text)
     by_place = {f.span.start: f for f in findings if _is_of_scaler(f)}
     annotated = set(_annotated(tree))

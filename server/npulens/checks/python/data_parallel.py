@@ -35,10 +35,8 @@ def with_whole_module(findings: Sequence[Finding], module: WholeModule) -> list[
     if not any(finding.rule.name == _RULE for finding in findings):
         return list(findings)
     tree, text = module.tree, module.text
-    if tree is None:
-        return list(findings)
     tests = dict(_imports_for_tests(tree, LineMap(text)))
-    edits = one_process_per_card(tree, text)
+    edits = one_process_per_card(tree, text) if module.is_complete else ()
     title = use("torch.nn.parallel.DistributedDataParallel")
     fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
     kept: list[Finding] = []

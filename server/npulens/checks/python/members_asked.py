@@ -30,7 +30,7 @@ def with_members_asked(
     limited = {f.arguments["symbol"] for f in findings if f.rule.name == _RULE}
     if limited:
         limited &= {n.rpartition(".")[0] for n, e in catalogue.symbols.items() if _is_there(e)}
-    if not limited or module.tree is None:
+    if not limited:
         return list(findings)
     lines, parents = LineMap(module.text), parents_below(module.tree)
     calls = {_span(node.func, lines): node for node in parents if isinstance(node, ast.Call)}
