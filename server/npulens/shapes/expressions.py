@@ -322,7 +322,7 @@ class Expressions(Indexing):
         return value
 
     def _lambda(self, node: ast.Lambda) -> Value:
-        return Closure(node, self.names)
+        return Closure(node, self.names, self.function)
 
     def _starred(self, node: ast.Starred) -> Value:
         self.read(node.value)

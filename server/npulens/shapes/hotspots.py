@@ -237,7 +237,9 @@ class Hotspots:
     def homes(self) -> dict[ast.AST, Home]:
         """The functions of the module and the methods of its classes, by their nodes."""
         return {
-            function.node: Home(name_of(function), piece, starts[function.node.lineno - 1])
+            function.node: Home(
+                name_of(function), piece, starts[function.node.lineno - 1], (function.node,)
+            )
             for piece in self._pieces
             for starts in (piece.parsed.lines.starts,)
             for function in functions_of(piece.parsed.body, self._definitions)

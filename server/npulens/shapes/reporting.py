@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from npulens.checks.pieces import Hint, Hotspot, Piece
@@ -13,6 +14,7 @@ from npulens.shapes.repairs import Repairs
 from npulens.shapes.runtimes import is_copy, uses_runtime
 from npulens.shapes.worth import is_host_code
 from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -27,11 +29,17 @@ class Home(NamedTuple):
         name: `function` or `Class.method`; empty for a piece as a whole.
         piece: The piece that it stands in.
         start: Where its first line starts there; places in it count from here.
+        nodes: The function, or the statements of the piece.
     """
 
     name: str
     piece: Piece
     start: int
+    nodes: Sequence[ast.AST]
+
+    def span(self, node: ast.AST) -> Span:
+        """Where one of its nodes stands in the piece."""
+        return _span(node, self.piece.parsed.lines)
 
 
 class Reporter:
@@ -54,9 +62,10 @@ class Reporter:
     ) -> None:
         self._with_hints = with_hints
         self._homes = homes
-        self._piece = piece
+        self._whole = Home("", piece, 0, piece.parsed.body)
         self._runtimes = runtimes
         self._known_repairs: dict[ast.AST, Repairs] = {}
+        self._held: dict[str, frozenset[int]] = {}
 
     def report(
         self, function: FunctionHere, recorder: Recorder
@@ -88,23 +97,24 @@ class Reporter:
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
-        return uses_runtime(self._home(event.function).piece.words, self._runtimes)
+        return uses_runtime(self._home(event.node, event.function).piece.words, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
-        home = self._home(function)
-        return home.name, _span(node, home.piece.parsed.lines).shifted(-home.start)
+        home = self._home(node, function)
+        return home.name, home.span(node).shifted(-home.start)
 
     def _name(self, function: FunctionHere) -> tuple[str, Span]:
-        home = self._home(function)
-        node, lines = function.node, self._piece.parsed.lines
+        node = function.node
+        home = self._home(node, function)
+        lines = home.piece.parsed.lines
         keyword = lines.text.index("def", lines.offset(node.lineno, node.col_offset))
         start = lines.text.index(node.name, keyword + len("def")) - home.start
         return home.name, Span(start, start + len(node.name))
 
     def _hotspot(self, event: Event) -> Hotspot:
-        home = self._home(event.function)
+        home = self._home(event.node, event.function)
         lines = home.piece.parsed.lines
-        span = _span(event.node, lines)
+        span = home.span(event.node)
         used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
@@ -130,13 +140,29 @@ class Reporter:
             self._known_repairs[function.node] = Repairs(function, lines)
         return self._known_repairs[function.node]
 
-    def _home(self, function: FunctionHere) -> Home:
+    def _home(self, node: ast.AST, function: FunctionHere) -> Home:
+        """Where a node stands: in the function that scopes name, unless it is not among its nodes.
+
+        Places are looked up in the text of one piece, so it has to be the one that has the node.
+        """
+        for home in chain(self._homes_around(function), self._homes.values()):
+            if self._holds(home, node):
+                return home
+        raise LookupError(f"no piece has the {type(node).__name__} in {function.node.name}")
+
+    def _homes_around(self, function: FunctionHere) -> Iterator[Home]:
         scope: Scope | None = function.scope
         while scope is not None:
             if isinstance(scope, FunctionScope) and scope.node in self._homes:
-                return self._homes[scope.node]
+                yield self._homes[scope.node]
             scope = scope.parent
-        return Home("", self._piece, 0)
+        yield self._whole
+
+    def _holds(self, home: Home, node: ast.AST) -> bool:
+        if home.name not in self._held:
+            below = chain.from_iterable(map(nodes_below, home.nodes))
+            self._held[home.name] = frozenset(map(id, below))
+        return id(node) in self._held[home.name]
 
 
 def _span(node: ast.AST, lines: LineMap) -> Span:

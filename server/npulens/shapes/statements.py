@@ -129,7 +129,7 @@ class Statements(Binding):
         return True
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        self.names[node.name] = Closure(node, self.names)
+        self.names[node.name] = Closure(node, self.names, self.function)
         return True
 
     # Compound statements
@@ -323,12 +323,7 @@ class Statements(Binding):
         """What a nested function returns, seeing the names around it as they are now."""
         node = closure.node
         if isinstance(node, ast.Lambda):
-            before, self.names = self.names, {**closure.names}
-            names = [argument.arg for argument in node.args.args]
-            self.names.update(zip(names, arguments, strict=False))
-            result = self.read(node.body)
-            self.names = before
-            return result
+            return self._of_lambda(node, closure, arguments)
         if not self.can_look_into(node):
             return UNKNOWN
         names_inside = {**closure.names, **dict(parameters(node, False))}
@@ -336,8 +331,17 @@ class Statements(Binding):
         for name, value in [*zip(own, arguments, strict=False), *keywords.items()]:
             if value is not UNKNOWN or names_inside.get(name) is UNKNOWN:
                 names_inside[name] = value
-        inner = nested_function(node, self.function)
+        inner = nested_function(node, closure.function)
         return evaluate(self.session, inner, names_inside, frozenset())
+
+    def _of_lambda(self, node: ast.Lambda, closure: Closure, arguments: list[Value]) -> Value:
+        """What a lambda returns; what happens in it stands in the function that defines it."""
+        names = [argument.arg for argument in node.args.args]
+        inside = {**closure.names, **dict(zip(names, arguments, strict=False))}
+        frame = Statements(self.session, closure.function, inside, frozenset())
+        frame.control, frame.around, frame.rare = self.control, self.around, self.rare
+        frame.depth, frame.steps = self.depth, self.steps
+        return frame.read(node.body)
 
 
 def repr_of(value: Value) -> object:

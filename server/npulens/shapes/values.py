@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from npulens.graphs.definitions import ClassHere
+from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.extents import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources, joined
 
 
@@ -90,10 +90,17 @@ class Layers(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """A nested function or lambda, and what it sees."""
+    """A nested function or lambda, and what it sees.
+
+    Attributes:
+        node: The function.
+        names: What names around it hold.
+        function: The function that defines it, whoever calls it.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     names: "Mapping[str, Value]"
+    function: FunctionHere
 
 
 class Foreign(NamedTuple):
