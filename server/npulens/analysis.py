@@ -36,6 +36,7 @@ from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cells import within_cells
+from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
 from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.findings import findings_of as shape_findings
@@ -194,7 +195,8 @@ def _python_findings(
     start = 0
     for index, piece in enumerate(pieces):
         if piece.findings is None:
-            piece.findings = _findings(piece, names, index, facts, catalogue, target)
+            found_here = _findings(piece, names, index, facts, catalogue, target)
+            piece.findings = all_expecting(found_here, piece.parsed.text)
         found = (*piece.findings, *idioms.findings(piece))
         findings += (bound(f.shifted(start), insertions) for f in found)
         start += len(piece.parsed.text)
@@ -216,6 +218,8 @@ def _python_findings(
     findings = with_needless_imports(findings, module)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     told = _without_shapes_told(_told_once(findings), document.text)
+    guard = EditGuard(document.text, triggers)
+    told = guard.guarded(all_expecting(told, document.text))
     return with_line_endings(told, document.text)
 
 

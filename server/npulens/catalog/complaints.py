@@ -22,6 +22,8 @@ cannot be read: {0}|无法读取：{0}
 cannot be written: {0}|无法写入：{0}
 cannot be copied: {0}|无法复制：{0}
 cannot be made: there is no folder {0}|无法创建：目录 {0} 不存在
+its fixes still change it after {0} passes|{0} 轮修复后仍有改动
+files still change after {0} rounds|{0} 轮之后文件仍在变化
 not fixed: {0}|未修复：{0}
 left out: {0}|已略过：{0}
 no such file|文件不存在

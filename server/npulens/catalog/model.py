@@ -250,13 +250,20 @@ class PatternSource:
 
 
 class Edit(NamedTuple):
-    """Replace the text of `span` by `replacement`; an empty span inserts."""
+    """Replace the text of `span` by `replacement`; an empty span inserts.
+
+    Attributes:
+        span: What is replaced.
+        replacement: What stands there afterwards.
+        expected: The text that is replaced, once that is known: nothing else may be.
+    """
 
     span: Span
     replacement: str
+    expected: str = ""
 
     def shifted(self, distance: int) -> "Edit":
-        return Edit(self.span.shifted(distance), self.replacement)
+        return self._replace(span=self.span.shifted(distance))
 
 
 class ImportNeed(Enum):

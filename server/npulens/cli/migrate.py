@@ -164,7 +164,12 @@ def _migrated(
     from npulens.workspace.files.locking import LockedError
     from npulens.workspace.files.staging import PlaceError
     from npulens.workspace.migrating.distribution import DistributionError
-    from npulens.workspace.migrating.migration import files_of, migrate_copy, migrate_in_place
+    from npulens.workspace.migrating.migration import (
+        MigrationNeverEndsError,
+        files_of,
+        migrate_copy,
+        migrate_in_place,
+    )
 
     def write(log: "ChangeLog", folder: Path) -> None:
         _write_log(log, request, folder, language)
@@ -186,6 +191,8 @@ def _migrated(
     except DistributionError as error:
         reason = error.reason.in_language(language)
         raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
+    except MigrationNeverEndsError as error:
+        raise Refusal(f"nothing is migrated: {error}") from error
     except OSError as error:
         raise Refusal(f"{_failure(error, request, place)}: {error.strerror}") from error
     finally:

@@ -17,6 +17,10 @@ _MOST_AROUND = 200
 """In code points, of a line on either side of an edit."""
 
 
+class FixesNeverEndError(Exception):
+    """Fixes of a text give rise to each other without end; the text stays as it is."""
+
+
 class AppliedEdit(NamedTuple):
     """An edit that was made.
 
@@ -114,6 +118,9 @@ def fix_text(
         applicability: `safe` applies safe fixes only, `unsafe` both, `manual` all.
         wanted: Which findings to fix.
         kind: What the text is: only of Python it is known whether it still parses.
+
+    Raises:
+        FixesNeverEndError: There was still something to apply after `MAX_PASSES` passes.
     """
     allowed = applicability.included
     problems = _problems(text, kind)
@@ -137,6 +144,8 @@ def fix_text(
         edits += _traced(text, chosen, passes)
         passes.append(sorted({edit for finding in chosen for edit in finding.fixes[0].edits}))
         text = changed
+    else:
+        raise FixesNeverEndError(f"its fixes still change it after {MAX_PASSES} passes")
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
 
 
@@ -167,7 +176,7 @@ def _traced(
 
 def lines_around(text: str, edit: Edit) -> tuple[str, str]:
     """The lines of an edit, before and after it, as `AppliedEdit` has them."""
-    span, new = edit
+    span, new = edit.span, edit.replacement
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", max(span.end - 1, span.start))
     end = max(end if end >= 0 else len(text), span.end)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.fixes.edit_guard import expecting
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.events import Event, Recorder
 from npulens.shapes.hints import hint_of_function, hints_of_names
@@ -130,7 +131,7 @@ class Reporter:
             event.advice,
             used,
             tuple(
-                fix.shifted(-home.start)
+                expecting(fix, lines.text).shifted(-home.start)
                 for fix in self._repairs(event.function, lines).fixes(event)
             ),
         )

@@ -69,6 +69,9 @@ class LexicalState:
 
 def comments(text: str) -> Iterator[Span]:
     """Where the comments of a text are."""
-    for match in _COMMENT_OR_STRING.finditer(text):
-        if text[match.start()] == "#":
-            yield Span(*match.span())
+    return (span for span in comments_and_strings(text) if text[span.start] == "#")
+
+
+def comments_and_strings(text: str) -> Iterator[Span]:
+    """Where the comments and the string literals of a text are; prefixes of strings are outside."""
+    return (Span(*match.span()) for match in _COMMENT_OR_STRING.finditer(text))

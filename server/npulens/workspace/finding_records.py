@@ -76,7 +76,7 @@ def _fix_of(record: Any) -> Fix:
     return Fix(
         LocalizedText(*title),
         Applicability(applicability),
-        tuple(Edit(Span(*span), replacement) for span, replacement in edits),
+        tuple(Edit(Span(*span), *texts) for span, *texts in edits),
         MigrationStyle(style),
         isolation,
         ImportNeed(imports),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.model import Applicability, Finding
-from npulens.fixes.apply import AppliedEdit, fix_text
+from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
@@ -56,6 +56,8 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
         return _fixed(checker, report, data, applicability)
     except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)  # C++ with other bytes than text is read, but not written
+    except FixesNeverEndError as error:
+        return FixedFile(replace(report, problem=f"not fixed: {error}"))
     except Exception as error:  # one file must not end the repair of the others
         problem, traceback = internal_error(error)
         return FixedFile(FileReport(str(path), problem=problem, traceback=traceback))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from npulens.analysis import analyze
 from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
-from npulens.fixes.apply import fix_text
+from npulens.fixes.apply import FixesNeverEndError, fix_text
 from npulens.fixes.differences import differences
 from npulens.text.document import Document
 from npulens.workspace.project.surroundings import Surroundings
@@ -57,7 +57,10 @@ def rewrite(
         found = analyze(replace(document, text=text), surroundings.catalogue, target)
         return selected(found, surroundings.configuration, document.path)
 
-    fixed = fix_text(document.text, findings, applicability, wanted, document.kind)
+    try:
+        fixed = fix_text(document.text, findings, applicability, wanted, document.kind)
+    except FixesNeverEndError:
+        return Rewrite(document.text, (), 0, False)
     return Rewrite(
         fixed.text,
         differences(document.text, fixed.text),

@@ -37,8 +37,12 @@ from npulens.workspace.project.operators import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.run import Checker
 
-_MOST_ROUNDS = 4
+_MOST_ROUNDS = 20
 """What counts for a file may change with others; of real projects none needed a third round."""
+
+
+class MigrationNeverEndsError(Exception):
+    """What is changed in some files leads to further changes in others without end."""
 
 
 class Observer(Protocol):
@@ -223,6 +227,8 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
         for fixed in in_processes(work, checker, files, request.jobs):
             observer.advance()
             _keep(fixed, write(fixed), root, log)
+    else:
+        raise MigrationNeverEndsError(f"files still change after {_MOST_ROUNDS} rounds")
     log.sort()
 
 

@@ -1,0 +1,95 @@
+"""The last look at fixes before anybody sees them: each edit replaces what it was made for.
+
+A fix is made from places in a tree. Should one of them ever be looked up in another text, the fix
+must not reach a file or an editor: it could change a comment or a string without breaking the code.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from npulens.catalog.model import Edit, Finding, Fix
+from npulens.syntax.strings import comments_and_strings
+from npulens.text.spans import Span
+
+_WORD = re.compile(r"\w+")
+
+
+def expecting(fix: Fix, text: str) -> Fix:
+    """The fix with edits that know the text they replace; `text` is what their places count in."""
+    edits = (e if e.expected else e._replace(expected=text[slice(*e.span)]) for e in fix.edits)
+    return replace(fix, edits=tuple(edits))
+
+
+def all_expecting(findings: Iterable[Finding], text: str) -> list[Finding]:
+    """The findings with such fixes."""
+    return [
+        replace(f, fixes=tuple(expecting(fix, text) for fix in f.fixes)) if f.fixes else f
+        for f in findings
+    ]
+
+
+class EditGuard:
+    """Says which edits of a text change only what they are made for.
+
+    Args:
+        text: The text of a Python module.
+        words: What may be replaced inside of strings: the words that the rules know.
+    """
+
+    def __init__(self, text: str, words: Container[str]) -> None:
+        self._text = text
+        self._words = words
+
+    def guarded(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings, without fixes that hold an edit which does not fit the text."""
+        return [self._guarded(finding) if finding.fixes else finding for finding in findings]
+
+    def _guarded(self, finding: Finding) -> Finding:
+        kept = tuple(fix for fix in finding.fixes if all(map(self.fits, fix.edits)))
+        return finding if len(kept) == len(finding.fixes) else replace(finding, fixes=kept)
+
+    def fits(self, edit: Edit) -> bool:
+        """Whether an edit replaces what it expects: whole words, outside of strings and comments.
+
+        Inside of a string it may replace words that the rules know, such as a device. A comment
+        may only go as a whole, with the statement that it stands in.
+        """
+        start, end = edit.span
+        if not 0 <= start <= end <= len(self._text):
+            return False
+        if self._text[start:end] != edit.expected:
+            return False
+        touched = self._literals_at(edit.span)
+        if not touched:
+            return not (self._splits_word(start) or self._splits_word(end))
+        return all(self._is_whole_or_meant(edit, literal) for literal in touched)
+
+    def _is_whole_or_meant(self, edit: Edit, literal: Span) -> bool:
+        """Whether an edit replaces all of a string or comment, or words in it that rules know."""
+        (start, end), text = edit.span, self._text
+        if start <= literal.start and literal.end <= end:
+            return True
+        is_inside = literal.start < start and end <= literal.end and text[literal.start] != "#"
+        return is_inside and any(word in self._words for word in _WORD.findall(edit.expected))
+
+    def _splits_word(self, offset: int) -> bool:
+        around = self._text[max(offset - 1, 0) : offset + 1]
+        return len(around) == 2 and _WORD.fullmatch(around) is not None and offset > 0
+
+    def _literals_at(self, span: Span) -> list[Span]:
+        """The strings and comments that a span overlaps, or that it is an empty place within."""
+        first = max(bisect_right(self._literals, Span(span.start, span.start)) - 1, 0)
+        found = []
+        for literal in self._literals[first:]:
+            if literal.start >= span.end:
+                break
+            if span.start < literal.end:
+                found.append(literal)
+        return found
+
+    @cached_property
+    def _literals(self) -> Sequence[Span]:
+        return list(comments_and_strings(self._text))

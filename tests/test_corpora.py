@@ -1,0 +1,55 @@
+"""What holds for any code, over real files."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from corpora import texts
+from helpers import CATALOGUE
+from npulens.analysis import StatementCache, analyze
+from npulens.catalog.model import Finding, Target
+from npulens.fixes.edit_guard import EditGuard
+from npulens.text.document import Document
+
+pytestmark = pytest.mark.endurance
+
+BROKEN = ["z_z = ", "def f(:", "    x = 1", "print 'text'", "@wrapped", '"""', "type X = = 1"]
+
+
+def _analyze(path: object, text: str, cache: StatementCache | None = None) -> Sequence[Finding]:
+    return analyze(Document(str(path), text, 1), CATALOGUE, Target(), cache)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_broken_line_at_the_end_changes_no_finding_before_it(seed: int) -> None:
+    changed = {}
+    for index, (path, text) in enumerate(texts(250, seed)):
+        whole = _analyze(path, text)
+        if any(finding.rule.code == "NPU001" for finding in whole):
+            continue
+        line = BROKEN[index % len(BROKEN)]
+        found = _analyze(path, f"{text}\n{line}\n")
+        before = [f for f in found if f.span.start < len(text)]
+        if list(map(_known, before)) != list(map(_known, whole)):
+            changed[str(path)] = line
+    assert not changed
+
+
+def _known(finding: Finding) -> object:
+    return finding.rule.code, finding.span, finding.effective_severity, finding.arguments
+
+
+def test_no_edit_replaces_what_it_was_not_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    misplaced = []
+    guarded = EditGuard.guarded
+
+    def noting(guard: EditGuard, findings: Sequence[Finding]) -> list[Finding]:
+        kept = guarded(guard, findings)
+        misplaced.extend(f for f, k in zip(findings, kept, strict=True) if f.fixes != k.fixes)
+        return kept
+
+    monkeypatch.setattr(EditGuard, "guarded", noting)
+    for path, text in texts(300, 3):
+        _analyze(path, text)
+        _analyze(path, f"{text}\nz_z = \n", StatementCache())
+    assert not misplaced
