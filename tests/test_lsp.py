@@ -505,17 +505,20 @@ def test_a_print_does_not_reach_the_client(uri: str) -> None:
         assert client.shut_down() == 0
 
 
-def test_a_failing_analysis_is_logged(uri: str) -> None:
+def test_a_failing_analysis_is_logged_and_leaves_no_old_diagnostics(uri: str) -> None:
     statement = "if 'boom' in document.text: raise RecursionError('boom')"
     with LspClient(server_with(statement)) as client:
         client.initialize()
-        client.open(uri, "boom\n" + BASE)
-        assert client.code_actions(uri, (0, 0), (9, 0)) is None
+        client.open(uri, BASE)
+        assert codes(client.diagnostics(uri, 1)) == ["NPU101"]
+        client.change(uri, 2, replacing((0, 0), (0, 0), "boom\n"))
+        (shown,) = client.diagnostics(uri, 2)
+        assert shown["code"] == "NPU003" and "nothing of this text was checked" in shown["message"]
         client.wait(lambda: bool(client.logged))
         (entry,) = client.logged
         assert uri in entry["message"] and "RecursionError" in entry["message"]
-        client.change(uri, 2, replacing((0, 0), (1, 0), ""))
-        assert codes(client.diagnostics(uri, 2)) == ["NPU101"]
+        client.change(uri, 3, replacing((0, 0), (1, 0), ""))
+        assert codes(client.diagnostics(uri, 3)) == ["NPU101"]
 
 
 # The scheduler

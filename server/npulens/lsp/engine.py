@@ -1,5 +1,6 @@
 """What the analysis thread runs: from a text in an editor to the diagnostics it shows."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -7,14 +8,16 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.analysis import ShapeReport, StatementCache, analyze
-from npulens.catalog.model import Finding
+from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, analyze
+from npulens.catalog.model import Finding, LocalizedText
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
+from npulens.text.spans import Span
 from npulens.workspace.project.surroundings import Surroundings
 from npulens.workspace.selection import selected
 
+logger = logging.getLogger(__name__)
 ShapesShown = tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, int], ...]]
 """What hints and code lenses are made of."""
 
@@ -109,10 +112,19 @@ class Analyser:
             oldest = next(iter(self._recent))
             del self._recent[oldest]
             oldest.statements = StatementCache()
-        return _analysis(task, is_superseded)
+        try:
+            return _analysis(task, is_superseded)
+        except Exception:
+            logger.exception("The analysis of %s failed.", task.opened.uri)
+            task.opened.statements = StatementCache()
+            return _failure(task)
 
 
 _REMEMBERED = 20
+_FAILED = LocalizedText(
+    "npulens made a mistake, which its log describes; nothing of this text was checked.",
+    "npulens 内部出错，详见其日志；本文件未做任何检查。",
+)
 
 
 class _SupersededError(Exception):
@@ -134,12 +146,21 @@ def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
         go_on()
     except _SupersededError:
         return None
+    return _analysis_of(task, findings, statements.shapes)
+
+
+def _failure(task: Task) -> Analysis:
+    """What is shown where analysing failed: that it did, and nothing of an earlier text."""
+    rule = task.surroundings.catalogue.rules["NPU003"]
+    return _analysis_of(task, [Finding(rule, Span(0, 0), note=_FAILED)], NO_SHAPES)
+
+
+def _analysis_of(task: Task, findings: Sequence[Finding], shapes: ShapeReport) -> Analysis:
+    view, surroundings = task.view, task.surroundings
     kept = selected(findings, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)
     diagnostics = [to_diagnostic(finding, view, terms) for finding in kept]
-    shapes = statements.shapes
-    shown = _shown(shapes)
-    return Analysis(view, surroundings, terms, kept, diagnostics, shapes, shown)
+    return Analysis(view, surroundings, terms, kept, diagnostics, shapes, _shown(shapes))
 
 
 def _shown(shapes: ShapeReport) -> ShapesShown:
