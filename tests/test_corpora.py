@@ -29,6 +29,8 @@ def test_a_broken_line_at_the_end_changes_no_finding_before_it(seed: int) -> Non
             continue
         line = BROKEN[index % len(BROKEN)]
         found = _analyze(path, f"{text}\n{line}\n")
+        in_editor = _analyze(path, f"{text}\n{line}\n", StatementCache())
+        assert list(map(_known, in_editor)) == list(map(_known, found)), path
         before = [f for f in found if f.span.start < len(text)]
         if list(map(_known, before)) != list(map(_known, whole)):
             changed[str(path)] = line

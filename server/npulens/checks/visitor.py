@@ -86,7 +86,7 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
                 pending.append((value, scope))
 
 
-_LISTS = frozenset({ast.BinOp, ast.Compare, ast.Match, ast.List, ast.Tuple, ast.Set})
+_LISTS = frozenset({ast.BinOp, ast.Compare, ast.List, ast.Tuple, ast.Set})
 """Where several devices stand beside each other: left alone if the NPU is one of them."""
 
 
@@ -157,6 +157,11 @@ def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
     if on_cuda is not None:
         return _with_scope(context.guards.statements(node.orelse if on_cuda else node.body), scope)
     return _with_scope(context.guards.arms(node), scope)
+
+
+def _match(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.Match)
+    return _with_scope((node.subject, *context.guards.cases(node)), scope)
 
 
 def _try(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -276,6 +281,7 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] 
     ast.DictComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.If: _if,
+    ast.Match: _match,
     ast.Try: _try,
     ast.For: _block,
     ast.AsyncFor: _block,

@@ -18,7 +18,7 @@ _METHOD_NAMES = (
     "scatter_ "
     "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
     "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
-    "expand expand_as view_as cuda is_cuda requires_grad requires_grad_ bfloat16 half "
+    "expand expand_as view_as cuda is_cuda npu is_npu requires_grad requires_grad_ bfloat16 half "
     "register_hook grad_fn clamp clamp_ clamp_min type_as scatter_add_ logsumexp"
 )
 TENSOR_METHODS = frozenset(_METHOD_NAMES.split())

@@ -139,7 +139,7 @@ def _is_cuda_version(node: ast.expr, scope: Scope) -> bool:
 def _counts_devices(node: ast.expr, context: Context) -> bool:
     """`self.args.n_gpu`, in a file that knows NPUs: there its owner says one."""
     is_of_another = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
-    return is_of_another and node.attr == "n_gpu" and bool(context.npu_words)  # type: ignore[attr-defined]
+    return is_of_another and node.attr == "n_gpu" and context.code.author_names_npu  # type: ignore[attr-defined]
 
 
 def _imports_own_precision(statement: ast.stmt) -> bool:

@@ -26,6 +26,7 @@ from npulens.checks.intent.cuda_only import (
     tells_nvidia,
     without_library_questions,
 )
+from npulens.checks.intent.npu_tests import author_words, holds_on_npu
 from npulens.checks.intent.older_torch import chooses_release, is_fallback
 from npulens.checks.intent.twins import Twins
 from npulens.syntax.words import Words
@@ -94,7 +95,9 @@ class PieceText:
         self.text = lines.text
         self._lines = lines
         self._npu_words = npu_words
+        self._author_words = author_words(lines.text, npu_words)
         self.has_npu_words = bool(npu_words)
+        self.author_names_npu = bool(self._author_words)
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands."""
@@ -112,6 +115,12 @@ class PieceText:
             holds_word(self._npu_words, *self.span(node)) for node in nodes
         )
 
+    def author_mentions_npu(self, *nodes: ast.AST) -> bool:
+        """Whether it does so in words that no fix of ours writes."""
+        return self.author_names_npu and any(
+            holds_word(self._author_words, *self.span(node)) for node in nodes
+        )
+
 
 class Guards:
     """What of one piece of source is worth looking at."""
@@ -127,7 +136,7 @@ class Guards:
         self._cuda_tests: list[Span] = []
         self._refusals: list[Span] = []
         self._handled: set[ast.stmt] = set()
-        self._twins = Twins(code.source, code.mentions_npu)
+        self._twins = Twins(code.source, code.mentions_npu, code.author_mentions_npu)
         self._mentions_extensions = "CUDAExtension" in text
         self._mentions_nvidia = "nvidia" in text or "NVIDIA" in text
         self._mentions_libraries = "_available(" in text
@@ -144,8 +153,6 @@ class Guards:
             return False
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             return any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
-        if isinstance(node, ast.Match):
-            return self.mentions_npu(*(case.pattern for case in node.cases))
         if isinstance(node, ast.Compare) and self._mentions_accelerator:
             # Asked of whatever accelerator there is, so CUDA is singled out on purpose.
             return _ACCELERATOR.search(self._source(node)) is not None or self.mentions_npu(node)
@@ -190,14 +197,15 @@ class Guards:
 
     def operands(self, node: ast.BoolOp) -> list[ast.expr]:
         """The operands worth looking at."""
-        if isinstance(node.op, ast.Or) and self.mentions_npu(node):
-            return []
         texts = [self._source(operand) for operand in node.values]
-        if any(
-            self.mentions_npu(o) and NEGATION.search(t)
-            for o, t in zip(node.values, texts, strict=True)
+        if self.mentions_npu(node) and (
+            isinstance(node.op, ast.Or) or holds_on_npu(node, self.mentions_npu) is False
         ):
-            return []
+            return [
+                operand
+                for operand, text in zip(node.values, texts, strict=True)
+                if not (_CUDA.search(text) or self.mentions_npu(operand))
+            ]
         if asks_about_kernels(node, texts) or any(lives_elsewhere(text) for text in texts):
             return []
         library = library_test(node, texts)
@@ -210,13 +218,10 @@ class Guards:
 
         If one arm asks for the NPU, that arm runs there and the others do not.
         """
-        if self._code.has_npu_words and self.mentions_npu(*_tests(node)):
-            if not self.mentions_npu(node.test):
-                return node.orelse  # the arm for the NPU comes later in the chain
-            text = self._source(node.test)
-            if NEGATION.search(text):
-                return self.statements(node.orelse)
-            return () if _CUDA.search(text) else self.statements(node.body)
+        if self.mentions_npu(node.test):
+            return self._arms_by_npu(node)
+        if self._comes_before_npu(node):
+            return node.orelse
         test = self._source(node.test)
         self.note_refusal(node.test if isinstance(node.body[-1], ast.Raise) else None)
         if _CUDA.search(test) and "available" not in test:
@@ -241,6 +246,32 @@ class Guards:
         if self._never_on_npu(node.test):
             return (node.test, *self.statements(node.orelse))
         return (node.test, *self.statements(node.body), *self.statements(node.orelse))
+
+    def _arms_by_npu(self, node: ast.If) -> Iterable[ast.AST]:
+        """The parts of an `if` that asks for the NPU, of which one may never run there."""
+        holds = holds_on_npu(node.test, self.mentions_npu)
+        body = () if holds is False else self.statements(node.body)
+        return (*body, *(() if holds else self.statements(node.orelse)))
+
+    def _comes_before_npu(self, node: ast.If) -> bool:
+        """Whether an arm for CUDA has one for the NPU behind it in the chain.
+
+        It has if the other one asks the same of the NPU, or does so in words of its author.
+        """
+        test = self._source(node.test)
+        if not (self._code.has_npu_words and _CUDA.search(test)):
+            return False
+        later = _tests(node)[1:]
+        if self._code.author_mentions_npu(*later):
+            return True
+        twin = test.replace("cuda", "npu")
+        return any(self._source(other) == twin for other in later)
+
+    def cases(self, node: ast.Match) -> list[ast.match_case]:
+        """The cases worth looking at: without those for CUDA, if there is one for the NPU."""
+        if not self.mentions_npu(*(case.pattern for case in node.cases)):
+            return node.cases
+        return [c for c in node.cases if not _is_for_cuda_only(self._source(c.pattern))]
 
     def note_refusal(self, test: ast.expr | None) -> None:
         """Remember a test that only decides whether the program goes on."""
@@ -267,14 +298,14 @@ class Guards:
     def choices(self, node: ast.IfExp) -> list[ast.expr]:
         """The parts of a conditional expression that are worth looking at, as in an `if`."""
         if self.mentions_npu(node.test):
-            text = self._source(node.test)
-            if NEGATION.search(text):
-                return [node.orelse]
-            return [] if _CUDA.search(text) else [node.body]
-        if self.mentions_npu(node.orelse):
+            holds = holds_on_npu(node.test, self.mentions_npu)
+            if holds is None:
+                return [node.body, node.orelse]
+            return [node.body if holds else node.orelse]
+        if self.mentions_npu(node.orelse) and _CUDA.search(self._source(node.test)):
             return [node.orelse]
-        if self.mentions_npu(node.body) and not _CUDA.search(self._source(node.test)):
-            return []  # decided by something else than the device
+        if self._is_one_of_two(node):
+            return []  # the NPU or CUDA, chosen by something else
         if "xla" in self._source(node.test):
             return [node.orelse]
         if self._mentions_others and self._keeps_others(node):
@@ -289,6 +320,12 @@ class Guards:
             if is_fallback(self._source(node.orelse), self._source(node.body)):
                 return [node.test, node.orelse]
         return [node.test, node.body, node.orelse]
+
+    def _is_one_of_two(self, node: ast.IfExp) -> bool:
+        """Whether one result is for the NPU and the other for CUDA, and the test for neither."""
+        if not self.mentions_npu(node.body) or _CUDA.search(self._source(node.test)):
+            return False
+        return _CUDA.search(self._source(node.orelse)) is not None
 
     def _keeps_others(self, node: ast.IfExp) -> bool:
         """`"cuda" if device == "cpu" else device`: the NPU stays what it is."""
@@ -336,6 +373,10 @@ class Guards:
             and not NEGATION.search(text)
             and _asks_for_device(test)
         )
+
+
+def _is_for_cuda_only(pattern: str) -> bool:
+    return _CUDA.search(pattern) is not None and NPU_WORD.search(pattern) is None
 
 
 def _covers(spans: Sequence[Span], span: Span) -> bool:

@@ -6,15 +6,14 @@ away from all that follows.
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from npulens.checks.intent.cuda_only import NEGATION, Source, listed_names
+from npulens.checks.intent.cuda_only import Source, listed_names
+from npulens.checks.intent.npu_tests import holds_on_npu
 from npulens.syntax.walking import nodes_below
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
-_HELPER = re.compile(r"(?<![\w.\"'])\w*(?:npu|NPU)\w*(?![\w\"'])")
 _CUDA_CALL = re.compile(r"torch\.cuda\.([\w.]+)\(")
 _NPU_CALL = re.compile(r"torch\.npu\.([\w.]+)\(")
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -27,7 +26,7 @@ class _Block(NamedTuple):
         helper_tests: Its `if`s that ask for the NPU in words of their author.
         beginnings: How its `if`s begin.
         targets: What its assignments assign to.
-        given_npu: What is assigned a value that names the NPU, and how often.
+        made_for_npu: What is assigned a value that names the NPU, and how the value begins.
         decided_again: What such an `if` assigns to where there is an NPU.
         called_for_npu: The functions of `torch.npu` that helper tests call.
     """
@@ -35,7 +34,7 @@ class _Block(NamedTuple):
     helper_tests: list[ast.If]
     beginnings: frozenset[str]
     targets: frozenset[str]
-    given_npu: Counter[str]
+    made_for_npu: frozenset[tuple[str, str]]
     decided_again: frozenset[str]
     called_for_npu: frozenset[str]
 
@@ -46,11 +45,18 @@ class Twins:
     Args:
         source: Gives the text of a node.
         mentions_npu: Whether the text of one of some nodes names the NPU.
+        author_mentions_npu: Whether it does so in words that no fix of ours writes.
     """
 
-    def __init__(self, source: Source, mentions_npu: Callable[..., bool]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        mentions_npu: Callable[..., bool],
+        author_mentions_npu: Callable[..., bool],
+    ) -> None:
         self._source = source
         self._mentions_npu = mentions_npu
+        self._author_mentions_npu = author_mentions_npu
 
     def in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
         """Statements of a function, in whatever block, that it has for the NPU as well."""
@@ -68,32 +74,42 @@ class Twins:
         """The statements of a block that names the NPU, without those that it never comes to."""
         block = self._block(body)
         body = [statement for statement in body if not self._has_twin(statement, block)]
-        exits = [
-            index
-            for index, statement in enumerate(body)
-            if isinstance(statement, ast.If)
+        at = next((i for i, each in enumerate(body) if self._is_npu_exit(each)), None)
+        if at is None:
+            return body
+        before = [each for each in body[:at] if not self._is_cuda_exit(each)]
+        behind = body[at + 1 :]
+        if not self._author_mentions_npu(body[at].test):  # type: ignore[attr-defined]
+            behind = [each for each in behind if not _CUDA.search(self._source(each))]
+        else:
+            behind = []
+        return [*before, body[at], *behind]
+
+    def _is_npu_exit(self, statement: ast.stmt) -> bool:
+        """`if is_npu_available(): return ...`: the NPU does not come to what stands behind it."""
+        return (
+            isinstance(statement, ast.If)
             and not statement.orelse
             and isinstance(statement.body[-1], _LEAVES)
             and self._is_npu_test(statement)
-        ]
-        if not exits:
-            return body
-        before = [
-            statement
-            for statement in body[: exits[0]]
-            if not (isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES))
-        ]
-        return [*before, body[exits[0]]]
+        )
+
+    def _is_cuda_exit(self, statement: ast.stmt) -> bool:
+        return (
+            isinstance(statement, ast.If)
+            and isinstance(statement.body[-1], _LEAVES)
+            and _CUDA.search(self._source(statement.test)) is not None
+        )
 
     def _is_npu_test(self, node: ast.If) -> bool:
-        return self._mentions_npu(node.test) and not NEGATION.search(self._source(node.test))
+        return holds_on_npu(node.test, self._mentions_npu) is True
 
     def _is_helper_test(self, statement: ast.stmt) -> bool:
         """An `if` that asks for the NPU in words no fix of ours writes, so not half-fixed code."""
         return (
             isinstance(statement, ast.If)
             and self._is_npu_test(statement)
-            and _HELPER.search(self._source(statement.test)) is not None
+            and self._author_mentions_npu(statement.test)
         )
 
     def _has_twin(self, statement: ast.stmt, block: "_Block") -> bool:
@@ -101,14 +117,18 @@ class Twins:
         if isinstance(statement, ast.If):
             if not _CUDA.search(self._source(statement.test)) or self._mentions_npu(statement.test):
                 return False
-            twin = self._beginning(statement).replace("cuda", "npu")
-            return bool(block.helper_tests) or twin in block.beginnings
+            beginning = self._beginning(statement)
+            twin = beginning.replace("cuda", "npu")
+            is_asked = twin != beginning and twin in block.beginnings
+            return is_asked or bool(block.helper_tests)
         if isinstance(statement, ast.Assign):
             target = self._source(statement.targets[0])
             twin = target.replace("cuda", "npu")
-            if target in block.decided_again or (twin != target and twin in block.targets):
+            if twin != target and twin in block.targets:
                 return True
-            return block.given_npu[target] > self._mentions_npu(statement.value)
+            if self._mentions_npu(statement.value) or self._builds_on(target, statement.value):
+                return False
+            return target in block.decided_again or self._made(statement) in block.made_for_npu
         called = (
             _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
         )
@@ -122,11 +142,7 @@ class Twins:
             helper_tests,
             frozenset(self._beginning(node) for node in ifs),
             frozenset(self._source(node.targets[0]) for node in assignments),
-            Counter(
-                self._source(node.targets[0])
-                for node in assignments
-                if self._mentions_npu(node.value)
-            ),
+            frozenset(self._made(node) for node in assignments if self._mentions_npu(node.value)),
             frozenset(
                 self._source(s.targets[0])
                 for node in ifs
@@ -136,6 +152,16 @@ class Twins:
             ),
             frozenset(n for node in helper_tests for n in _NPU_CALL.findall(self._source(node))),
         )
+
+    def _builds_on(self, target: str, value: ast.expr) -> bool:
+        """Whether an assignment goes on with what it assigns to: `model = wrap(model)`."""
+        words = re.findall(r"[\w.]+", self._source(value))
+        return any(word == target or word.startswith(f"{target}.") for word in words)
+
+    def _made(self, node: ast.Assign) -> tuple[str, str]:
+        """What is assigned to, and the value up to its first bracket, as if it were for the NPU."""
+        value = self._source(node.value).partition("(")[0].replace("cuda", "npu")
+        return self._source(node.targets[0]), value
 
     def _beginning(self, statement: ast.If) -> str:
         """The test, and the first statement up to its first bracket."""

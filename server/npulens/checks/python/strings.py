@@ -242,7 +242,8 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 return
             values = [
                 part.value
-                for arm in node.cases
+                for arm in context.guards.cases(node)
+                if not context.guards.mentions_npu(arm.pattern)
                 for part in nodes_below(arm.pattern)
                 if isinstance(part, ast.MatchValue)
             ]
