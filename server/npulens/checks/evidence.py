@@ -13,7 +13,7 @@ _CASTS = re.compile(
     re.IGNORECASE,
 )
 _RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
-_DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])")
+_DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])|\baccelerator\b")
 _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
@@ -22,7 +22,7 @@ _ACCELERATOR = re.compile(r"\bdevice\b|accelerat|lightning", re.IGNORECASE)
 _CPU = re.compile(r"[\"']cpu[\"']")
 _NOT_TO_BE_FUSED = re.compile(
     r"""
-    NpuFused
+    torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
     | \bFSDP | FullyShardedDataParallel | fully_shard     # they share parameters out
     | ZeroRedundancyOptimizer | DistributedOptimizer | deepspeed | \bmegatron\b
     | parallelize_module | DTensor | distribute_tensor | distributed\.rpc | dist_autograd

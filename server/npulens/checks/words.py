@@ -230,7 +230,7 @@ def report_composed(
     """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
     if not isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Call)) or context.facts.shimmed:
         return
-    if any(literals(node, word, context.guards)) or context.guards.mentions_npu(node):
+    if any(literals(node, word, context.guards)) or word.new in context.source(node):
         return
     if any(word.identifier.search(name) for name in names_in(node)):
         return  # what it is made of is a finding of its own

@@ -22,9 +22,11 @@ from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 
 _NPU_CHOICE = re.compile(
-    r"torch_npu_available|(?<![a-z])(?<!torch_)npu(?!_\w+\(|lens|\d{3})", re.IGNORECASE
+    r"torch_npu_available|(?<![a-z\"'])(?<!torch_)(?<!is_)npu(?!_\w+\(|lens|\d{3})(?:(?=\w)|(?<!\.npu))"
+    r"|\btype\s*==\s*[\"']npu\b",
+    re.IGNORECASE,
 )
-"""The NPU is asked for, which is more than an operator of it being called."""
+"""The NPU is asked for, which is more than data being moved there or an operator being called."""
 _AROUND_MODELS = re.compile(
     r"_pretrained(?:_model)?\Z|\Aconvert_|post_process|preprocess|(?:training|evaluation|prediction)_loop"
 )

@@ -12,7 +12,15 @@ _MAX_DEPTH = 6
 _SAME_SHAPE = frozenset(
     {"contiguous", "half", "bfloat16", "float", "to", "type", "detach", "clone", "requires_grad_"}
 )
-_SAME_RANK = _SAME_SHAPE | {"transpose", "swapaxes", "flip", "type_as", "masked_fill", "cuda"}
+_SAME_RANK = _SAME_SHAPE | {
+    "transpose",
+    "swapaxes",
+    "flip",
+    "type_as",
+    "masked_fill",
+    "cuda",
+    "npu",
+}
 _PARTS = frozenset({"chunk", "split", "tensor_split"})
 
 

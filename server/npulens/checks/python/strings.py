@@ -48,7 +48,9 @@ _ABOUT_BEGINNINGS = {
 }
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
-_AVAILABILITY = re.compile(r"cuda\.is_available|cuda_available|use_cuda|cuda\.device_count")
+_AVAILABILITY = re.compile(
+    r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
+)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
