@@ -1,15 +1,19 @@
 """What holds for any code, over real files."""
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from corpora import texts
 from helpers import CATALOGUE
 from npulens.analysis import StatementCache, analyze
-from npulens.catalog.model import Finding, Target
+from npulens.catalog.model import Applicability, Finding, MigrationStyle, Target
+from npulens.fixes.apply import FixedText, fix_text
 from npulens.fixes.edit_guard import EditGuard
 from npulens.text.document import Document
+from npulens.text.spans import Span
 
 pytestmark = pytest.mark.endurance
 
@@ -55,3 +59,51 @@ def test_no_edit_replaces_what_it_was_not_made_for(monkeypatch: pytest.MonkeyPat
         _analyze(path, text)
         _analyze(path, f"{text}\nz_z = \n", StatementCache())
     assert not misplaced
+
+
+@pytest.mark.parametrize("style", list(MigrationStyle))
+@pytest.mark.parametrize("applicability", [Applicability.SAFE, Applicability.UNSAFE])
+def test_a_fix_hides_nothing_that_it_does_not_settle(
+    style: MigrationStyle, applicability: Applicability
+) -> None:
+    target = Target(style=style)
+    hidden = {}
+    for path, text in texts(200, 4):
+
+        def found(now: str, path: Path = path) -> Sequence[Finding]:
+            return analyze(Document(str(path), now, 1), CATALOGUE, target)
+
+        fixed = fix_text(text, found, applicability)
+        if fixed.text != text:
+            gone = _unsettled(found(text), fixed) - Counter(map(_meant, found(fixed.text)))
+            if gone:
+                hidden[str(path)] = gone
+    assert not hidden
+
+
+def _meant(finding: Finding) -> tuple[str, str]:
+    return finding.rule.code, finding.arguments.get("symbol", "")
+
+
+def _unsettled(before: Sequence[Finding], fixed: FixedText) -> Counter[tuple[str, str]]:
+    """What was found before and is settled neither by a fix of its own nor by that of an import.
+
+    What stands in lines that fixes have changed may have become something else.
+    """
+    changed = [Span(e.offset, e.offset + len(e.before)) for e in fixed.edits if e.before]
+    left = Counter(
+        _meant(finding)
+        for finding in before
+        if not any(finding.span.overlaps(each) for each in changed)
+    )
+    for finding in fixed.applied:
+        left -= Counter({_meant(finding): 1})
+    names = [finding.arguments.get("symbol", "") for finding in fixed.applied]
+    names += [name.rpartition(".")[0] for name in names if "." in name]
+    return Counter(
+        {
+            meant: count
+            for meant, count in left.items()
+            if not any(name and meant[1].startswith(f"{name}") for name in names)
+        }
+    )
