@@ -137,6 +137,14 @@ def test_the_launcher(here: Path) -> None:
     assert lines[-3:] == [str(here / "dst" / "main.py"), "--epochs", "3 4"]
 
 
+def test_the_next_step_names_the_script(here: Path) -> None:
+    (here / "src").mkdir()
+    (here / "src" / "main.py").write_text(SCRIPT)
+    arguments = ("migrate", "src", "-o", "my dst", "--distributed", "--entry", "main.py")
+    last = invoke(*arguments)[1].splitlines()[-1]
+    assert last.endswith(": cd 'my dst' && npulens verify --as-is --processes 2 main.py")
+
+
 def test_data_parallel_becomes_one_process_per_card(here: Path) -> None:
     text = SCRIPT.replace("    model.to(device)\n", "    model = nn.DataParallel(model)\n")
     _, errors, made = distributed(here, text)
@@ -532,7 +540,7 @@ def test_it_trains_on_two_cards(here: Path, name: str) -> None:
 
 
 def assert_trains_on_two_cards(folder: Path) -> None:
-    options = ("--as-is", "--processes", "2", "--output-format", "json")
+    options = ("--as-is", "--processes", "2", "--steps", "0", "--output-format", "json")
     done = subprocess.run(
         [sys.executable, "-m", "npulens", "verify", *options, "main.py"],
         cwd=folder,
@@ -543,7 +551,7 @@ def assert_trains_on_two_cards(folder: Path) -> None:
     )
     found = json.loads(done.stdout)
     assert done.returncode == 0, found
-    assert found["steps"] == 3, found
+    assert found["steps"] == 8, found  # 2 epochs of half of 8 batches
     assert found["cuda_calls"] == []
 
 
