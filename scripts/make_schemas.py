@@ -1,9 +1,9 @@
-"""Write `docs/schemas`: the JSON Schemas of the configuration and of rule files.
+"""Write `docs/schemas`: the JSON Schemas of the configuration, of rule files and of `verify`.
 
     python scripts/make_schemas.py
 
-They are for editors. What npulens itself accepts is decided where it reads the files, from which
-the names below are taken.
+The first two are for editors. What npulens itself accepts is decided where it reads the files, from
+which the names below are taken. The third is for programs that read what `verify` prints.
 """
 
 import json
@@ -13,6 +13,9 @@ from typing import Any
 from npulens.catalog import fields, native_sections, sections
 from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Severity
 from npulens.catalog.sections import Section
+from npulens.workspace.verifying.agreement import Agreement
+from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
+from npulens.workspace.verifying.outcomes import Outcome, Status
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -105,9 +108,95 @@ def entries(section: Section) -> Schema:
     return {"type": "array", "items": item}
 
 
+COUNT: Schema = {"type": "integer", "minimum": 0}
+PLACE: dict[str, Schema] = {
+    "path": {"type": ["string", "null"]},
+    "cell": {"type": "integer", "minimum": 1},
+    "line": {"type": ["integer", "null"], "minimum": 1},
+}
+"""A line; in a notebook with the cell, from whose start it counts."""
+
+
+def objects(properties: dict[str, Schema], *, optional: tuple[str, ...] = ("cell",)) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def lists(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def verify_schema() -> Schema:
+    text: Schema = {"type": "string"}
+    kinds = ["shape", "wait", FAILS, FALLS_BACK, MAY_FALL_BACK]
+    site = objects(
+        {**PLACE, "name": text, "kind": {"enum": kinds}, "count": COUNT},
+        optional=("cell", "kind"),
+    )
+    number: Schema = {"type": "number"}
+    divergence = {
+        "what": {"enum": ["loss", "parameter", "count"]},
+        **dict.fromkeys(("step", "parameter"), COUNT),
+        **dict.fromkeys(("original", "migrated"), number),
+    }
+    comparison = {
+        "losses": COUNT,
+        "steps": COUNT,
+        "largest": number,
+        "problem": text,
+        "divergence": or_null(objects(divergence)),
+    }
+    failed = {"name": text, **PLACE, "outcome": one_of(Outcome), "message": text}
+    tests = {"passed": COUNT, "skipped": COUNT, "failed": lists(objects(failed))}
+    agreed = {
+        "agreement": one_of(Agreement),
+        **PLACE,
+        "codes": lists(text),
+        "seen": lists(site),
+    }
+    line: Schema = {"type": "integer", "minimum": 1}
+    unreached = {"function": {"type": ["string", "null"]}, "line": line, "end_line": line}
+    found = {
+        "status": one_of(Status),
+        "outcome": one_of(Outcome),
+        "message": text,
+        "way_on": {"type": ["string", "null"]},
+        **PLACE,
+        "detail": text,
+        "fixed": COUNT,
+        "steps": COUNT,
+        "losses": lists(number),
+        "tests": or_null(objects(tests)),
+        "cuda_calls": lists(site),
+        "apis": lists(site),
+        "events": lists(site),
+        "comparison": or_null(objects(comparison)),
+        "agreement": or_null(lists(objects(agreed))),
+        "unreached": or_null(lists(objects(unreached))),
+        "output": lists(text),
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "What `npulens verify --output-format json` prints",
+        **objects(found),
+    }
+
+
 def schemas() -> dict[str, str]:
     """The text of each file."""
-    made = {"npulens.schema.json": configuration_schema(), "rules.schema.json": rules_schema()}
+    made = {
+        "npulens.schema.json": configuration_schema(),
+        "rules.schema.json": rules_schema(),
+        "verify.schema.json": verify_schema(),
+    }
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in made.items()}
 
 

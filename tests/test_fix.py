@@ -475,3 +475,18 @@ class TestDiff:
         for index in range(40):
             (here / f"{index:02}.py").write_text(CODE * 3)
         assert self.patch("--jobs", "1") == self.patch("--jobs", "3")
+
+
+def test_the_next_step_is_named_where_a_script_trains(here: Path) -> None:
+    (here / "train.py").write_text(
+        "import torch\nx = torch.ones(1).cuda()\nprint(x)\nx.backward()\n"
+    )
+    assert invoke("fix")[1].splitlines()[-1] == (
+        "Next, see it run on an emulated NPU: npulens verify --as-is train.py"
+    )
+    assert "verify" not in invoke("fix")[1]  # nothing was changed
+    (here / "train.py").unlink()
+    (here / "other.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    output = invoke("fix", "--language", "zh")[1]
+    assert "Fixed" not in output
+    assert "verify" not in output

@@ -152,7 +152,8 @@ class TestCopy:
         assert (code, output) == (
             0,
             "dst: changed 1 of 3 files in 2 edits.\n"
-            "Left to do: 0 to run as it should; 0 as advice.\n",
+            "Left to do: 0 to run as it should; 0 as advice.\n"
+            "Next, see it run on an emulated NPU: cd dst && npulens verify --as-is SCRIPT\n",
         )
         assert (here / "dst" / "a.py").read_text() == FIXED
         for name in ("clean.py", "data.bin"):
@@ -752,3 +753,27 @@ def test_the_log_of_an_earlier_run_is_neither_read_nor_copied(here: Path, source
     assert not [each for each in found if LOG in each["path"]]
     invoke("migrate", "dst", "-o", "dst2")
     assert log_of(here / "dst2")["changes"] == []
+
+
+TRAINING = "import torch\nloss = torch.ones(1).cuda()\nprint(loss)\nloss.backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "script"),
+    [
+        ({"jobs/train.py": TRAINING, "tests/test_it.py": TRAINING}, "jobs/train.py"),
+        ({"a.py": TRAINING, "b.py": TRAINING}, "SCRIPT"),
+        ({"a.py": "import torch\ntorch.cuda.synchronize()\n"}, "SCRIPT"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("place", "change"), [(("-o", "dst"), "cd dst && "), (("--in-place",), "cd src && ")]
+)
+def test_the_next_step_is_named(
+    here: Path, files: dict[str, str], script: str, place: tuple[str, ...], change: str
+) -> None:
+    for name, text in files.items():
+        (here / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / "src" / name).write_text(text)
+    last = invoke("migrate", "src", *place)[1].splitlines()[-1]
+    assert last == (f"Next, see it run on an emulated NPU: {change}npulens verify --as-is {script}")

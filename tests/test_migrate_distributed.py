@@ -1,5 +1,6 @@
 """`npulens migrate --distributed`: from one device to one process for each card."""
 
+import json
 import os
 import stat
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import invoke
+from commands import invoke, records
 from migration_projects import PROJECTS, write_project
 from test_migrate import contents, leftovers, log_of
 
@@ -45,9 +46,8 @@ main()
 """
 SCRIPT = HEAD + BODY
 WRAPPED = """\
-    model = torch.nn.parallel.DistributedDataParallel(
-        model.to(f"npu:{local_rank}"), device_ids=[local_rank]
-    )
+    model.to(f"npu:{local_rank}")
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])
 """
 
 
@@ -137,6 +137,14 @@ def test_the_launcher(here: Path) -> None:
     assert lines[-3:] == [str(here / "dst" / "main.py"), "--epochs", "3 4"]
 
 
+def test_the_next_step_names_the_script(here: Path) -> None:
+    (here / "src").mkdir()
+    (here / "src" / "main.py").write_text(SCRIPT)
+    arguments = ("migrate", "src", "-o", "my dst", "--distributed", "--entry", "main.py")
+    last = invoke(*arguments)[1].splitlines()[-1]
+    assert last.endswith(": cd 'my dst' && npulens verify --as-is --processes 2 main.py")
+
+
 def test_data_parallel_becomes_one_process_per_card(here: Path) -> None:
     text = SCRIPT.replace("    model.to(device)\n", "    model = nn.DataParallel(model)\n")
     _, errors, made = distributed(here, text)
@@ -223,7 +231,54 @@ REFUSED = {
     "broken": (SCRIPT + "def f(:\n", "does not parse"),
     "several processes": (SCRIPT.replace("4, 2)", "4, 2)\n    local_rank = 0"), "`local_rank`"),
     "no training": (HEAD + "model = nn.Linear(4, 2)\n", "nothing in this file calls `.backward()`"),
-    "no model": (SCRIPT.replace("model", "net"), "no statement assigns"),
+    "no model": (SCRIPT.replace("model", "net"), "py:1: there is no variable `model`"),
+    "model only used": (
+        SCRIPT.replace("    model = nn.Linear(4, 2)\n", "").replace("main()", "main(model)"),
+        "py:5: `model` is used here, and no assignment",
+    ),
+    "model from a table": (
+        SCRIPT.replace("model = nn.Linear(4, 2)", "model = MODELS[0]"),
+        "py:9: `model` is not assigned what a call makes",
+    ),
+    "two cards": (
+        SCRIPT.replace("model.to(device)", "model.cuda(0)").replace("y.to(device)", "y.cuda(1)"),
+        "py:14: a card is named by its number",
+    ),
+    "cards in a loop": (
+        SCRIPT.replace("    model.to(device)", "    for i in range(2):\n        model[i].cuda(i)"),
+        "py:11: a card is named by its number",
+    ),
+    "a card with two names": (
+        SCRIPT.replace("    device =", "    gpu = 0\n    device =")
+        .replace("model.to(device)", "model.cuda(0)")
+        .replace("y.to(device)", "y.cuda(gpu)"),
+        "the script names its card as `0` and, here, as `gpu`",
+    ),
+    "card of a block": (
+        SCRIPT.replace(
+            "    model.to(device)", "    with torch.cuda.device(0):\n        model.cuda()"
+        ),
+        "py:10: a card is named by its number",
+    ),
+    "default device": (
+        SCRIPT.replace("    device =", '    torch.set_default_device("cuda")\n    device ='),
+        "py:6: with `set_default_device` the sampler",
+    ),
+    "default tensors": (
+        SCRIPT.replace(
+            "    device =",
+            '    torch.set_default_tensor_type("torch.cuda.FloatTensor")\n    device =',
+        ),
+        "py:6: with `set_default_tensor_type` the sampler",
+    ),
+    "another launcher": (
+        SCRIPT.replace("    model.to(device)", "    model, _, _, _ = deepspeed.initialize(model)"),
+        "py:10: `deepspeed` stands here",
+    ),
+    "method without a call": (
+        SCRIPT.replace("y.to(device)", "(y.cuda if True else y.cpu)()"),
+        "py:14: `y.cuda` would stay as it is",
+    ),
     "model elsewhere": (
         SCRIPT.replace("\nmain()\n", "\nif len(__name__) > 3:\n    pass\n"),
         "in a block that the script does not run itself",
@@ -346,6 +401,236 @@ torch.npu = types.SimpleNamespace(set_device=lambda rank: None, is_available=lam
 """
 
 
+def with_model(*lines: str) -> str:
+    return SCRIPT.replace(
+        "    model = nn.Linear(4, 2)\n    model.to(device)\n",
+        "".join(f"    {line}\n" for line in lines),
+    )
+
+
+def with_batch(*lines: str, loss: str = "model(x), y") -> str:
+    """The model is moved by an assignment, the batch by these lines."""
+    return with_model("model = nn.Linear(4, 2)", "model = model.cuda()").replace(
+        "            loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))\n",
+        "".join(f"            {line}\n" for line in lines)
+        + f"            loss = nn.functional.mse_loss({loss})\n",
+    )
+
+
+def with_options(text: str) -> str:
+    parser = (
+        "    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--gpu", type=int, default=0)\n'
+        '    parser.add_argument("--device", default="cuda")\n'
+        "    args = parser.parse_args([])\n"
+    )
+    return "import argparse\n" + text.replace("def main():\n", f"def main():\n{parser}")
+
+
+NET = "model = nn.Linear(4, 2)"
+HELPER = (
+    "def to_device(m):\n    if torch.cuda.is_available():\n        m = m.cuda()\n    return m\n\n\n"
+)
+MAKER = "def make():\n    return nn.Linear(4, 2).cuda(), 3\n\n\n"
+TENSORS = (
+    'scale = torch.ones(2, device="cuda")',
+    'shift = torch.zeros(2, device="cuda:0")',
+    "factor = torch.cuda.FloatTensor(2).fill_(1)",
+)
+APEX = """\
+from torch.nn.parallel import DistributedDataParallel
+
+
+def initialize(model, optimizer, opt_level="O1"):
+    assert not isinstance(model, DistributedDataParallel)
+    assert next(model.parameters()).device.type == "npu"
+    return model, optimizer
+"""
+
+MOVING = {
+    "model.cuda()": with_model(NET, "model.cuda()"),
+    "model = model.cuda()": with_model(NET, "model = model.cuda()"),
+    'model.to("cuda")': with_model(NET, 'model.to("cuda")'),
+    'model = model.to("cuda")': with_model(NET, 'model = model.to("cuda")'),
+    "model = model.to(device)": with_model(NET, "model = model.to(device)"),
+    "made and moved": with_model("model = nn.Linear(4, 2).cuda()"),
+    "sequential": with_model(
+        'model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)).to(torch.device("cuda:0"))'
+    ),
+    "model.to(args.device)": with_options(with_model(NET, "model.to(args.device)")),
+    "model = model.to(args.device)": with_options(with_model(NET, "model = model.to(args.device)")),
+    "torch.device(args.device)": with_options(
+        SCRIPT.replace('"cuda:0" if torch.cuda.is_available() else "cpu"', "args.device")
+    ),
+    "model.cuda(0)": with_model(NET, "model.cuda(0)"),
+    "model = model.cuda(device=0)": with_model(NET, "model = model.cuda(device=0)"),
+    "model = model.cuda(args.gpu)": with_options(with_model(NET, "model = model.cuda(args.gpu)")),
+    "model = model.to(args.gpu)": with_options(with_model(NET, "model = model.to(args.gpu)")),
+    "model = model.to(0)": with_model(NET, "model = model.to(0)"),
+    "composed": with_options(SCRIPT.replace('"cuda:0"', 'f"cuda:{args.gpu}"')),
+    "device and number": with_options(
+        SCRIPT.replace('"cuda:0" if torch.cuda.is_available() else "cpu"', '"cuda", args.gpu')
+    ),
+    "helper": with_model(NET, "model = to_device(model)").replace("def main", f"{HELPER}def main"),
+    "if use_cuda": with_model(
+        "use_cuda = torch.cuda.is_available()", NET, "if use_cuda:", "    model = model.cuda()"
+    ),
+    "wrapped in another": with_model(NET, "model = model.cuda()", "model = nn.Sequential(model)"),
+    "made with something else": with_model("model, extra = make()").replace(
+        "def main", f"{MAKER}def main"
+    ),
+    "made beside something else": with_model("model, extra = nn.Linear(4, 2).cuda(), 3"),
+    "x.cuda()": with_batch("x = x.cuda()", "y = y.cuda()"),
+    "x, y = x.cuda(), y.cuda()": with_batch("x, y = x.cuda(), y.cuda()"),
+    "non-blocking": with_batch(
+        "x = x.to(device, non_blocking=True)", "y = y.cuda(0, non_blocking=True)"
+    ),
+    "dictionary": with_batch(
+        'batch = {"x": x, "y": y}',
+        "batch = {k: v.cuda() for k, v in batch.items()}",
+        loss='model(batch["x"]), batch["y"]',
+    ),
+    "list": with_batch("batch = [t.to(device) for t in (x, y)]", loss="model(batch[0]), batch[1]"),
+    "tuple": with_batch(
+        "batch = tuple(t.cuda() for t in (x, y))", loss="model(batch[0]), batch[1]"
+    ),
+    "whole batch": with_batch(loss="model(batch[0].cuda()), batch[1].cuda()").replace(
+        "for x, y in", "for batch in"
+    ),
+    "criterion": with_model(NET, "model = model.cuda()", "criterion = nn.MSELoss().cuda()").replace(
+        "nn.functional.mse_loss(", "criterion("
+    ),
+    "criterion by assignment": with_model(
+        NET, "model = model.cuda()", "criterion = nn.MSELoss()", "criterion = criterion.cuda()"
+    ).replace("nn.functional.mse_loss(", "criterion("),
+    "tensors": with_model(NET, "model = model.cuda()", *TENSORS).replace(
+        "model(x.to(device))", "model(x.cuda()) * scale * factor + shift"
+    ),
+    "several": with_model(
+        NET, "model = model.cuda()", "criterion = nn.MSELoss().cuda()", *TENSORS
+    ).replace(
+        "            loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))\n",
+        "            x, y = x.cuda(non_blocking=True), y.to(device)\n"
+        '            noise = torch.zeros(2, device="cuda")\n'
+        "            loss = criterion(model(x) * scale * factor + shift + noise, y)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_nothing_of_cuda_is_left(here: Path, name: str) -> None:
+    """And the log has what a check of the result finds."""
+    text = MOVING[name]
+    compile(text, "main.py", "exec")
+    code, errors, made = distributed(here, text)
+    assert (code, errors) == (1, "")
+    for word in (".cuda(", '"cuda', "'cuda", "torch.cuda"):
+        assert word not in made
+    left = [(each["line"], each["code"]) for each in log_of(here / "dst")["left"]]
+    found = records(str(here / "dst"))
+    assert sorted(left) == sorted((each["line"], each["code"]) for each in found)
+    assert made.index("DistributedDataParallel(") < made.index("optim.SGD(")
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("name", MOVING)
+def test_it_trains_on_two_cards(here: Path, name: str) -> None:
+    distributed(here, MOVING[name])
+    assert_trains_on_two_cards(here / "dst")
+
+
+def assert_trains_on_two_cards(folder: Path) -> None:
+    options = ("--as-is", "--processes", "2", "--steps", "0", "--output-format", "json")
+    done = subprocess.run(
+        [sys.executable, "-m", "npulens", "verify", *options, "main.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, found
+    assert found["steps"] == 8, found  # 2 epochs of half of 8 batches
+    assert found["cuda_calls"] == []
+
+
+def with_apex(here: Path, *lines: str) -> str:
+    """A script whose model apex prepares; what stands in for apex looks at the model."""
+    (here / "src" / "apex").mkdir(parents=True)
+    (here / "src" / "apex" / "__init__.py").write_text("")
+    (here / "src" / "apex" / "amp.py").write_text(APEX)
+    return "from apex import amp\n" + with_model(NET, "model = model.cuda()").replace(
+        "    for epoch", "".join(f"    {line}\n" for line in lines) + "    for epoch"
+    )
+
+
+APEX_CALLS = (
+    ("model, optimizer = amp.initialize(model, optimizer)",),
+    ("if torch.cuda.is_available():", "    [model, optimizer] = amp.initialize(model, optimizer)"),
+)
+
+
+@pytest.mark.parametrize("lines", APEX_CALLS)
+def test_apex_prepares_the_model_before_it_is_wrapped(here: Path, lines: tuple[str, ...]) -> None:
+    _, errors, made = distributed(here, with_apex(here, *lines))
+    assert errors == ""
+    assert ".cuda(" not in made
+    assert made.index("amp.initialize(") < made.index("DistributedDataParallel(")
+    assert made.index("DistributedDataParallel(") < made.index("for epoch")
+
+
+@pytest.mark.emulated
+def test_what_apex_prepared_trains_on_two_cards(here: Path) -> None:
+    distributed(here, with_apex(here, *APEX_CALLS[0]))
+    assert_trains_on_two_cards(here / "dst")
+
+
+DATA_PARALLEL = {
+    "made and moved": with_model(
+        "model = nn.Linear(4, 2).cuda()", "model = nn.DataParallel(model)"
+    ),
+    "moved by assignment": with_model(
+        NET, "model = model.cuda()", "model = nn.DataParallel(model)"
+    ),
+    "only with several cards": with_model(
+        NET,
+        "model = model.cuda()",
+        "if torch.cuda.device_count() > 1:",
+        "    model = nn.DataParallel(model)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATA_PARALLEL)
+def test_a_call_of_cuda_is_never_left_in_silence(here: Path, name: str) -> None:
+    """What the check hides behind the code that is written here is refused with its line."""
+    code, errors, made = distributed(here, DATA_PARALLEL[name])
+    assert ".cuda(" not in made
+    if code == 2:
+        assert ".cuda` would stay as it is and fail in every process" in errors
+        line = int(errors.split("main.py:")[1].split(":")[0])
+        assert ".cuda()" in DATA_PARALLEL[name].splitlines()[line - 1]
+
+
+def test_what_its_author_has_decided_may_name_cuda(here: Path) -> None:
+    """Code for both devices stays; a name of a flag and a key are no devices."""
+    text = SCRIPT.replace(
+        'torch.device("cuda:0" if torch.cuda.is_available() else "cpu")',
+        'torch.device("npu" if hasattr(torch, "npu") else "cuda")\n    kinds = {"cuda": 1}',
+    )
+    code, errors, _ = distributed(here, text)
+    assert (code, errors) == (1, "")
+
+
+def test_under_the_shim_calls_of_cuda_are_right(here: Path) -> None:
+    code, errors, made = distributed(
+        here, MOVING["model = model.cuda()"], "--migration-style", "runtime-shim"
+    )
+    assert code in (0, 1), errors
+    assert "transfer_to_npu" in made
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs gloo")
 @pytest.mark.emulated
 def test_it_trains_as_one(here: Path) -> None:
@@ -366,7 +651,8 @@ def test_it_trains_as_one(here: Path) -> None:
     assert errors == ""
     for npu, cpu in (
         ('backend="hccl"', 'backend="gloo"'),
-        ('model.to(f"npu:{local_rank}"), device_ids=[local_rank]', "model"),
+        ('    model.to(f"npu:{local_rank}")\n', ""),
+        ("model, device_ids=[local_rank]", "model"),
         ("    model.module.weight\n\n\nmain()\n", end),
     ):
         assert npu in made

@@ -11,20 +11,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from commands import command
+from commands import command, invoke
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import TorchVersion
+from npulens.cli.verify import _EXIT_CODES
 from npulens.workspace.verifying import project_copy, verified_run
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
-from npulens.workspace.verifying.outcomes import Outcome
+from npulens.workspace.verifying.outcomes import Outcome, Status, status
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
 from npulens.workspace.verifying.run_comparison import compare
 from npulens.workspace.verifying.verdicts import judge
 from npulens.workspace.verifying.verified_run import CannotVerifyError, RunResult, torch_release
+from npulens.workspace.verifying.wording import VERDICTS
 
 pytestmark = pytest.mark.emulated
+
+_SCHEMA = Path(__file__).resolve().parents[1] / "docs" / "schemas" / "verify.schema.json"
+SCHEMA: Any = Draft202012Validator(json.loads(_SCHEMA.read_text(encoding="utf-8")))
 
 TRAIN = """\
 import argparse
@@ -56,6 +62,7 @@ def verify(*arguments: str) -> tuple[int, dict[str, Any]]:
     done = command(*options, environment=mark, timeout=300)
     assert done.stdout, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)
+    assert not [error.message for error in SCHEMA.iter_errors(found)], found
     return done.returncode, found
 
 
@@ -155,7 +162,7 @@ def test_the_copy_is_migrated_in_the_style_that_is_set(style: str) -> None:
     Path("old").mkdir()
     write("old/part.py", "import torch\ntorch.cuda.nothing_there()\n")
     write("npulens.toml", f'migration-style = "{style}"\nexclude = ["old"]\n')
-    code, found = verify("--compare", write("train.py", TRAIN))
+    code, found = verify("--compare", "--steps", "0", write("train.py", TRAIN))
     assert (code, found["outcome"], found["cuda_calls"]) == (0, "passed", []), found
     assert found["comparison"]["divergence"] is None
     assert bool(found["fixed"]) == (style == "npu")
@@ -200,43 +207,43 @@ STOPS = {
     ),
     "not-emulated": Stop(
         MIGRATED.replace(BACKWARD, "    torch_npu.npu_ciou(x, x)\n" + BACKWARD),
-        *("not-emulated", 2, 17, "npu_ciou"),
+        *("not-emulated", 4, 17, "npu_ciou"),
     ),
     # What no run can tell of.
     "compiled-extension": Stop(
-        "import os\nimport flash_attn_cuda\n", "needs-module", 2, 2, "flash_attn_cuda"
+        "import os\nimport flash_attn_cuda\n", "needs-module", 5, 2, "flash_attn_cuda"
     ),
-    "missing-data": Stop("open('data/train.bin')\n", "needs-file", 2, 1, "data/train.bin"),
+    "missing-data": Stop("open('data/train.bin')\n", "needs-file", 5, 1, "data/train.bin"),
     "missing-arguments": Stop(
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('data')\np.parse_args()\n",
-        *("needs-arguments", 2, 4, "required: data"),
+        *("needs-arguments", 5, 4, "required: data"),
     ),
-    "standard-input": Stop("input('name: ')\n", "needs-input", 2, 1),
+    "standard-input": Stop("input('name: ')\n", "needs-input", 5, 1),
     "file-of-a-loader": Stop(
         "import torch\nclass D(torch.utils.data.Dataset):\n    def __len__(self): return 2\n"
         "    def __getitem__(self, i): return open('0.bin')\n"
         "next(iter(torch.utils.data.DataLoader(D(), num_workers=1)))\n",
-        *("needs-file", 2, 4, "0.bin"),
+        *("needs-file", 5, 4, "0.bin"),
     ),
     "file-of-a-process": Stop(
         "import torch.multiprocessing as mp\ndef work(rank):\n    open('gone.bin')\n"
         "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
-        *("needs-file", 2, 3, "gone.bin"),
+        *("needs-file", 5, 3, "gone.bin"),
     ),
     "network": Stop(
         "import urllib.request\nurllib.request.urlopen('http://gone.invalid')\n",
-        *("needs-network", 2, 2),
+        *("needs-network", 5, 2),
     ),
-    "variable": Stop("import os\nos.environ['DATA']\n", "needs-variable", 2, 2, "DATA"),
-    "argument": Stop("import sys\nprint(sys.argv[1])\n", "needs-arguments", 2, 2),
+    "variable": Stop("import os\nos.environ['DATA']\n", "needs-variable", 5, 2, "DATA"),
+    "argument": Stop("import sys\nprint(sys.argv[1])\n", "needs-arguments", 5, 2),
     "compiled-operator": Stop(
         "import torch\ntorch.ops.mine.fused(1)\n",
-        *("needs-operator", 2, 2, "torch.ops.mine.fused"),
+        *("needs-operator", 5, 2, "torch.ops.mine.fused"),
     ),
-    "compiled-module": Stop("from json import _C\n", "needs-module", 2, 1, "json._C"),
+    "compiled-module": Stop("from json import _C\n", "needs-module", 5, 1, "json._C"),
     "library-to-load": Stop(
         "import torch\ntorch.ops.load_library('build/mine.so')\n",
-        *("needs-file", 2, 2, "build/mine.so"),
+        *("needs-file", 5, 2, "build/mine.so"),
     ),
     "invented-module": Stop(
         "from torch_npu.contrib import magic\n",
@@ -244,19 +251,19 @@ STOPS = {
     ),
     "name-that-may-exist": Stop(
         "import torch_npu\n\ntorch_npu.utils.some_tool()\n",
-        *("not-emulated", 2, 3, "torch_npu.utils.some_tool"),
+        *("not-emulated", 4, 3, "torch_npu.utils.some_tool"),
     ),
     "layout": Stop(
         "import torch, torch_npu\ni = torch.zeros(1, 1, dtype=torch.long).npu()\n"
         "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,))\n",
-        *("not-emulated", 2, 3, "Sparse"),
+        *("not-emulated", 4, 3, "Sparse"),
     ),
     "real-function": Stop(
         "from torch_npu.contrib.function import npu_ciou\nnpu_ciou(1)\n",
-        *("not-emulated", 2, 2, "npu_ciou"),
+        *("not-emulated", 4, 2, "npu_ciou"),
     ),
     "standard-input-by-line": Stop(
-        "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 2, 3
+        "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 5, 3
     ),
     "empty-checkpoint": Stop(
         "import pickle\npickle.load(open('/dev/null', 'rb'))\n", "error", 1, 2, "EOFError"
@@ -265,16 +272,38 @@ STOPS = {
     "exit-with-words": Stop("import sys\nsys.exit('no data')\n", "exited", 2, 2, "1 (no data)"),
     "exit-at-once": Stop("import os\nos._exit(7)\n", "exited", 2, 2, "7"),
     "signal": Stop("import os\nos.kill(os.getpid(), 11)\n", "crashed", 2, None, "SIGSEGV"),
-    "launcher": Stop("import os\nint(os.environ['LOCAL_RANK'])\n", "needs-launcher", 2, 2),
+    "launcher": Stop("import os\nint(os.environ['LOCAL_RANK'])\n", "needs-launcher", 5, 2),
     "never-ends": Stop(
         "import os\nos.fork()\nwhile True:\n    pass\n",
-        *("time-limit", 2, None, "", ("--seconds", "2")),
+        *("time-limit", 3, None, "2 s", ("--seconds", "2")),
     ),
     "memory": Stop(
         "x = []\nwhile True:\n    x.append(bytearray(1 << 24))\n",
         *("memory-limit", 2, 3, "", ("--memory", "512")),
     ),
     "without-npu": Stop("import torch\nprint(torch.ones(2))\n", "without-npu", 1, None),
+    "emulator-failed": Stop(
+        "import numpy, torch, torch_npu\n\ntorch.npu.FloatTensor(numpy.zeros((2, 3)))\n",
+        *("emulator-failed", 4, 3, "TypeError"),
+    ),
+    "device-of-a-group": Stop(
+        "import torch, torch_npu\nimport torch.distributed as dist\n"
+        "dist.init_process_group('hccl', device_id=torch.device('npu', 0))\n",
+        *("not-emulated", 4, 3, "No backend type", ("--processes", "1")),
+    ),
+    "data-parallel": Stop(
+        "import torch, torch_npu\nmodel = torch.nn.Linear(2, 2).npu()\n"
+        "model = torch.nn.DataParallel(model, [0, 0])\nmodel(torch.ones(4, 2).npu())\n",
+        *("unsupported", 1, 4, "torch.nn.DataParallel"),
+    ),
+    "library-that-asks-for-another": Stop(
+        "raise ImportError('tracking needs wandb: pip install wandb')\n",
+        *("needs-module", 5, 1, "wandb"),
+    ),
+    "data-set-that-is-not-there": Stop(
+        "raise RuntimeError('Dataset not found. You can use download=True to download it')\n",
+        *("needs-file", 5, 1, "download=True"),
+    ),
 }
 
 
@@ -294,6 +323,143 @@ def test_what_is_said_of_a_script_that_does_not_pass(name: str) -> None:
     if name == "never-ends":
         assert time.monotonic() - started < 30
         assert not _still_running()
+
+
+LONG = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    \"\"\"A net.\"\"\"
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    @torch.no_grad()
+    def sample(self):
+        return self.fc(torch.randn(1, 4).cuda())
+
+
+def evaluate(model):
+    \"\"\"How good it is.\"\"\"
+    return model.sample()
+
+
+def main():
+    model = Net().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(1_000_000):
+        x = torch.randn(8, 4).cuda()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        if step == 999:
+            print("done")
+            break
+    evaluate(model)
+    torch.save(model.state_dict(), "last.pt")
+
+
+if __name__ == "__main__":
+    main()
+"""
+NOT_REACHED = [("Net.sample", 16, 17), ("evaluate", 20, 22), (None, 34, 34), (None, 36, 37)]
+LIMITS = {
+    "steps-by-default": ((), "step-limit", "cut", 3),
+    "steps-that-are-given": (("--steps", "2"), "limit-reached", "limit-reached", 0),
+    "seconds-that-are-given": (
+        ("--steps", "0", "--seconds", "8"),
+        *("limit-reached", "limit-reached", 0),
+    ),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_limit_that_ends_a_run_is_no_end(name: str) -> None:
+    """What was not reached is told by function, by its line in the user's file."""
+    options, outcome, status, code = LIMITS[name]
+    text = LONG.replace("== 999", "== -1")
+    found_code, found = verify(*options, write("train.py", text))
+    assert (found["outcome"], found["status"], found_code) == (outcome, status, code), found
+    assert found["path"] == "train.py"
+    assert found["line"] in (13, *range(28, 34))
+    told = [(each["function"], each["line"], each["end_line"]) for each in found["unreached"]]
+    assert told == NOT_REACHED
+    if outcome == "step-limit":
+        assert (found["steps"], found["line"]) == (3, 32)
+        assert "--steps 0" in found["way_on"]
+
+
+@pytest.mark.usefixtures("here")
+def test_the_limit_of_time_that_holds_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npulens.cli.verify._SECONDS", 8.0)
+    write("train.py", LONG.replace("== 999", "== -1"))
+    code, output, _ = invoke("verify", "--steps", "0", "train.py")
+    assert code == 3
+    first, second, *_ = output.splitlines()
+    assert first.startswith("cut: the time limit of 8 s was reached after ")
+    assert " at train.py:" in first
+    assert second == (
+        "Not reached in train.py: Net.sample (lines 16 to 17), evaluate (lines 20 to 22), "
+        "line 34, lines 36 to 37"
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_that_comes_to_its_end_has_nothing_unreached() -> None:
+    code, found = verify("--steps", "0", write("train.py", LONG.replace("999", "2")))
+    assert (code, found["status"], found["outcome"]) == (0, "passed", "passed")
+    assert (found["steps"], found["unreached"], found["way_on"]) == (3, None, None)
+
+
+@pytest.mark.usefixtures("here")
+def test_what_a_started_process_has_reached_is_reached() -> None:
+    text = LONG.replace("def main():", "def main(rank):").replace("== 999", "== -1")
+    start = "    torch.multiprocessing.spawn(main, nprocs=1)\n"
+    write("train.py", text.replace("\n    main()\n", f"\n{start}"))
+    code, found = verify("train.py")
+    assert (code, found["outcome"]) == (3, "step-limit"), found
+    told = [(each["function"], each["line"], each["end_line"]) for each in found["unreached"]]
+    assert told == NOT_REACHED
+
+
+@pytest.mark.usefixtures("here")
+def test_a_defect_before_the_limit_is_what_counts() -> None:
+    text = MIGRATED.replace(BACKWARD, f"{BACKWARD}    torch.cuda.empty_cache()\n")
+    code, found = verify("--as-is", "--steps", "2", write("train.py", text))
+    assert (code, found["status"], found["outcome"]) == (1, "not-ready", "cuda-left")
+
+
+def test_every_outcome_has_a_status_a_sentence_and_an_exit_code() -> None:
+    for outcome in Outcome:
+        assert outcome in VERDICTS
+        assert status(outcome).value in _EXIT_CODES
+    for each in Status:
+        assert f"`{each.value}`" in (_SCHEMA.parents[1] / "verify.md").read_text("utf-8")
+
+
+WAYS_ON = {
+    "import gone\n": "-m pip install",
+    "open('gone.bin')\n": "start in a folder above",
+    "import sys\nsys.argv[1]\n": "npulens verify train.py -- ",
+    "import os\nos.environ['DATA']\n": "DATA=... npulens verify",
+    "import urllib.request\nurllib.request.urlopen('http://gone.invalid')\n": "Download the data",
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("text", WAYS_ON)
+def test_it_says_how_to_give_a_script_what_it_needs(text: str) -> None:
+    write("train.py", text)
+    lines = command("verify", "train.py").stdout.decode().splitlines()
+    assert lines[0].startswith("needs ")
+    assert WAYS_ON[text] in lines[1]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for it")
@@ -334,9 +500,9 @@ def test_the_sentences_are_there_in_both_languages() -> None:
     write("model.py", "import flash_attn_cuda\n")
     write("train.py", "import model\n")
     english = command("verify", "train.py").stdout.decode()
-    assert english.startswith("stopped: needs flash_attn_cuda at model.py:1\n")
+    assert english.startswith("needs flash_attn_cuda at model.py:1\n")
     chinese = command("verify", "--language", "zh", "train.py").stdout.decode()
-    assert chinese.startswith("已停止：需要模块 flash_attn_cuda（model.py:1）\n")
+    assert chinese.startswith("需要模块 flash_attn_cuda（model.py:1）\n")
 
 
 @pytest.mark.usefixtures("here")
@@ -344,7 +510,7 @@ def test_both_runs_draw_the_same_after_the_device_was_seeded() -> None:
     seeded = "    x = torch.randn(8, 4).to(args.device)\n"
     assert seeded in TRAIN
     write("train.py", TRAIN.replace(seeded, f"    torch.cuda.manual_seed(step)\n{seeded}"))
-    code, found = verify("--compare", "train.py")
+    code, found = verify("--compare", "--steps", "0", "train.py")
     assert (code, found["outcome"], found["comparison"]["divergence"]) == (0, "passed", None)
     assert len(set(found["losses"])) == 3
 
@@ -380,7 +546,7 @@ def test_modules_and_processes_that_it_starts_are_watched() -> None:
     [call] = found["cuda_calls"]
     assert (call["path"], call["line"], call["count"]) == ("package/worker.py", 3, 1)
     code, found = verify("-m", "package.gone")
-    assert (code, found["outcome"], found["detail"]) == (2, "needs-module", "package.gone")
+    assert (code, found["outcome"], found["detail"]) == (5, "needs-module", "package.gone")
 
 
 COLLECTIVES = """\
@@ -480,10 +646,10 @@ def tested(here: Path) -> None:
     [
         (("tests/test_model.py", "-k", "train"), "tests-passed", 0, None, 2, []),
         ((), "tests-failed", 1, 18, 3, FAILING),
-        (("-k", "short or module"), "needs-module", 2, 24, 1, FAILING[2:]),
-        (("-k", "nothing"), "no-tests", 2, None, 0, []),
+        (("-k", "short or module"), "needs-module", 5, 24, 1, FAILING[2:]),
+        (("-k", "nothing"), "no-tests", 5, None, 0, []),
         (("-k", "other"), "without-npu", 1, None, 1, []),
-        (("--no-such-option",), "needs-arguments", 2, None, 0, []),
+        (("--no-such-option",), "needs-arguments", 5, None, 0, []),
     ],
 )
 def test_tests_are_run(

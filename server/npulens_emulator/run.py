@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from npulens_emulator.notebook import run_cells
+from npulens_emulator.watch.lines import watch_lines
 from npulens_emulator.watch.record import Record, record
 from npulens_emulator.watch.standard_input import watch_input
 
@@ -35,6 +36,7 @@ def main() -> None:
     ours.is_main = True
     settings = ours.settings
     watch_input(ours)
+    watch_lines(ours)
     _limit_memory(settings["memory"])
     _find_the_copy(settings)
     arguments: list[str] = settings["arguments"]

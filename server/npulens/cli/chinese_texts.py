@@ -82,7 +82,7 @@ Run the original on the CPU, too, and compare.|同时在 CPU 上运行原脚本�
 How far losses and parameters may differ for --compare.|使用 --compare 时，损失与参数允许的差异。
 What random numbers start from.|随机数种子。
 Put findings of NPU8xx beside what is seen.|把 NPU8xx 的问题与实际观察对照列出。
-Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says nothing, wrong usage or an error.|退出码：0 可在 NPU 上运行，1 还有剩余问题，2 运行没有结论、用法有误或出错。
+Exit codes: 0 it ran to its end on the emulated NPU or to a limit that you gave, 1 it fails as it would on an NPU, 2 it stopped for a reason of its own, wrong usage or an error, 3 it was cut by the limit of steps or seconds that holds unless you give one, 4 the emulator lacks something, 5 the script needs a module, a file, an argument or the like.|退出码：0 在模拟 NPU 上运行到结束，或到您给出的上限；1 在 NPU 上同样会失败；2 脚本自行停止、用法有误或出错；3 因默认的步数或时间上限未运行完；4 模拟器未实现；5 脚本需要模块、文件或参数等。
 Explain the rule with this CODE or name.|解释编号为 CODE 或为此名称的规则。
 Show which configuration applies to PATH, and from where.|显示对 PATH 生效的配置及其来源。
 Print what applies, as TOML.|以 TOML 形式输出生效的配置。

@@ -1,11 +1,14 @@
 """`npulens fix`."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
 
 from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
+from npulens.cli.next_step import name_next_step
 from npulens.cli.options import (
     dirty_option,
     force_exclude_option,
@@ -61,6 +64,7 @@ def fix(
     from npulens.report.formats import make_report
     from npulens.report.wording import fixed_summary
     from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
+    from npulens.workspace.project.training_scripts import training_scripts
 
     paths = paths or (".",)
     asked = settings(paths, config, options)
@@ -72,6 +76,9 @@ def fix(
     report = make_report("human", asked.language, True)
     code = show(repair.write(allow_dirty), report, Output(None), total)
     click.echo(fixed_summary(repair.findings, repair.files, asked.language))
+    scripts = training_scripts(project.files, Path()) if repair.findings else []
+    if scripts:
+        name_next_step([os.path.relpath(path) for path in scripts], asked.language)
     context.exit(code)
 
 

@@ -8,6 +8,7 @@ import click
 
 from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
+from npulens.cli.next_step import name_next_step
 from npulens.cli.options import (
     dirty_option,
     jobs_option,
@@ -115,7 +116,21 @@ def migrate(
     for path, problem in log.problems.items():
         complain(f"{printable(path)}: {problem}")
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
+    scripts = _scripts(request)
+    processes = "" if request.distribution is None else "--processes 2 "
+    name_next_step(scripts, asked.language, output or source, processes)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
+
+
+def _scripts(request: "Request") -> list[str]:
+    """The scripts that may be run next, as seen from the migrated folder."""
+    from npulens.workspace.migrating.migration import files_of
+    from npulens.workspace.project.training_scripts import training_scripts
+
+    if request.distribution is not None:
+        return [request.distribution.entry]
+    found = training_scripts(files_of(request), request.source)
+    return [os.path.relpath(path, request.source) for path in found]
 
 
 def _inside(source: Path, entry: str) -> str:

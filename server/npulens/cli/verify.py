@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npulens.cli.help import Command
+from npulens.cli.main import FINDINGS
 from npulens.cli.options import settings, settings_options, unsafe_option
 from npulens.cli.refusals import FAILURE, Refusal
 
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
 
 _MEBIBYTE = 1 << 20
 _STEPS = 3
+_SECONDS = 300.0
+
+
+_EXIT_CODES = {
+    "passed": 0,
+    "limit-reached": 0,
+    "not-ready": FINDINGS,
+    "stopped": FAILURE,
+    "cut": 3,
+    "not-emulated": 4,
+    "needs": 5,
+}
+"""By the status of a verdict."""
 
 
 _EPILOG = """\b
@@ -27,8 +41,10 @@ Examples:
   npulens verify --processes 2 train_ddp.py
   npulens verify -m pytest -- tests/test_model.py -k train
 
-Exit codes: 0 it runs on the NPU, 1 something is left to do, 2 the run says nothing, wrong usage or
-an error."""
+Exit codes: 0 it ran to its end on the emulated NPU or to a limit that you gave, 1 it fails as it
+would on an NPU, 2 it stopped for a reason of its own, wrong usage or an error, 3 it was cut by the
+limit of steps or seconds that holds unless you give one, 4 the emulator lacks something, 5 the
+script needs a module, a file, an argument or the like."""
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -43,9 +59,7 @@ an error."""
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=300,
-    show_default=True,
-    help="End after so many seconds.",
+    help="End after so many seconds.  [default: 300]",
 )
 @click.option("--memory", type=click.IntRange(min=256), help="MiB of data a process may have.")
 @click.option("--processes", type=click.IntRange(min=1), help="Start so many, as torchrun would.")
@@ -76,7 +90,7 @@ def verify(
     arguments: tuple[str, ...],
     module: str | None,
     steps: int | None,
-    seconds: float,
+    seconds: float | None,
     memory: int | None,
     processes: int | None,
     as_is: bool,
@@ -109,7 +123,11 @@ def verify(
         folder=folder,
         task=task,
         limits=Limits(
-            _steps(steps, module), seconds, None if memory is None else memory * _MEBIBYTE
+            steps=_steps(steps, module),
+            seconds=_SECONDS if seconds is None else seconds,
+            memory=None if memory is None else memory * _MEBIBYTE,
+            steps_are_given=steps is not None,
+            seconds_are_given=seconds is not None,
         ),
         seed=seed,
         migration=None if as_is or here else _migration(asked, unsafe_fixes),
@@ -123,8 +141,7 @@ def verify(
         raise Refusal(str(error)) from error
     form = as_json if output_format == "json" else as_text
     click.echo(form(found, asked.language), nl=False)
-    codes = {"passed": 0, "not-ready": 1, "stopped": FAILURE}
-    context.exit(codes[status(found.verdict.outcome)])
+    context.exit(_EXIT_CODES[status(found.verdict.outcome).value])
 
 
 def _steps(given: int | None, module: str | None) -> int | None:

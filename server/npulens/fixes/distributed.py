@@ -10,6 +10,7 @@ import re
 
 from npulens.catalog.model import Edit
 from npulens.fixes.data_loaders import BACKWARD, sampler_edits, training_loader
+from npulens.fixes.numbered_cards import unnumbered_devices
 from npulens.fixes.scripts import (
     ALREADY_SEVERAL_PROCESSES,
     Home,
@@ -22,7 +23,6 @@ from npulens.fixes.scripts import (
     joined,
     read_script,
     setup_edits,
-    unnumbered_devices,
 )
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope

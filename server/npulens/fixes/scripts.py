@@ -15,7 +15,6 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
-_NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETUP = (
     'local_rank = int(os.environ["LOCAL_RANK"])',
@@ -178,51 +177,6 @@ def _is_main_guard(node: ast.stmt) -> bool:
 
 def holds(outer: ast.AST, inner: ast.AST) -> bool:
     return any(node is inner for node in nodes_below(outer))
-
-
-def unnumbered_devices(script: Script) -> list[Edit]:
-    """Let devices with the number 0 be those of the process.
-
-    Raises:
-        UnclearError: Others are named.
-    """
-    edits: list[Edit] = []
-    composed: set[ast.AST] = set()
-    for node in nodes_below(script.tree):
-        if isinstance(node, ast.JoinedStr):
-            composed.update(node.values)
-            parts = [p.value for p in node.values if isinstance(p, ast.Constant)]
-            if any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
-                raise _numbered(node)
-        elif isinstance(node, ast.Call) and _names_a_card(node):
-            raise _numbered(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            match = _NUMBERED.fullmatch(node.value)
-            if match is None or node in composed:
-                continue
-            source = script.source(node)
-            if match["index"] != "0" or source[1:-1] != node.value:
-                raise _numbered(node)
-            edits.append(Edit(script.span(node), f"{source[0]}npu{source[-1]}"))
-    return edits
-
-
-def _numbered(node: ast.expr) -> UnclearError:
-    return UnclearError(
-        node.lineno,
-        "a card is named by its number; name the device without one",
-        "这里按编号指定了设备，请去掉编号",
-    )
-
-
-def _names_a_card(node: ast.Call) -> bool:
-    """`x.cuda(1)`, `x.to(0)`, `torch.device("cuda", 1)`."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if name in ("cuda", "npu"):
-        return bool(node.args) or any(k.arg in ("device", None) for k in node.keywords)
-    if name == "to":
-        return any(isinstance(a, ast.Constant) and isinstance(a.value, int) for a in node.args)
-    return name == "device" and len(node.args) > 1
 
 
 def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:

@@ -21,6 +21,7 @@ from npulens.fixes.data_loaders import (
 )
 from npulens.fixes.distributed import process_per_card, wraps_in_data_parallel
 from npulens.fixes.model_uses import inner_model_edits
+from npulens.fixes.numbered_cards import unnumbered_devices
 from npulens.fixes.scripts import (
     ALREADY_SEVERAL_PROCESSES,
     Home,
@@ -31,7 +32,6 @@ from npulens.fixes.scripts import (
     joined,
     read_script,
     setup_edits,
-    unnumbered_devices,
 )
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.parsing import module_tree
@@ -41,6 +41,11 @@ from npulens.text.lines import line_ending
 from npulens.text.spans import Span
 
 _MOVES = frozenset({"to", "cuda", "npu", "half", "float", "double", "bfloat16"})
+_OTHER_WAYS = re.compile(
+    r"\b(?P<library>deepspeed|horovod|colossalai)\b"
+    r"|\bset_default_(?P<default>device|tensor_type)\((?![\"']cpu)(?=[^)\n]*(?:cuda|npu|device))"
+)
+"""What else starts processes or moves tensors for a whole script."""
 _FIRST_PROCESS = "if torch.distributed.get_rank() == 0:"
 
 
@@ -74,6 +79,9 @@ def distribute(text: str, model: str) -> tuple[Edit, ...]:
             "processes already",
             f"此处有 `{several[0]}`：脚本已自行选择设备或启动多个进程",
         )
+    other = _OTHER_WAYS.search(text)
+    if other is not None:
+        raise UnclearError(text.count("\n", 0, other.start()) + 1, *_reason_of(other))
     if BACKWARD not in text:
         raise UnclearError(
             1,
@@ -88,6 +96,23 @@ def distribute(text: str, model: str) -> tuple[Edit, ...]:
     return joined([*edits, *_saves(script)])
 
 
+def _reason_of(other: re.Match[str]) -> tuple[str, str]:
+    """Why a script that goes another way is refused, in both languages."""
+    if other["library"]:
+        library = other["library"]
+        return (
+            f"`{library}` stands here, which starts processes and wraps the model by itself",
+            f"此处有 `{library}`，它会自行启动进程并包装模型",
+        )
+    call = f"set_default_{other['default']}"
+    return (
+        f"with `{call}` the sampler of each process would draw its order on the card, with a "
+        "generator of the host, and fail; move the model and each batch with `.to(device)` instead",
+        f"使用 `{call}` 时，各进程的采样器会在卡上用主机的生成器抽取顺序而出错；"
+        "请改用 `.to(device)` 移动模型和每批数据",
+    )
+
+
 def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     """All steps for a model that nothing wraps yet."""
     calls = list(calls_of(script.tree.body, script.module))
@@ -95,14 +120,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     _require_one_model(script, model, calls)
     at = _last_preparation(script, home.body, model)
     following = home.body[at + 1 : at + 2]
-    place = following and script.line_before(
-        following[0],
-        (
-            f"{model} = torch.nn.parallel.DistributedDataParallel(",
-            f'    {model}.to(f"npu:{{local_rank}}"), device_ids=[local_rank]',
-            ")",
-        ),
-    )
+    place = following and script.line_before(following[0], _wrapping(model))
     if not place:
         raise UnclearError(
             home.body[at].lineno,
@@ -116,25 +134,25 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     yield from inner_model_edits(script, home.body[at + 1 :], model)
 
 
+def _wrapping(model: str) -> tuple[str, ...]:
+    """The statements that wrap a model.
+
+    It is moved by a statement of its own: as part of the assignment, `npu` would look like the
+    author's own answer to the assignment of `model.cuda()` before it.
+    """
+    wrapper = "torch.nn.parallel.DistributedDataParallel"
+    return (
+        f'{model}.to(f"npu:{{local_rank}}")',
+        f"{model} = {wrapper}({model}, device_ids=[local_rank])",
+    )
+
+
 def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -> Home:
     """The block that makes the model."""
-    stores = [
-        node
-        for node in nodes_below(script.tree)
-        if isinstance(node, ast.stmt) and _assigns(node, model)
-    ]
-    made = [
-        (call, scope)
-        for call, scope in calls
-        if any(getattr(node, "value", None) is call for node in stores)
-    ]
+    values = [value for node in nodes_below(script.tree) for value in _assigned(node, model)]
+    made = [(call, scope) for call, scope in calls if any(value is call for value in values)]
     if not made:
-        raise UnclearError(
-            stores[0].lineno if stores else 1,
-            f"no statement assigns what a call makes to `{model}`; --model names the variable "
-            "that holds the model",
-            f"没有语句把调用结果赋给 `{model}`；请用 --model 指定模型变量",
-        )
+        raise _never_made(script, model, values)
     homes = [home_of(script, call, scope) for call, scope in made]
     first = homes[0]
     if first is None:
@@ -153,10 +171,51 @@ def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -
     return first
 
 
-def _assigns(node: ast.AST, model: str) -> bool:
-    if isinstance(node, ast.Assign):
-        return any(getattr(target, "id", "") == model for target in node.targets)
-    return isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == model
+def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> UnclearError:
+    """Why no call is known to make the model, at the line that comes nearest to it."""
+    if values:
+        return UnclearError(
+            values[0].lineno,
+            f"`{model}` is not assigned what a call makes; --model names the variable that holds "
+            "the model",
+            f"此处赋给 `{model}` 的不是调用的结果；请用 --model 指定模型变量",
+        )
+    named = [
+        node.lineno
+        for node in nodes_below(script.tree)
+        if (isinstance(node, ast.Name) and node.id == model)
+        or (isinstance(node, ast.arg) and node.arg == model)
+    ]
+    if named:
+        return UnclearError(
+            min(named),
+            f"`{model}` is used here, and no assignment of this file makes it; make it in the "
+            "block that the script runs",
+            f"此处使用了 `{model}`，但本文件没有创建它的赋值语句；请在脚本运行的代码块中创建",
+        )
+    return UnclearError(
+        1,
+        f"there is no variable `{model}` in this file; --model names the one that holds the model",
+        f"本文件中没有变量 `{model}`；请用 --model 指定模型变量",
+    )
+
+
+def _assigned(node: ast.AST, model: str) -> Iterator[ast.expr]:
+    """What a statement assigns to the model: of `model, loss = Net(), Loss()` the first value."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+        return
+    value = node.value
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if getattr(target, "id", "") == model:
+            yield value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            beside = len(values) == len(target.elts) and not any(
+                isinstance(each, ast.Starred) for each in (*values, *target.elts)
+            )
+            for at, each in enumerate(target.elts):
+                if getattr(each, "id", "") == model:
+                    yield values[at] if beside else value
 
 
 def _require_one_model(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -> None:
@@ -203,7 +262,7 @@ def _prepares(statement: ast.stmt, model: str) -> bool:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
     for node in nodes_below(statement):
-        if _assigns(node, model):
+        if any(_assigned(node, model)):
             return True
         if (
             isinstance(node, ast.Call)
@@ -260,6 +319,7 @@ def _is_alone(script: Script, statement: ast.Expr) -> bool:
 _IN_EVERY_PROCESS = re.compile(r"\b(?:SummaryWriter|wandb\.init|mlflow\.start_run)\(")
 _DOWNLOADS = re.compile(r"\bdownload\s*=\s*True\b")
 _MAKES_FOLDERS = re.compile(r"\bos\.(?:mkdir\(|makedirs\((?![^\n]*exist_ok))")
+_NUMBERED_CARD = re.compile(r"\.cuda\((?:device=)?(?!non_blocking)[\w.]*[A-Za-z][\w.]*[,)]")
 _CAUTIONS: Sequence[tuple[re.Pattern[str], LocalizedText]] = (
     (
         _IN_EVERY_PROCESS,
@@ -277,6 +337,13 @@ _CAUTIONS: Sequence[tuple[re.Pattern[str], LocalizedText]] = (
         LocalizedText(
             "The second process finds the folder there and fails; add `exist_ok=True`.",
             "第二个进程会因目录已存在而失败；请使用 `exist_ok=True`。",
+        ),
+    ),
+    (
+        _NUMBERED_CARD,
+        LocalizedText(
+            "What stands in the brackets no longer chooses the card: each process has its own.",
+            "括号中的值不再决定使用哪张卡：每个进程使用自己的卡。",
         ),
     ),
 )

@@ -9,7 +9,7 @@ from npulens.catalog.model import Language, LocalizedText
 from npulens.lsp import wording as say
 from npulens.lsp.run_diagnostics import RunNote
 from npulens.workspace.verifying.npu_apis import FAILS
-from npulens.workspace.verifying.outcomes import LEFT_TO_DO, Site
+from npulens.workspace.verifying.outcomes import LEFT_TO_DO, LIMITED, Outcome, Site
 from npulens.workspace.verifying.verdicts import PROBES
 from npulens.workspace.verifying.verification import Verification
 from npulens.workspace.verifying.wording import KINDS, verdict_sentence
@@ -31,7 +31,7 @@ def run_notes(folder: Path, found: Verification) -> Iterator[RunNote]:
     told = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
     is_told = (verdict.path, verdict.line, verdict.detail) in told
     if verdict.path is not None and verdict.line is not None and not is_told:
-        severity = _ERROR if verdict.outcome in LEFT_TO_DO else _WARNING
+        severity = _severity(verdict.outcome)
         sentences = [
             verdict_sentence(verdict, found.steps, language, placed=False)
             for language in _LANGUAGES
@@ -49,6 +49,12 @@ def run_notes(folder: Path, found: Verification) -> Iterator[RunNote]:
     for site in found.events:
         template = say.RUN_WAIT if site.kind == "wait" else say.RUN_SHAPE
         yield _note(folder, site, _INFORMATION, site.kind, template)
+
+
+def _severity(outcome: Outcome) -> types.DiagnosticSeverity:
+    if outcome in LIMITED:
+        return _INFORMATION
+    return _ERROR if outcome in LEFT_TO_DO else _WARNING
 
 
 _LANGUAGES: tuple[Language, Language] = ("en", "zh")

@@ -11,7 +11,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability
+from npulens.catalog.model import Applicability, Language
 from npulens.catalog.tables import Catalogue
 from npulens.lsp import wording as say
 from npulens.lsp.progress import Progress
@@ -26,11 +26,15 @@ from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.workspace.project.surroundings import Lookout, Surroundings
 from npulens.workspace.verifying.copy_migration import CopyMigration
-from npulens.workspace.verifying.outcomes import GOOD, status
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, status
 from npulens.workspace.verifying.project_copy import CopyError
 from npulens.workspace.verifying.verification import Request, Verification, verify
 from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
-from npulens.workspace.verifying.wording import verdict_sentence
+from npulens.workspace.verifying.wording import (
+    unreached_sentence,
+    verdict_sentence,
+    way_on,
+)
 
 _LOOK_AFTER = 0.25
 """Seconds between two looks at whether the run is over or the user has stopped it."""
@@ -62,8 +66,8 @@ class ScriptRuns:
             request = options.request(root, real.relative_to(root).as_posix(), around)
             found = await self._found(request, around.catalogue, progress)
         language = terms.in_project(around.configuration.language).language
-        message = verdict_sentence(found.verdict, found.steps, language, placed=True)
-        is_good = found.verdict.outcome in GOOD
+        message = _message(found, language)
+        is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
         kind = types.MessageType.Info if is_good else types.MessageType.Warning
         self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {message}"))
         notes = [*run_notes(root, found)]
@@ -72,7 +76,7 @@ class ScriptRuns:
         self._session.show_again()
         self._server.refresh()
         return {
-            "status": status(found.verdict.outcome),
+            "status": status(found.verdict.outcome).value,
             "outcome": found.verdict.outcome.value,
             "message": message,
             "steps": found.steps,
@@ -115,6 +119,17 @@ class ScriptRuns:
                 raise JsonRpcInvalidParams(f"{path} has changes that are not saved; save it first.")
 
 
+def _message(found: Verification, language: Language) -> str:
+    """The verdict, what was not reached, and what to do so that a run says more."""
+    parts = [verdict_sentence(found.verdict, found.steps, language, placed=True)]
+    if found.unreached is not None and found.script is not None:
+        parts.append(unreached_sentence(found.script, found.unreached, language))
+    if found.verdict.outcome is Outcome.NEEDS_LAUNCHER or found.verdict.outcome in LIMITED:
+        return "\n".join(parts)  # the way on is an option of the command line
+    way = way_on(found.verdict, language)
+    return "\n".join([*parts, *([] if way is None else [way])])
+
+
 class _Options:
     """The second argument of the command."""
 
@@ -124,8 +139,15 @@ class _Options:
             raise JsonRpcInvalidParams("Argument 2 must be an object.")
         self._given = dict(given[0])
         self.arguments = self._taken("arguments", list, [])
-        self.steps = self._taken("steps", int, _STEPS)
-        self.seconds = float(self._taken("seconds", (int, float), _SECONDS))
+        steps = self._taken("steps", int, None)
+        seconds = self._taken("seconds", (int, float), None)
+        self.limits = Limits(
+            steps=_STEPS if steps is None else steps or None,
+            seconds=_SECONDS if seconds is None else float(seconds),
+            memory=None,
+            steps_are_given=steps is not None,
+            seconds_are_given=seconds is not None,
+        )
         self.processes = self._taken("processes", int, None)
         self.as_is = self._taken("asIs", bool, False)
         is_unsafe = self._taken("unsafe", bool, False)
@@ -134,7 +156,8 @@ class _Options:
             raise JsonRpcInvalidParams(f"There is no option {next(iter(self._given))!r}.")
         if not all(isinstance(each, str) for each in self.arguments):
             raise JsonRpcInvalidParams('"arguments" must be a list of texts.')
-        if self.steps < 0 or self.seconds <= 0 or (self.processes or 1) < 1:
+        limits = self.limits
+        if (limits.steps or 0) < 0 or limits.seconds <= 0 or (self.processes or 1) < 1:
             raise JsonRpcInvalidParams("Limits and processes must be positive numbers.")
 
     def _taken(self, key: str, kind: Any, default: Any) -> Any:
@@ -153,7 +176,7 @@ class _Options:
         return Request(
             folder=folder,
             task=Task(script, None, tuple(self.arguments), self.processes),
-            limits=Limits(self.steps or None, self.seconds, None),
+            limits=self.limits,
             migration=None if self.as_is else migration,
         )
 

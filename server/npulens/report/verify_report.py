@@ -7,7 +7,7 @@ from typing import Any
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.workspace.verifying import wording
-from npulens.workspace.verifying.outcomes import GOOD, Site, status
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, status
 from npulens.workspace.verifying.run_comparison import Comparison
 from npulens.workspace.verifying.test_results import TestResults
 from npulens.workspace.verifying.verification import Verification
@@ -27,6 +27,12 @@ def as_text(found: Verification, language: Language) -> str:
 
 
 def _details(found: Verification, language: Language) -> Iterator[str]:
+    if found.unreached is not None and found.script is not None:
+        sentence = wording.unreached_sentence(found.script, found.unreached, language)
+        yield printable(sentence)
+    way = wording.way_on(found.verdict, language)
+    if way is not None:
+        yield printable(way)
     if found.fixed:
         yield wording.FIXED.in_language(language).format(count=found.fixed)
     if found.tests is not None and found.tests.failed:
@@ -49,7 +55,7 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
             names = ", ".join((*place.codes, *sorted({site.name for site in place.sites})))
             where = wording.shown_place(place.path, place.line, place.cell)
             yield f"  {what}  {printable(where)}  {names}"
-    if found.verdict.outcome not in GOOD and found.output:
+    if found.verdict.outcome not in GOOD | LIMITED and found.output:
         yield wording.OUTPUT.in_language(language)
         yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
 
@@ -89,9 +95,10 @@ def _comparison(comparison: Comparison, language: Language) -> str:
 def as_json(found: Verification, language: Language) -> str:
     """All of it as one object."""
     content = {
-        "status": status(found.verdict.outcome),
+        "status": status(found.verdict.outcome).value,
         "outcome": found.verdict.outcome.value,
         "message": verdict_line(found, language),
+        "way_on": wording.way_on(found.verdict, language),
         **_place(found.verdict.path, found.verdict.line, found.verdict.cell),
         "detail": found.verdict.detail,
         "fixed": found.fixed,
@@ -112,6 +119,12 @@ def as_json(found: Verification, language: Language) -> str:
                 "seen": [_site(site) for site in place.sites],
             }
             for place in found.agreement
+        ],
+        "unreached": None
+        if found.unreached is None
+        else [
+            {"function": each.function or None, "line": each.line, "end_line": each.end_line}
+            for each in found.unreached
         ],
         "output": list(found.output),
     }

@@ -59,6 +59,11 @@ def fixable(safe: int, unsafe: int, language: Language) -> str:
     return f"{safe} fixable, {unsafe} with unsafe fixes"
 
 
+NEXT_STEP = LocalizedText(
+    "Next, see it run on an emulated NPU: {command}", "下一步，在模拟的 NPU 上运行：{command}"
+)
+
+
 def fixed_summary(findings: int, files: int, language: Language) -> str:
     """The last line of a run that fixed so many findings in so many files."""
     if language == "zh":

@@ -4,10 +4,13 @@ import builtins
 import re
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 _MAX_MESSAGE = 2000
+_EMULATOR = str(Path(__file__).parents[1])
+_WATCH = str(Path(__file__).parent)
 _TRACE = "Traceback (most recent call last):"
 _FILE = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 _NAMED = re.compile(r"([\w.]+)(?:: (.*))?")
@@ -39,6 +42,7 @@ def described(
         "line": line,
         "source": own[-1][1].line if own else "",
         "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
+        "in_emulator": bool(frames) and _is_of_emulator(frames[-1]),
         "reads_input": path is not None and line is not None and is_input(path, line),
     }
     if isinstance(error, SyntaxError) and (path := relative(error.filename or "<none>")):
@@ -53,6 +57,12 @@ def _asks_environment(error: BaseException, frame: traceback.FrameSummary) -> bo
     """Whether `os.environ[...]` has raised it."""
     is_os = frame.filename == "<frozen os>" or frame.filename.endswith("os.py")
     return isinstance(error, KeyError) and is_os and frame.name == "__getitem__"
+
+
+def _is_of_emulator(frame: traceback.FrameSummary) -> bool:
+    """Whether code of the emulator has failed, and not refused what an NPU refuses."""
+    is_ours = frame.filename.startswith(_EMULATOR) and not frame.filename.startswith(_WATCH)
+    return is_ours and not (frame.line or "").startswith("raise")
 
 
 def _of_other_process(message: str, relative: Callable[[str], str | None]) -> dict[str, Any]:

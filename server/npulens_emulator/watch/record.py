@@ -38,6 +38,7 @@ class Record:
         self.events: Counter[tuple[str, int, str, str]] = Counter()
         self.apis: Counter[tuple[str, int, str]] = Counter()
         self.input_places: set[Place] = set()
+        self.lines: set[int] = set()
         self.steps = 0
         self.losses: list[float] = []
         self.parameters: list[list[float]] = []
@@ -149,6 +150,7 @@ class Record:
             "cuda_calls": [[*key, count] for key, count in self.cuda_calls.items()],
             "events": [[*key, count] for key, count in self.events.items()],
             "apis": [[*key, count] for key, count in self.apis.items()],
+            "lines": sorted(self.lines),
             "end": self.end,
         }
         target = self.folder / f"{os.getpid()}.json"

@@ -10,6 +10,7 @@ from npulens_emulator import events
 from npulens_emulator.watch.apis import watch_apis
 from npulens_emulator.watch.cuda_calls import watch_cuda
 from npulens_emulator.watch.device_events import on_event
+from npulens_emulator.watch.lines import watch_lines
 from npulens_emulator.watch.record import record
 from npulens_emulator.watch.training import watch_training
 
@@ -21,6 +22,7 @@ def start() -> None:
     watch_training(ours)
     watch_cuda(ours)
     watch_apis(ours)
+    watch_lines(ours)  # also in processes that the script starts, which do not begin in `run`
     events.listen(lambda kind, operator: on_event(ours, kind, operator))
 
 

@@ -29,7 +29,8 @@ def watch_training(record: Record) -> None:
         if record.settings["parameters"]:
             record.parameters.append([_size_of(parameter) for parameter in parameters])
         if limit is not None and record.steps >= limit:
-            record.ended("steps")
+            path, line = record.place_of(sys._getframe(1)) or (None, None)
+            record.ended("steps", path=path, line=line)
             record.write()
             sys.stdout.flush()
             sys.stderr.flush()

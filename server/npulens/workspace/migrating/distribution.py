@@ -1,18 +1,22 @@
 """Making a script of a tree train in one process for each card, with what starts these."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npulens.catalog.model import Applicability, Fix, LocalizedText
-from npulens.fixes.scripts import UnclearError
+from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.fixes.apply import apply_edits
+from npulens.fixes.remaining_cuda import remaining_cuda
+from npulens.fixes.scripts import UnclearError, read_script
 from npulens.fixes.single_device import cautions, distribute
+from npulens.syntax.parsing import module_tree
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, Note, relative_path
+from npulens.workspace.migrating.effort import effort_of
 
 LAUNCHER_NAME = "run_distributed_npu.sh"
 _TITLE = LocalizedText("Train in one process for each card", "每张卡一个进程进行训练")
@@ -47,6 +51,10 @@ class Distribution:
     model: str
 
 
+FixLater = Callable[[Path, str], tuple[str, Sequence[Finding]]]
+"""From a file and a text that it will have to the fixed text and the findings that stay."""
+
+
 class DistributionError(Exception):
     """A script cannot be made to train in several processes.
 
@@ -62,7 +70,11 @@ class DistributionError(Exception):
 
 
 def distribute_entry(
-    wanted: Distribution, root: Path, log: ChangeLog, write: Callable[[FixedFile], FileReport]
+    wanted: Distribution,
+    root: Path,
+    log: ChangeLog,
+    write: Callable[[FixedFile], FileReport],
+    fix_later: FixLater | None,
 ) -> None:
     """Change the script and put its launcher beside it; nothing of that is done by half.
 
@@ -71,6 +83,8 @@ def distribute_entry(
         root: The root of the tree.
         log: Keeps what is done.
         write: Writes a file.
+        fix_later: Tells what fixing will make of the script, and what it will leave; `None` if
+            calls of CUDA are to stay.
 
     Raises:
         DistributionError: It is not clear how; nothing is changed.
@@ -89,6 +103,8 @@ def distribute_entry(
     try:
         text = read_source(entry).text
         fix = Fix(_TITLE, Applicability.UNSAFE, distribute(text, wanted.model))
+        if fix_later is not None:
+            _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
     except UnclearError as error:
         raise DistributionError(f"{wanted.entry}:{error.line}", error.reason) from error
     except UnreadableError as error:
@@ -103,3 +119,30 @@ def distribute_entry(
     name = relative_path(launcher, root)
     made = Fix(_LAUNCHER_TITLE, Applicability.UNSAFE, ())
     log.add_new(name, start.rstrip("\n"), made)
+
+
+def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding]) -> None:
+    """See that each use of CUDA that stays in the script is a finding, which counts as left to do.
+
+    Raises:
+        UnclearError: One is not.
+    """
+    script = read_script(module_tree(migrated), migrated)
+    told = [finding.span for finding in left if not effort_of(finding).is_advice]
+    for node in remaining_cuda(script, original):
+        span = script.span(node)
+        if not any(each.start < span.end and span.start < each.end for each in told):
+            source = script.source(node)
+            raise UnclearError(
+                _line_of(source, node.lineno, original),
+                f"`{source}` would stay as it is and fail in every process; write it for the NPU "
+                "by hand",
+                f"`{source}` 会保持原样并使每个进程出错；请手动改为 NPU 写法",
+            )
+
+
+def _line_of(source: str, line: int, original: str) -> int:
+    """The line of the author's text that holds a source; lines were only put in before it."""
+    lines = original.splitlines()
+    holding = [at for at, each in enumerate(lines[:line], 1) if source.splitlines()[0] in each]
+    return holding[-1] if holding else min(line, len(lines))

@@ -2,14 +2,16 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from npulens.catalog.model import Applicability, MigrationStyle, ProjectFacts, Shim
+from npulens.catalog.model import Applicability, Finding, MigrationStyle, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
+from npulens.fixes.apply import fix_text
 from npulens.fixes.starting_shim import start_with_shim
+from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
@@ -29,7 +31,7 @@ from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsaf
 from npulens.workspace.fixing.in_place import write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, relative_path
-from npulens.workspace.migrating.distribution import Distribution, distribute_entry
+from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
 from npulens.workspace.processes import in_processes
 from npulens.workspace.project.contents import Contents
 from npulens.workspace.project.memo import Memo
@@ -204,7 +206,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     root = Path(os.path.realpath(request.source))
     log.files = log.files or len(files_of(request))
     if request.distribution is not None:
-        distribute_entry(request.distribution, root, log, write)
+        distribute_entry(request.distribution, root, log, write, _fix_later(request))
     found = _discovered(request)
     files = found.files
     for folder, problem in found.problems.items():
@@ -230,6 +232,23 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     else:
         raise MigrationNeverEndsError(f"files still change after {_MOST_ROUNDS} rounds")
     log.sort()
+
+
+def _fix_later(request: Request) -> FixLater | None:
+    """What fixing will make of a script; under the shim, calls of CUDA are right as they are."""
+    if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
+        return None
+    around = _around(request, files_of(request), Memo())
+    checker = Checker(request.catalogue, request.configuration, *around)
+
+    def fix_later(path: Path, text: str) -> tuple[str, Sequence[Finding]]:
+        def analyze(text: str) -> Sequence[Finding]:
+            return checker.findings(Document(str(path), text))
+
+        fixed = fix_text(text, analyze, request.applicability)
+        return fixed.text, analyze(fixed.text)
+
+    return fix_later
 
 
 def _around(

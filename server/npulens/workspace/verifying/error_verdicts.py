@@ -10,7 +10,7 @@ from npulens.workspace.verifying.verified_run import RunResult
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _CUDA_WORDS = ("cuda", "nvidia", "nccl", "nvcc", "cudnn")
 _MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc")
-_NETWORK_ERRORS = {"URLError", "gaierror", "RequestException", "ConnectError"}
+_NETWORK_ERRORS = {"URLError", "gaierror", "RequestException", "ConnectError", "ConnectionError"}
 """Of urllib, socket, requests and httpx."""
 _NETWORK_WORDS = ("Name or service not known", "couldn't connect to", "Temporary failure in name")
 
@@ -21,9 +21,21 @@ _NAME = re.compile(
 )
 _ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _FILE = re.compile(r"No such file or directory: '([^']+)'|Could not load this library: (\S+)")
-_BACKEND = re.compile(r"Could not run '([\w:.]+)' with arguments from the '(\w+)npu' backend")
+_BACKEND = re.compile(r"Could not run '([\w:.]+)' with arguments from the '(\w*)npu' backend")
 """Of a layout: sparse, nested or quantised tensors."""
 _OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
+_NOT_FOUND = re.compile(r"download=True|Couldn't find any class folder|Found no valid file")
+"""What data sets of torchvision and torchaudio say."""
+_GAPS = re.compile(
+    r"No backend type associated with device type npu|isValidDeviceType"
+    r"|not described well enough to be imitated"
+)
+"""What PyTorch and the emulator say where the device is not emulated well enough."""
+_DATA_PARALLEL = re.compile(
+    r"module 'torch\._C' has no attribute '_(?:scatter|gather|broadcast_coalesced)'"
+)
+_OWN_FAILURES = {"TypeError", "AttributeError", "KeyError", "NameError", "AssertionError"}
+"""What a kernel does not raise for the arguments of a script."""
 _NAMESPACES_OF_PYTORCH = {"aten", "prim", "prims", "c10d", "npu"}
 
 
@@ -46,7 +58,14 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
     if "NotEmulatedError" in bases:
         return Outcome.NOT_EMULATED, message
     if backend := _BACKEND.search(message):
-        return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel for {backend[2]} tensors"
+        kind = f" for {backend[2]} tensors" if backend[2] else ""
+        return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel{kind}"
+    if _GAPS.search(message):
+        return Outcome.NOT_EMULATED, text
+    if _DATA_PARALLEL.search(message):
+        return Outcome.UNSUPPORTED, "torch.nn.DataParallel"
+    if error["in_emulator"] and not _OWN_FAILURES.isdisjoint(bases):
+        return Outcome.EMULATOR_FAILED, text
     if "AttributeError" in bases or "ImportError" in bases:
         found = _missing_name(error, result)
         if found is not None:
@@ -75,7 +94,10 @@ def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome,
     missing = full or error["name"] or ("" if module is None else module[1])
     if missing.startswith("torch_npu."):
         return _not_emulated(missing)
-    return (Outcome.NEEDS_MODULE, missing) if missing else None
+    if missing:
+        return Outcome.NEEDS_MODULE, missing
+    is_of_cuda = any(word in message.lower() for word in _CUDA_WORDS)
+    return None if is_of_cuda or not message else (Outcome.NEEDS_MODULE, message)
 
 
 def _not_emulated(name: str) -> tuple[Outcome, str]:
@@ -90,6 +112,8 @@ def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
         return Outcome.NEEDS_FILE, str(error["name"])
     if file is not None:
         return Outcome.NEEDS_FILE, file[1] or file[2]
+    if "FileNotFoundError" in bases or _NOT_FOUND.search(text):
+        return Outcome.NEEDS_FILE, f"({text})"
     if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
         return Outcome.NEEDS_LAUNCHER, text
     if error["asks_environment"]:

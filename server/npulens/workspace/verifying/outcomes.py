@@ -13,6 +13,10 @@ class Outcome(Enum):
     """The same of tests."""
     RAN = "ran"
     """It came to its end there, but no optimizer made a step."""
+    LIMIT_REACHED = "limit-reached"
+    """It ran there until a limit that the user has set."""
+    STEP_LIMIT = "step-limit"
+    """It trained there until the limit of steps that holds unless another is given."""
     CUDA_LEFT = "cuda-left"
     """It ran, but calls of CUDA were reached."""
     ON_CPU = "on-cpu"
@@ -33,6 +37,8 @@ class Outcome(Enum):
     """It stopped in another error."""
     NOT_EMULATED = "not-emulated"
     """It stopped at something that the emulator does not imitate."""
+    EMULATOR_FAILED = "emulator-failed"
+    """The emulator itself failed."""
     NEEDS_MODULE = "needs-module"
     """It needs a module that is not there."""
     NEEDS_FILE = "needs-file"
@@ -54,25 +60,60 @@ class Outcome(Enum):
     EXITED = "exited"
     """It ended itself with an exit code."""
     TIME_LIMIT = "time-limit"
+    """It ran out of time, by the limit that holds unless another is given, or before it used the
+    NPU."""
     MEMORY_LIMIT = "memory-limit"
     CRASHED = "crashed"
     """A process was ended by a signal, such as a segmentation fault."""
 
 
+class Status(Enum):
+    """What kind of end that is."""
+
+    PASSED = "passed"
+    """It came to its end on the NPU."""
+    LIMIT_REACHED = "limit-reached"
+    """It came as far as the user wanted it to."""
+    NOT_READY = "not-ready"
+    """It fails as it would on an NPU."""
+    CUT = "cut"
+    """It was ended on the way, and nothing is said of the rest."""
+    NOT_EMULATED = "not-emulated"
+    """The emulator lacks something; nothing is said of the script."""
+    NEEDS = "needs"
+    """The script was not given what it needs."""
+    STOPPED = "stopped"
+    """It ended in a way that says nothing of the NPU."""
+
+
 GOOD = {Outcome.PASSED, Outcome.TESTS_PASSED, Outcome.RAN}
+LIMITED = {Outcome.LIMIT_REACHED, Outcome.STEP_LIMIT, Outcome.TIME_LIMIT}
+"""A limit has ended the run."""
 LEFT_TO_DO = {
     *(Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED),
     *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.TESTS_FAILED),
     Outcome.ERROR,
 }
-"""The run says that the script is not ready; of the others it says nothing."""
+"""The run says that the script is not ready."""
+_KINDS = {
+    Status.PASSED: GOOD,
+    Status.LIMIT_REACHED: {Outcome.LIMIT_REACHED},
+    Status.NOT_READY: LEFT_TO_DO,
+    Status.CUT: {Outcome.STEP_LIMIT, Outcome.TIME_LIMIT},
+    Status.NOT_EMULATED: {Outcome.NOT_EMULATED, Outcome.EMULATOR_FAILED},
+    Status.NEEDS: {
+        *(Outcome.NEEDS_MODULE, Outcome.NEEDS_FILE, Outcome.NEEDS_OPERATOR),
+        *(Outcome.NEEDS_NETWORK, Outcome.NEEDS_VARIABLE, Outcome.NEEDS_ARGUMENTS),
+        *(Outcome.NEEDS_LAUNCHER, Outcome.NEEDS_INPUT, Outcome.NO_TESTS),
+    },
+    Status.STOPPED: {Outcome.EXITED, Outcome.MEMORY_LIMIT, Outcome.CRASHED},
+}
+_STATUS = {outcome: status for status, outcomes in _KINDS.items() for outcome in outcomes}
 
 
-def status(outcome: Outcome) -> str:
-    """`passed`, `not-ready`, or `stopped` where the run says nothing of the script."""
-    if outcome in GOOD:
-        return "passed"
-    return "not-ready" if outcome in LEFT_TO_DO else "stopped"
+def status(outcome: Outcome) -> Status:
+    """Of which kind an end is."""
+    return _STATUS[outcome]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,31 @@ def judge(result: RunResult, apis: Mapping[str, str]) -> Verdict:
     ends = [report["end"] for report in result.reports]
     stopped = next((end for end in ends if end["kind"] in ("error", "exit")), None)
     if result.timed_out:
-        place: dict[str, Any] = next((end for end in ends if end["kind"] == "terminated"), {})
-        return Verdict(Outcome.TIME_LIMIT, place.get("path"), place.get("line"))
+        last: dict[str, Any] = next((end for end in ends if end["kind"] == "terminated"), {})
+        return _judge_limit(Outcome.TIME_LIMIT, last, result, apis)
     if stopped is not None:
         return _judge_stop(stopped, result)
-    if result.code and not any(end["kind"] == "steps" for end in ends):
+    steps = next((end for end in ends if end["kind"] == "steps"), None)
+    if steps is not None:
+        return _judge_limit(Outcome.STEP_LIMIT, steps, result, apis)
+    if result.code:
         return _judge_crash(result)
     return judge_run(result, apis)
+
+
+def _judge_limit(
+    reached: Outcome, last: Mapping[str, Any], result: RunResult, apis: Mapping[str, str]
+) -> Verdict:
+    """What a run says up to the limit that has ended it."""
+    until = judge_run(result, apis)
+    is_unknown = until.outcome is Outcome.WITHOUT_NPU and reached is Outcome.TIME_LIMIT
+    if until.outcome not in (Outcome.PASSED, Outcome.RAN) and not is_unknown:
+        return until
+    limits = result.limits
+    is_given = limits.seconds_are_given if reached is Outcome.TIME_LIMIT else limits.steps_are_given
+    outcome = Outcome.LIMIT_REACHED if is_given and not is_unknown else reached
+    seconds = f"{limits.seconds:g} s" if reached is Outcome.TIME_LIMIT else ""
+    return Verdict(outcome, last.get("path"), last.get("line"), seconds)
 
 
 def judge_run(

@@ -9,15 +9,18 @@ from pathlib import Path
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.tables import Catalogue
+from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
+from npulens.text.sources import read_source
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines
-from npulens.workspace.verifying.outcomes import GOOD, Outcome, Site, Verdict
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
+from npulens.workspace.verifying.unreached import Unreached, unreached
 from npulens.workspace.verifying.verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.verified_run import (
     IsCancelled,
@@ -70,6 +73,9 @@ class Verification:
         events: Shapes that depended on data, and waits of the host.
         comparison: Beside the original on the CPU, if asked for.
         agreement: Beside the static findings, if asked for.
+        script: What was run, below the folder; `None` for a module.
+        unreached: What the script did not come to before a limit ended it; `None` if that is not
+            known, or it came to its end.
         output: The last lines that were printed.
         documents: The user's files that are named here, by their paths; of a notebook its cells.
     """
@@ -84,6 +90,8 @@ class Verification:
     events: tuple[Site, ...]
     comparison: Comparison | None
     agreement: tuple[AgreedPlace, ...] | None
+    script: str | None
+    unreached: tuple[Unreached, ...] | None
     output: tuple[str, ...]
     documents: Mapping[str, Document]
 
@@ -161,7 +169,11 @@ def _told(
 ) -> Verification:
     tests = test_results(result)
     verdict = judge(result, apis) if tests is None else judge_tests(tests, result, apis)
-    if verdict.outcome in GOOD and comparison is not None and comparison.divergence is not None:
+    if (
+        verdict.outcome in GOOD | LIMITED
+        and comparison is not None
+        and comparison.divergence is not None
+    ):
         verdict = Verdict(Outcome.DIVERGED)
     events = device_events(result)
     agreement = None
@@ -182,9 +194,30 @@ def _told(
         events=_sites_of_user(events, lines),
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
+        script=request.task.script,
+        unreached=_unreached(request.task, verdict, result, folder, lines),
         output=tuple(trace.of_user(line) for line in result.output),
         documents=lines.documents,
     )
+
+
+def _unreached(
+    task: Task, verdict: Verdict, result: RunResult, folder: Path, lines: OriginalLines
+) -> tuple[Unreached, ...] | None:
+    """What a script did not come to that a limit has ended, by the lines of the user's file."""
+    script = task.script
+    if verdict.outcome not in LIMITED or script is None or task.notebook is not None:
+        return None
+    try:
+        text = read_source(script, (folder / script).read_bytes()).text
+    except (OSError, UndecodableSource):
+        return None
+    reached = {line for report in result.reports for line in report["lines"]}
+    found = (
+        Unreached(name, lines.place(script, first).line, lines.place(script, last).line)
+        for name, first, last in unreached(text, reached)
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _verdict_of_user(verdict: Verdict, lines: OriginalLines, folder: Path) -> Verdict:

@@ -79,11 +79,15 @@ class Limits:
         steps: After so many optimizer steps, or None.
         seconds: After so many seconds.
         memory: With so many bytes of data in one process, or None.
+        steps_are_given: Whether the user has set that limit.
+        seconds_are_given: The same of the seconds.
     """
 
     steps: int | None
     seconds: float
     memory: int | None
+    steps_are_given: bool = False
+    seconds_are_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +114,14 @@ class RunResult:
         timed_out: Whether it was ended by the limit of seconds.
         code: The exit code of the first process that failed, or 0.
         output: The last lines that were printed.
-        steps: The optimizer steps of the process that made most.
+        limits: When it was to end.
     """
 
     reports: tuple[dict[str, Any], ...]
     timed_out: bool
     code: int
     output: tuple[str, ...]
+    limits: Limits = Limits(None, 0, None)
 
     @property
     def steps(self) -> int:
@@ -189,7 +194,11 @@ def run(
     output = [line for tail in tails for line in tail.lines()]
     codes = [process.returncode for process in processes]
     return RunResult(
-        _reports(work), timed_out, next(filter(None, codes), 0), tuple(output[-_KEPT_LINES:])
+        _reports(work),
+        timed_out,
+        next(filter(None, codes), 0),
+        tuple(output[-_KEPT_LINES:]),
+        limits,
     )
 
 

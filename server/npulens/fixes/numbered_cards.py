@@ -1,0 +1,197 @@
+"""The card that a script for one device names by its number, where each process has its own."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from npulens.catalog.model import Edit
+from npulens.fixes.scripts import Script, UnclearError
+from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
+
+_NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
+
+
+def unnumbered_devices(script: Script) -> list[Edit]:
+    """Let the one card that a script names by its number be that of the process.
+
+    Raises:
+        UnclearError: Several are named, or one in a way that is not rewritten.
+    """
+    composed = {
+        part
+        for node in nodes_below(script.tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    numbers = _Numbers(script)
+    edits: list[Edit] = []
+    for node in nodes_below(script.tree):
+        if isinstance(node, ast.JoinedStr):
+            edits += _composed_device(numbers, node)
+        elif isinstance(node, ast.Call):
+            edits += _numbered_call(numbers, node)
+        elif isinstance(node, ast.Constant) and node not in composed:
+            edits += _numbered_string(script, node)
+    return edits
+
+
+def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[Edit]:
+    """`f"cuda:{gpu}"`."""
+    parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+    if not any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
+        return
+    last = node.values[-1]
+    if len(node.values) != 2 or parts not in (["cuda:"], ["npu:"]):
+        raise _numbered(node)
+    if not isinstance(last, ast.FormattedValue):
+        raise _numbered(node)
+    numbers.require_the_one(last.value)
+    yield Edit(numbers.script.span(node), '"npu"')
+
+
+def _numbered_string(script: Script, node: ast.Constant) -> Iterator[Edit]:
+    """`"cuda:0"`."""
+    match = _NUMBERED.fullmatch(node.value) if isinstance(node.value, str) else None
+    if match is None:
+        return
+    source = script.source(node)
+    if match["index"] != "0" or source[1:-1] != node.value:
+        raise _numbered(node)
+    yield Edit(script.span(node), f"{source[0]}npu{source[-1]}")
+
+
+def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
+    """`x.cuda(0)`, `x.to(0)`, `torch.device("cuda", 0)`, `torch.zeros(2, device=0)`."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    named = next((k.value for k in node.keywords if k.arg == "device"), None)
+    if name in ("cuda", "npu"):
+        card = node.args[0] if node.args else named
+        if len(node.args) > 1 or any(k.arg is None for k in node.keywords):
+            raise _numbered(node)
+        if card is not None:
+            numbers.require_the_one(card)
+            yield _without(numbers.script, node, card)
+    elif name == "device" and len(node.args) > 1:
+        numbers.require_the_one(node.args[1])
+        yield _without(numbers.script, node, node.args[1])
+    elif name == "device" and isinstance(node.func, ast.Attribute) and node.args:
+        if getattr(node.func.value, "attr", "") in ("cuda", "npu"):
+            raise _numbered(node)  # `with torch.cuda.device(0):`
+        yield from _renamed_number(numbers, node.args[:1])
+    elif name == "to":
+        yield from _renamed_number(numbers, [*node.args, *([] if named is None else [named])])
+    elif named is not None:
+        yield from _renamed_number(numbers, [named])
+
+
+def _renamed_number(numbers: "_Numbers", devices: Sequence[ast.expr]) -> Iterator[Edit]:
+    """The NPU where a device is a number."""
+    for device in devices:
+        if numbers.is_number(device):
+            numbers.require_the_one(device)
+            yield Edit(numbers.script.span(device), '"npu"')
+
+
+def _without(script: Script, call: ast.Call, argument: ast.expr) -> Edit:
+    """Take an argument away, with the comma beside it."""
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    own = next(script.span(each) for each in given if argument in (each, _value_of(each)))
+    spans = [script.span(each) for each in given]
+    behind = [span.start for span in spans if span.start > own.start]
+    before = [span.end for span in spans if span.end < own.start]
+    if behind:
+        gone = Span(own.start, min(behind))
+    else:
+        gone = Span(max(before, default=own.start), script.span(call).end - 1)
+    if "#" in script.lines.text[slice(*gone)]:
+        raise _numbered(argument)
+    return Edit(gone, "")
+
+
+def _value_of(argument: ast.expr | ast.keyword) -> ast.expr | None:
+    return argument.value if isinstance(argument, ast.keyword) else None
+
+
+class _Numbers:
+    """By which expression a script names its card, which has to be the same all over.
+
+    Args:
+        script: The script.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self._one: str | None = None
+        nodes = list(nodes_below(script.tree))
+        stores = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
+        self._stored = Counter(script.source(n) for n in stores if isinstance(n.ctx, ast.Store))
+        loops = [n.target for n in nodes if isinstance(n, (ast.For, ast.comprehension))]
+        self._counted = {
+            n.id for each in loops for n in nodes_below(each) if isinstance(n, ast.Name)
+        }
+        options = [option for node in nodes for option in _options(node)]
+        self._options = {name for name, _ in options}
+        self._integers = {name for name, is_integer in options if is_integer} | {
+            getattr(node.targets[0], "id", "")
+            for node in nodes
+            if isinstance(node, ast.Assign) and _is_integer(node.value)
+        }
+
+    def is_number(self, device: ast.expr) -> bool:
+        """Whether a device is given by a number, as far as the script shows it."""
+        name = device.attr if isinstance(device, ast.Attribute) else getattr(device, "id", "")
+        return _is_integer(device) or name in self._integers
+
+    def require_the_one(self, device: ast.expr) -> None:
+        """See that a card is 0 or has a name, and is the only one that the script names.
+
+        Raises:
+            UnclearError: It is not.
+        """
+        source = self.script.source(device)
+        if not _is_zero(device) and not self._is_named_once(device, source):
+            raise _numbered(device)
+        if self._one not in (None, source):
+            raise UnclearError(
+                device.lineno,
+                f"the script names its card as `{self._one}` and, here, as `{source}`; name it in "
+                "one way, or the device without a number",
+                f"脚本用 `{self._one}` 指定设备，此处又用 `{source}`；请统一写法，或去掉编号",
+            )
+        self._one = source
+
+    def _is_named_once(self, device: ast.expr, source: str) -> bool:
+        """Whether it is a variable that is assigned once, outside of loops, or an option."""
+        if isinstance(device, ast.Attribute) and device.attr in self._options:
+            return self._stored[source] <= 1
+        is_variable = isinstance(device, (ast.Name, ast.Attribute))
+        return is_variable and self._stored[source] == 1 and source not in self._counted
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return _is_integer(node) and getattr(node, "value", None) == 0
+
+
+def _is_integer(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _options(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """`parser.add_argument("--gpu", type=int)`: the attribute, and whether it is a number."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "add_argument":
+        return
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    is_integer = getattr(given.get("type"), "id", "") == "int"
+    for each in (*node.args, given.get("dest")):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value.lstrip("-").replace("-", "_"), is_integer
+
+
+def _numbered(node: ast.expr) -> UnclearError:
+    return UnclearError(
+        node.lineno,
+        "a card is named by its number; name the device without one",
+        "这里按编号指定了设备，请去掉编号",
+    )

@@ -1,0 +1,36 @@
+"""The scripts of a project that train, so that the next command can name one."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from npulens.text.kinds import Kind, kind_by_name
+
+_BACKWARD = b".backward("
+_ACTS = re.compile(rb"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
+_TESTS = re.compile(r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
+_MAX_SIZE = 2_000_000
+"""In bytes; nobody writes a larger script."""
+
+
+def training_scripts(files: Iterable[Path], root: Path) -> list[Path]:
+    """The files that a user may start to train a model, in order.
+
+    Args:
+        files: The files of a project.
+        root: Its folder; tests are known by their path from there.
+    """
+    return [path for path in files if _trains(path, root)]
+
+
+def _trains(path: Path, root: Path) -> bool:
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    if kind_by_name(path.name) is not Kind.PYTHON or _TESTS.search(inside.as_posix()):
+        return False
+    try:
+        if path.stat().st_size > _MAX_SIZE:
+            return False
+        data = path.read_bytes()
+    except OSError:
+        return False
+    return _BACKWARD in data and b"torch" in data and _ACTS.search(data) is not None
