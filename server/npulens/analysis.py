@@ -157,7 +157,7 @@ def _python_findings(
     cache: StatementCache | None,
     go_on: Callable[[], None],
 ) -> list[Finding]:
-    own = target.project.words
+    place, own = target.project.place_of(document.path), target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
@@ -173,6 +173,7 @@ def _python_findings(
         catalogue,
         target,
         document.path,
+        place,
         is_kept=cache is not None,
         go_on=go_on,
     )
@@ -206,13 +207,13 @@ def _python_findings(
     findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
     findings = outside_of_extensions(findings, names)
-    findings = outside_of_kernel_tests(findings, names, document.path)
-    findings = outside_of_nccl_probes(findings, document.text, document.path)
+    findings = outside_of_kernel_tests(findings, names, place)
+    findings = outside_of_nccl_probes(findings, document.text, place)
     findings = without_types_only(findings, module)
     findings = outside_of_own_devices(findings, module)
     findings = with_whole_module(findings, module)
     findings = with_members_asked(findings, module, catalogue)
-    findings = worth_telling(findings, document.path, target.project)
+    findings = worth_telling(findings, document.path, target.project, document.text)
     findings = without_handled_imports(findings, module, target.project)
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
@@ -268,7 +269,7 @@ def analyze_returned_shapes(
         project: What is known of other modules.
         functions: The names of the functions that are asked about.
     """
-    if document.kind is not Kind.PYTHON or is_host_file(document.path):
+    if document.kind is not Kind.PYTHON or is_host_file(project.place_of(document.path)):
         return {}
     return _hotspots(document, catalogue, project).returned(functions)
 
@@ -283,8 +284,8 @@ def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> list[Finding]:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
-    report = launch_findings(document, catalogue)
-    findings = worth_telling(report.findings, document.path, target.project)
+    report = launch_findings(document, catalogue, target.project.place_of(document.path))
+    findings = worth_telling(report.findings, document.path, target.project, document.text)
     for span, name in report.embedded:
         inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
         if not any(finding.rule.family == "engine" for finding in inner):

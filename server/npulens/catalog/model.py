@@ -155,6 +155,7 @@ class ProjectFacts:
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
         device_functions: Functions that say which device is used, and know the NPU, each with the
             path of its module without its ending.
+        root: The folder of the project: what a file is for is asked of its path below that.
     """
 
     own_modules: frozenset[str] = frozenset()
@@ -173,6 +174,13 @@ class ProjectFacts:
     configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     with_counterparts: frozenset[str] = frozenset()
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
+    root: str = ""
+
+    def place_of(self, path: str) -> str:
+        """The path of a file within the project; as it is, if the file is not below the root."""
+        path = path.replace("\\", "/")
+        above = f"{self.root.rstrip('/')}/"
+        return path.removeprefix(above) if self.root else path
 
     @property
     def words(self) -> frozenset[str]:

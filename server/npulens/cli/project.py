@@ -45,6 +45,7 @@ def find_project(
     from npulens.workspace.files.discovery import discover
     from npulens.workspace.processes import collect_seldom
     from npulens.workspace.project.contents import Contents
+    from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.operators import project_facts
     from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.run import Checker
@@ -61,15 +62,25 @@ def find_project(
     known = FactCache(configuration.root, catalogue, configuration) if use_cache else None
     memo = None if known is None else known.memo
     contents = Contents()
-    facts = project_facts(found.files, found.folders, catalogue, contents, memo)
-    shims = ShimFinder(contents).states_of_project(configuration, found.files, common_folder(paths))
+    files, folders = whole_projects(found, configuration)
+    facts = project_facts(files, folders, catalogue, contents, memo)
+    folder = common_folder([str(each) for each in folders] or paths)
+    shims = ShimFinder(contents).states_of_project(configuration, files, folder)
     cache = None
     if known is not None:
         known.save()
         cache = FindingCache(configuration.root, catalogue, configuration, facts)
-    checker = Checker(catalogue, configuration, facts, shims, cache)
+    checker = Checker(catalogue, configuration, facts, shims, cache, _folder(paths))
     problems = [FileReport(path, problem=problem) for path, problem in found.problems.items()]
     return Project(found.files, problems, checker, cache)
+
+
+def _folder(paths: "Sequence[str]") -> Path:
+    """The project's folder where no file marks one: what was named, or what files are named in."""
+    here, named = Path.cwd(), common_folder(paths)
+    if any(Path(path).is_dir() for path in paths):
+        return named if named.is_dir() else named.parent
+    return here if named.is_relative_to(here) else named.parent
 
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":

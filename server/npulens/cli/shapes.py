@@ -57,6 +57,7 @@ def shapes(
     from npulens.workspace.catalogues import configured_catalogue
     from npulens.workspace.configuration import find_configuration, read_configuration
     from npulens.workspace.files.discovery import discover
+    from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.operators import project_facts
     from npulens.workspace.shape_run import places_in
 
@@ -69,7 +70,7 @@ def shapes(
     found = discover(
         paths, configuration.exclude, configuration.root, configuration.respect_gitignore
     )
-    project = project_facts(found.files, found.folders, catalogue)
+    project = project_facts(*whole_projects(found, configuration), catalogue)
     run = places_in(found.files, catalogue, project)
     problems = {**found.problems, **run.problems}
     for path, problem in problems.items():

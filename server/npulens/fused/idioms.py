@@ -29,7 +29,8 @@ class Idioms:
         definitions: What the module defines.
         catalogue: Has the patterns and their rules.
         target: Says which fixes come first, and what the project tells.
-        path: The place of the module.
+        path: The path of the module.
+        place: Its path within the project.
         is_kept: What is found is asked for again after an edit.
         go_on: Called now and then; what it raises ends the search, which can be taken up again.
     """
@@ -41,6 +42,7 @@ class Idioms:
         catalogue: Catalogue,
         target: Target,
         path: str,
+        place: str,
         *,
         is_kept: bool,
         go_on: Callable[[], None],
@@ -52,6 +54,7 @@ class Idioms:
         self._catalogue = catalogue
         self._target = target
         self._path = path
+        self._place = place
         self._needs = _needs_of(catalogue.patterns)
 
     def find(self) -> None:
@@ -81,7 +84,7 @@ class Idioms:
         self, piece: Piece, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a piece, but for what is known and holds still."""
-        is_on_host = is_host_file(self._path)  # where data is prepared, nothing runs on the NPU
+        is_on_host = is_host_file(self._place)  # where data is prepared, nothing runs on the NPU
         if is_on_host or not self._has_torch or not self._may_hold_some(piece):
             return {}
         lines, definitions = piece.parsed.lines, self._definitions

@@ -76,7 +76,7 @@ class Hotspots:
         self._catalogue = catalogue
         self._elsewhere = Elsewhere(project.returned_shapes, path)
         self._unused = project.unused_names
-        self._path = path
+        self._place = project.place_of(path)
         self._told_only = told_only
 
     def find(self) -> None:
@@ -263,7 +263,7 @@ class Hotspots:
 
     @cached_property
     def _call_graph(self) -> CallGraph:
-        return CallGraph(self._pieces, self._definitions, self._path, self._unused)
+        return CallGraph(self._pieces, self._definitions, self._place, self._unused)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

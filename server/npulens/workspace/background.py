@@ -41,7 +41,7 @@ def check_in_background(
     files are sooner checked than what is known of a large project is read.
     """
     if len(paths) < _TOO_FEW:
-        checker = Checker(catalogue, configuration, project, shims)
+        checker = Checker(catalogue, configuration, project, shims, folder=_folder_of(project))
         for path in paths:
             if is_cancelled():
                 return
@@ -81,11 +81,15 @@ class _Worker:
         shims: Mapping[str, Shim],
         keeps: bool,
     ) -> None:
-        self._anew = self._checker = Checker(catalogue, configuration, project, shims)
+        self._anew = self._checker = Checker(
+            catalogue, configuration, project, shims, folder=_folder_of(project)
+        )
         self._cache = None
         if keeps:
             self._cache = FindingCache(configuration.root, catalogue, configuration, project)
-            self._checker = Checker(catalogue, configuration, project, shims, self._cache)
+            self._checker = Checker(
+                catalogue, configuration, project, shims, self._cache, _folder_of(project)
+            )
             # At the end of the process, also where the rest of its work is cancelled.
             Finalize(None, self._cache.save, exitpriority=0)
 
@@ -99,6 +103,10 @@ class _Worker:
 
 
 _worker: _Worker
+
+
+def _folder_of(project: ProjectFacts) -> Path | None:
+    return Path(project.root) if project.root else None
 
 
 def _start(

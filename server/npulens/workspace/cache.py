@@ -63,9 +63,9 @@ class FindingCache:
         self._known = _read_findings(self._file)
         self._new: dict[str, tuple[str, list[Any]]] = {}
 
-    def digest(self, path: str, shim: Shim, data: bytes) -> str:
+    def digest(self, path: str, shim: Shim, data: bytes, root: str) -> str:
         """What findings of a file are kept under: all that they depend on in this state."""
-        name = f"{path}\0{shim.value}\0".encode("utf-8", "surrogatepass")
+        name = f"{path}\0{shim.value}\0{root}\0".encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=blake2b(name, digest_size=16).digest()).hexdigest()
 
     def findings(self, path: str, digest: str) -> tuple[Finding, ...] | None:

@@ -19,6 +19,7 @@ from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.relevance import Relevance
+from npulens.workspace.project.operators import project_root
 from npulens.workspace.selection import selected
 
 _NO_SHIMS: Mapping[str, Shim] = {}
@@ -38,6 +39,7 @@ class Checker:
         project: ProjectFacts = _NO_PROJECT,
         shims: Mapping[str, Shim] = _NO_SHIMS,
         cache: FindingCache | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Set up.
 
@@ -47,12 +49,15 @@ class Checker:
             project: What a file cannot know of its project.
             shims: The files that run under `transfer_to_npu`, as `ShimFinder` finds them.
             cache: What earlier runs with the same of all these found.
+            folder: The folder of the project where no file marks one.
         """
         self._catalogue = catalogue
         self._configuration = configuration
         self._project_target = replace(configuration.target, project=project)
         self._shims = shims
         self._cache = cache
+        self._folder = None if folder is None else absolute(folder)
+        self._roots: dict[Path, str] = {}
         self._relevance = Relevance(catalogue, project)
 
     @property
@@ -86,7 +91,7 @@ class Checker:
             return self._refused(path, _TOO_LARGE)
         if self._cache is None:
             return self._analysed(path, data)
-        digest = self._cache.digest(path, self._shim(path), data)
+        digest = self._cache.digest(path, self._shim(path), data, self._root(path))
         known = self._cache.findings(path, digest)
         if known is None:
             return replace(self._analysed(path, data), digest=digest)
@@ -94,9 +99,11 @@ class Checker:
 
     def findings(self, document: Document) -> tuple[Finding, ...]:
         """The wanted findings of a text."""
-        target = replace(self._project_target, shim=self._shim(document.path))
-        found = analyze(document, self._catalogue, target)
-        return selected(found, self._configuration, document.path)
+        path = document.path
+        project = replace(self.project, root=self._root(path))
+        target = replace(self._project_target, shim=self._shim(path), project=project)
+        found = analyze(replace(document, path=_full(path)), self._catalogue, target)
+        return selected(found, self._configuration, path)
 
     def _analysed(self, path: str, data: bytes) -> FileReport:
         if not self._relevance.may_have_findings(path, data):
@@ -115,6 +122,12 @@ class Checker:
             return FileReport(path, problem=problem, traceback=traceback)
         return FileReport(path, findings, document if findings else None)
 
+    def _root(self, path: str) -> str:
+        folder = Path(_full(path)).parent
+        if folder not in self._roots:
+            self._roots[folder] = str(project_root(folder / "file") or self._folder or folder)
+        return self._roots[folder]
+
     def _shim(self, path: str) -> Shim:
         known = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return self._project_target.shim if known is None else known
@@ -125,6 +138,11 @@ class Checker:
         finding = Finding(self._catalogue.rules["NPU003"], Span(0, 0), note=reason)
         findings = selected([finding], self._configuration, path)
         return FileReport(path, findings, Document(path, ""))
+
+
+def _full(path: str) -> str:
+    """The path from the root, by which projects know their files."""
+    return str(absolute(Path(path)))
 
 
 def _as_sentence(words: str) -> str:

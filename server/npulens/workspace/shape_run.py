@@ -1,7 +1,7 @@
 """The dynamic shapes of many files, ranked together."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npulens.analysis import analyze_shapes
@@ -11,6 +11,8 @@ from npulens.shapes.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.configuration import absolute
+from npulens.workspace.project.operators import project_root
 from npulens.workspace.run import MAX_FILE_SIZE, internal_error
 
 _NO_PROJECT = ProjectFacts()
@@ -72,7 +74,10 @@ def _add(found: ShapeRun, path: Path, catalogue: Catalogue, project: ProjectFact
     except UndecodableSource:
         found.problems[str(path)] = "is no text in its encoding"
         return
-    for ranked in analyze_shapes(document, catalogue, project=project).ranked:
+    full = absolute(path)
+    project = replace(project, root=str(project_root(full) or Path.cwd()))
+    within = replace(document, path=str(full))
+    for ranked in analyze_shapes(within, catalogue, project=project).ranked:
         rule = catalogue.rule_named(ranked.hotspot.rule)
         if rule is not None:
             found.places.append(Place(document, rule, ranked))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.context import FAMILIES_OF_KERNELS
@@ -14,16 +15,21 @@ _FOR_OTHER_HARDWARE = re.compile(
 )
 """Names of files, or of their folders, that say for which hardware they are."""
 _OF_OTHER_FRAMEWORK = re.compile(
-    r"(?:^|(?<!/home)(?<!/Users)/)"
+    r"(?:^|/)"
     r"(?:tensorflow\d?|tf\d|flax|jax|mxnet|paddle(?:paddle)?|kaldi)/",
     re.IGNORECASE,
 )
 """Folders named after a framework that torch_npu is not for; home folders may have any name."""
 _FOR_OTHER_ACCELERATOR = re.compile(
-    r"(?:^|(?<!/home)(?<!/Users)/)(?:\w+_)?(?:ipex|xpu|hpu|gaudi|mlu|musa|rocm|tpu)(?:/[^/]+)?\.py\Z",
+    r"(?:^|/)(?:\w+_)?(?:ipex|xpu|hpu|gaudi|mlu|musa|rocm|tpu)(?:/[^/]+)?\.py\Z",
     re.IGNORECASE,
 )
 """Modules, or their folders, named after hardware of another maker; `hip` and `mps` mean more."""
+_OF_OTHER_MAKERS = re.compile(
+    r"intel_extension_for_pytorch|\bipex\b|\btorch_(?:xla|mlu|musa|hpu)\b|\bhabana_frameworks\b"
+    r"|\btorch\.(?:xpu|hpu|mlu|musa|version\.hip)\b|[\"'](?:xpu|hpu|mlu|musa|xla)\b|\bis_hip\b"
+)
+"""What such modules name: the folder alone may just be called so."""
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata|test_utils)/")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py\Z")
 _TESTS_KERNELS = re.compile(
@@ -125,7 +131,9 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
     return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
-def worth_telling(findings: Sequence[Finding], path: str, project: ProjectFacts) -> list[Finding]:
+def worth_telling(
+    findings: Sequence[Finding], path: str, project: ProjectFacts, text: str
+) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
     What has a counterpart for the NPU beside it, or is for other hardware, is not moved. Tests and
@@ -134,22 +142,23 @@ def worth_telling(findings: Sequence[Finding], path: str, project: ProjectFacts)
     the layouts around them. What calls an operator of the project itself, to test or to measure
     it, is about that kernel. Where data is prepared on the host, PyTorch has all APIs.
     """
-    place = path.replace("\\", "/")
+    place = project.place_of(unquote(path.removeprefix("file://")))
     paired = project.with_counterparts
     is_paired = bool(paired) and str(place_of(path)) in paired
-    if is_paired or _FOR_OTHER_ACCELERATOR.search(place) is not None:
+    is_foreign = _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text)
+    if is_paired or is_foreign:
         return [finding for finding in findings if finding.rule.family == "engine"]
     if not any(finding.rule.family in _FAMILIES_BY_PATH for finding in findings):
         return list(findings)
     of_kernels = any(p.search(place) is not None for p in (_OF_CUDA_KERNELS, _TESTS_KERNELS))
     if of_kernels:
         findings = [f for f in findings if not _is_for_kernels(f)]
-    if is_of_other_framework(path):
+    if is_of_other_framework(place):
         return [f for f in findings if f.rule.family not in ("launch", "library")]
-    is_of_cuda = wraps_cuda(path) or of_kernels
-    tests = is_of_tests(path)
-    runs_kernels = is_test_file(path) or is_of_benchmarks(path)
-    on_host = is_host_file(path) and not any(f.rule.family == "device" for f in findings)
+    is_of_cuda = wraps_cuda(place) or of_kernels
+    tests = is_of_tests(place)
+    runs_kernels = is_test_file(place) or is_of_benchmarks(place)
+    on_host = is_host_file(place) and not any(f.rule.family == "device" for f in findings)
     is_untuned = tests or _OF_LESSONS.search(place) is not None
     return [
         finding

@@ -41,23 +41,29 @@ _OTHER_FRAMEWORK_IMAGE = re.compile(
 )
 
 
-def launch_findings(document: Document, catalogue: Catalogue) -> LaunchReport:
-    """What a file that is not Python holds, with places in its text."""
+def launch_findings(document: Document, catalogue: Catalogue, place: str) -> LaunchReport:
+    """What a file that is not Python holds, with places in its text.
+
+    Args:
+        document: The file.
+        catalogue: The rules.
+        place: Its path within the project.
+    """
     report = LaunchReport(document.text, catalogue)
     kind = document.kind
-    if is_of_other_framework(document.path):
+    if is_of_other_framework(place):
         pass  # torch_npu is not for it
     elif kind is Kind.SHELL:
         shell_findings(report)
-    elif is_for_other_hardware(document.path):
+    elif is_for_other_hardware(place):
         pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.DOCKERFILE:
-        if not only_reads_code(document.path):
+        if not only_reads_code(place):
             _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
         _requirements(report)
     else:
-        configuration_findings(report, kind, document.path)
+        configuration_findings(report, kind, place)
     report.finish()
     return report
 

@@ -83,7 +83,8 @@ def native_source_findings(
     if rule is None or path in target.project.settled_sources:
         return []
     beside_cuda = path in target.project.sources_beside_cuda
-    bindings = cuda_bindings(read_native_source(text, path), beside_cuda)
+    place = target.project.place_of(path)
+    bindings = cuda_bindings(read_native_source(text, place), beside_cuda)
     found = []
     for _, block in groupby(bindings, key=lambda binding: binding.block):
         bound = list(block)
@@ -108,7 +109,7 @@ def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[B
 
 def read_native_source(text: str, path: str = "") -> NativeSource:
     """What a C++ or CUDA source binds; a file that binds nothing is not read."""
-    if not any(word in text for word in BINDERS) or _OTHER_FOLDER.search(path):
+    if not any(word in text for word in BINDERS) or _OTHER_FOLDER.search(f"/{path}"):
         return NativeSource((), False, False)
     read = list(live_tokens(text))
     code = [token for token, _ in read if token.kind != "directive"]

@@ -13,7 +13,7 @@ from npulens.fixes.apply import fix_text
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.configuration import Configuration
+from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import (
     LOG_FOLDER,
@@ -222,7 +222,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
         before, around = around, _around(request, files, memo)
         if around == before:
             break
-        checker = Checker(request.catalogue, request.configuration, *around)
+        checker = Checker(request.catalogue, request.configuration, *around, folder=request.source)
         log.left.clear()
         log.problems = dict(earlier)
         observer.begin(len(files))
@@ -239,7 +239,7 @@ def _fix_later(request: Request) -> FixLater | None:
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         return None
     around = _around(request, files_of(request), Memo())
-    checker = Checker(request.catalogue, request.configuration, *around)
+    checker = Checker(request.catalogue, request.configuration, *around, folder=request.source)
 
     def fix_later(path: Path, text: str) -> tuple[str, Sequence[Finding]]:
         def analyze(text: str) -> Sequence[Finding]:
@@ -256,7 +256,9 @@ def _around(
 ) -> tuple[ProjectFacts, Mapping[str, Shim]]:
     """What counts for the files besides themselves."""
     contents = Contents()
-    facts = project_facts(files, [request.source], request.catalogue, contents, memo)
+    full = [absolute(file) for file in files]
+    folders = [absolute(request.source)]
+    facts = project_facts(full, folders, request.catalogue, contents, memo)
     finder = ShimFinder(contents)
     return facts, finder.states_of_project(request.configuration, files, request.source)
 

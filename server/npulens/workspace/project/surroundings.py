@@ -90,7 +90,7 @@ class Lookout:
         return Surroundings(
             configuration,
             catalogue,
-            self._project(path, configuration, catalogue),
+            self._project(path, folder, configuration, catalogue),
             self._shim(path, folder, configuration),
             problem,
         )
@@ -132,12 +132,16 @@ class Lookout:
         return states.get(str(absolute(path)), Shim.ABSENT)
 
     def _project(
-        self, path: Path | None, configuration: Configuration, catalogue: Catalogue
+        self,
+        path: Path | None,
+        folder: Path | None,
+        configuration: Configuration,
+        catalogue: Catalogue,
     ) -> ProjectFacts:
         """What is known of a project, gathered when its first document is opened."""
-        root = None if path is None else project_root(path)
-        if root is None:
-            return ProjectFacts()
+        root = None if path is None else project_root(path) or folder
+        if path is None or root is None:
+            return ProjectFacts(root="" if path is None else str(path.parent))
         if root not in self._projects:
             files = discover(
                 [str(root)],
@@ -146,7 +150,8 @@ class Lookout:
                 configuration.respect_gitignore,
             ).files
             memo = self._memo(root, catalogue)
-            self._projects[root] = project_facts(files, [root], catalogue, memo=memo)
+            facts = project_facts(files, [root], catalogue, memo=memo)
+            self._projects[root] = replace(facts, root=str(root))
             memo.forget_unasked()
         return self._projects[root]
 
