@@ -481,9 +481,9 @@ def test_formatting_outside_the_edits_stays() -> None:
 
 
 def test_only_safe_fixes_when_asked() -> None:
-    source = "import torch\nlevel = torch.cuda.get_device_capability()\nx = x.cuda()\n"
+    source = "import torch\nlevel = torch.cuda.get_device_properties(0)\nx = x.cuda()\n"
     assert fixed(source, applicability=Applicability.SAFE) == (
-        "import torch\nimport torch_npu\nlevel = torch.cuda.get_device_capability()\nx = x.npu()\n"
+        "import torch\nimport torch_npu\nlevel = torch.cuda.get_device_properties(0)\nx = x.npu()\n"
     )
 
 

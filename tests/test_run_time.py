@@ -74,7 +74,7 @@ LEFT = {
     "08-temperature": "⟦NPU103:torch.cuda.temperature⟧()",
     "08-submodule": "⟦NPU101:torch.cuda.memory.memory_allocated⟧()",
     "09-build": "⟦NPU112:torch.version.cuda⟧ is not None",
-    "09-capability": "⟦NPU102:torch.cuda.get_device_capability⟧() >= (8, 0)",
+    "09-capability": "⟦NPU103:torch.cuda.get_device_capability⟧() >= (8, 0)",
     "10-tf32": "⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = True",
     "10-cudnn": "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "11-type-string": "x.type(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
