@@ -39,7 +39,9 @@ WHOLE = {
         "    if cap and cap[0] >= 8:\n        return 1"
     ),
     "compared with another": "same = torch.npu.get_device_capability() == (8, 0)",
-    "of another function": "from cards import get_device_capability\na, b = get_device_capability()",
+    "of another function": (
+        "from cards import get_device_capability\na, b = get_device_capability()"
+    ),
 }
 
 

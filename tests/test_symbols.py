@@ -97,7 +97,7 @@ def rule_of(symbol: str) -> str:
 
 
 BY_HAND = {
-    "torch.backends.cudnn.deterministic": "the function refuses operators, which the flag never did",
+    "torch.backends.cudnn.deterministic": "the function refuses operators, the flag never did",
     "torch.cuda.get_device_capability": "it is None on the NPU",
     "torch.utils.cpp_extension.CUDAExtension": "the CUDA sources it compiles must be ported",
     "torch.amp.GradScaler": "the parameters differ, and without arguments it means CUDA",
