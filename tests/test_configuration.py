@@ -38,6 +38,7 @@ def test_every_key(tmp_path: Path) -> None:
         """
         torch-version = "2.6.0"
         migration-style = "device-agnostic"
+        autoload = true
         select = ["NPU1", "nccl-backend"]
         extend-select = ["NPU505"]
         ignore = ["NPU104"]

@@ -15,7 +15,7 @@ from commands import CLEAN, CODE, command, invoke
 
 pytestmark = pytest.mark.usefixtures("here")
 
-FIXED = "import torch\nimport torch_npu\ntorch.npu.synchronize()\n"
+FIXED = "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n"
 MIXED = 'import torch\ntorch.cuda.synchronize()\ntorch.cuda.nvtx.range_push("x")\n'
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs names that are any bytes")

@@ -318,7 +318,7 @@ SWITCHES = [
 @pytest.mark.parametrize(("before", "after"), SWITCHES)
 def test_hf32_for_tf32_has_to_be_read(before: str, after: str) -> None:
     source = f"import torch\n{before}\n"
-    assert fixed(source) == f"import torch\nimport torch_npu\n{after}\n"
+    assert fixed(source) == f"import torch\nimport torch_npu  # noqa: F401\n{after}\n"
     assert fixed(source, NPU, Applicability.SAFE) == source
 
 

@@ -424,14 +424,14 @@ def test_the_editor_reads_a_file_with_the_scripts_of_its_folder(tmp_path: Path) 
 ADDED = [
     ("import torch\nx = 1\n", 0, f"import torch\n{IMPORT}x = 1\n"),
     (
-        "import torch\nimport torch_npu\nx = 1\n",
+        "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         0,
-        f"import torch\nimport torch_npu\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
     ),
     (
-        "import torch\nimport torch_npu\nx = 1\n",
+        "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         1,
-        f"import torch\nimport torch_npu\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
     ),
     ("import torch\nimport torch.nn as nn\n", 1, f"import torch\nimport torch.nn as nn\n{IMPORT}"),
     ("import torch", 0, f"import torch\n{IMPORT[:-1]}"),

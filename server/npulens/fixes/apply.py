@@ -1,11 +1,13 @@
 """Applying edits and fixes to a text."""
 
+import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.fixes.leftovers import leftovers
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.statements import parse_whole
 from npulens.text.kinds import Kind
@@ -115,6 +117,7 @@ def fix_text(
         wanted: Which findings to fix.
         kind: What the text is: only of Python it is known whether it still parses.
     """
+    original = text
     allowed = applicability.included
     problems = _problems(text, kind)
     applied: list[Finding] = []
@@ -137,7 +140,28 @@ def fix_text(
         edits += _traced(text, chosen, passes)
         passes.append(sorted({edit for finding in chosen for edit in finding.fixes[0].edits}))
         text = changed
+    if applied and kind is Kind.PYTHON:
+        text, removed = _without_leftovers(original, text, edits, passes)
+        edits += removed
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
+
+
+def _without_leftovers(
+    before: str, after: str, edits: Sequence[AppliedEdit], passes: Sequence[Sequence[Edit]]
+) -> tuple[str, list[AppliedEdit]]:
+    """A text without the imports that its fixes left needless; each belongs to one of them."""
+    found = leftovers(before, after)
+    if not found:
+        return after, []
+    removed = []
+    for name, edit in found:
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        cause = next((each for each in edits if word.search(each.before)), edits[-1])
+        offset = edit.span.start
+        for each in reversed(passes):
+            offset = offset_before(offset, each)
+        removed.append(AppliedEdit(cause.finding, offset, *lines_around(after, edit)))
+    return apply_edits(after, (edit for _, edit in found)), removed
 
 
 def _problems(text: str, kind: Kind) -> int:

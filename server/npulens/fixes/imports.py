@@ -147,7 +147,8 @@ def _tried_imports(
     body: Iterable[ast.stmt],
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.Try | None]]:
     """The imports that run, each with the outermost `try` around it that is about its failure."""
-    pending: list[tuple[ast.stmt, ast.Try | None]] = [(node, None) for node in body][::-1]
+    pending: list[tuple[ast.stmt, ast.Try | None]] = []
+    pending += reversed([(node, None) for node in body])
     while pending:
         node, guard = pending.pop()
         if isinstance(node, (ast.Import, ast.ImportFrom)):
