@@ -222,9 +222,7 @@ def test_who_confirms_a_fix_has_its_import_too(client: LspClient, uri: str) -> N
     ]
     (change,) = resolved(client, chosen)["edit"]["documentChanges"]
     asked = ["annotationId" in edit for edit in change["edits"]]
-    imports = [
-        edit["newText"].strip() == "import torch_npu" for edit in change["edits"]
-    ]
+    imports = [edit["newText"].strip() == "import torch_npu" for edit in change["edits"]]
     assert any(imports) and any(asked)
     assert [not each for each in asked] == imports
 

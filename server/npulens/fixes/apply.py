@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.fixes.imports import NOT_UNUSED, PLUGIN
 from npulens.fixes.leftovers import leftovers
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.statements import parse_whole
@@ -141,27 +142,30 @@ def fix_text(
         passes.append(sorted({edit for finding in chosen for edit in finding.fixes[0].edits}))
         text = changed
     if applied and kind is Kind.PYTHON:
-        text, removed = _without_leftovers(original, text, edits, passes)
-        edits += removed
+        text, edits = _without_leftovers(original, text, edits, passes)
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
 
 
 def _without_leftovers(
-    before: str, after: str, edits: Sequence[AppliedEdit], passes: Sequence[Sequence[Edit]]
+    before: str, after: str, edits: list[AppliedEdit], passes: Sequence[Sequence[Edit]]
 ) -> tuple[str, list[AppliedEdit]]:
-    """A text without the imports that its fixes left needless; each belongs to one of them."""
+    """A text without the imports that its fixes left needless, and all that was done to it.
+
+    Each import that goes belongs to a fix; what takes back a part of a fix is no edit of its own.
+    """
     found = leftovers(before, after)
-    if not found:
-        return after, []
+    if any(name == PLUGIN for name, _ in found):
+        edits = [each._replace(after=each.after.replace(NOT_UNUSED, "")) for each in edits]
     removed = []
     for name, edit in found:
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        cause = next((each for each in edits if word.search(each.before)), edits[-1])
-        offset = edit.span.start
-        for each in reversed(passes):
-            offset = offset_before(offset, each)
-        removed.append(AppliedEdit(cause.finding, offset, *lines_around(after, edit)))
-    return apply_edits(after, (edit for _, edit in found)), removed
+        if name != PLUGIN:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            cause = next((each for each in edits if word.search(each.before)), edits[-1])
+            offset = edit.span.start
+            for each in reversed(passes):
+                offset = offset_before(offset, each)
+            removed.append(AppliedEdit(cause.finding, offset, *lines_around(after, edit)))
+    return apply_edits(after, (edit for _, edit in found)), [*edits, *removed]
 
 
 def _problems(text: str, kind: Kind) -> int:

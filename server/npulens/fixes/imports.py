@@ -13,6 +13,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 _ONE_IMPORT = re.compile(
     r"import[ \t]+torch(?:_npu)?(?:\.[\w.]+)?(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#.*)?\Z"
 )
+PLUGIN = "torch_npu"
 NOT_UNUSED = "  # noqa: F401"
 FOR_EFFECT = f"import torch_npu{NOT_UNUSED}"
 """The import of what nothing names: without a word to linters they would take it out again."""

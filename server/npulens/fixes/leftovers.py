@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
-from npulens.fixes.imports import NOT_UNUSED
+from npulens.fixes.imports import NOT_UNUSED, PLUGIN
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _Import = ast.Import | ast.ImportFrom
-_PLUGIN = "torch_npu"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST_NAMING = 200
 """In characters; a longer text speaks to people."""
@@ -53,8 +52,8 @@ def leftovers(before: str, after: str) -> list[Leftover]:
         edit = without_names(statement, aliases, lines) if aliases else None
         if edit is not None:
             found.append(Leftover(_bound(aliases[0]), edit))
-    if _PLUGIN not in before:  # so all that imports it was added
-        found += _of_plugin(new, lines, is_used=_PLUGIN in used)
+    if PLUGIN not in before:  # so all that imports it was added
+        found += _of_plugin(new, lines, is_used=PLUGIN in used)
     return found
 
 
@@ -99,16 +98,16 @@ def _of_plugin(tree: ast.Module, lines: LineMap, *, is_used: bool) -> Iterator[L
             if following and following[0].lineno > statement.lineno:
                 end = lines.starts[following[0].lineno - 1]
                 if not lines.text[start:end].replace("import torch_npu", "").strip():
-                    yield Leftover(_PLUGIN, Edit(Span(start, end), ""))
+                    yield Leftover(PLUGIN, Edit(Span(start, end), ""))
     start, end = _span(first, lines)
     if is_used and lines.text.startswith(NOT_UNUSED, end):
-        yield Leftover(_PLUGIN, Edit(Span(end, end + len(NOT_UNUSED)), ""))
+        yield Leftover(PLUGIN, Edit(Span(end, end + len(NOT_UNUSED)), ""))
 
 
 def _is_plugin(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import) and [
         (each.name, each.asname) for each in statement.names
-    ] == [(_PLUGIN, None)]
+    ] == [(PLUGIN, None)]
 
 
 def _tree(text: str) -> ast.Module | None:
