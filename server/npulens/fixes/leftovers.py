@@ -44,7 +44,7 @@ def leftovers(before: str, after: str) -> list[Leftover]:
     if old is None or new is None:
         return []
     used = set(_used_words(new))
-    orphans = set(_used_words(old)) - used
+    orphans = set(_used_words(old)) - used - {"torch"}  # torch_npu is imported beside it
     lines = LineMap(after)
     found = []
     for statement in _imports(new):
