@@ -71,6 +71,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (import_statements.imported, (ast.Import, ast.ImportFrom)),
     (methods.referenced, (ast.Attribute,)),
     (methods.called, (ast.Call,)),
+    (methods.assigned, (ast.Assign,)),
     (environment.call, (ast.Call,)),
     (environment.assigned, (ast.Assign,)),
     (environment.dictionary, (ast.Dict,)),
