@@ -32,6 +32,10 @@ VERSION: Schema = {"type": "string", "pattern": r"^\d{1,3}\.\d{1,3}(\.\w+)*(\+[\
 CONFIGURATION: dict[str, tuple[str, Schema]] = {
     "torch-version": ("PyTorch release that the code shall run on, such as 2.8", VERSION),
     "migration-style": ("Which fix is preferred", one_of(MigrationStyle)),
+    "autoload": (
+        "Whether PyTorch loads torch_npu by itself, so that fixes need not import it",
+        {"type": "boolean"},
+    ),
     "select": ("Rules to report: codes, names or starts of codes", WORDS),
     "extend-select": ("Rules to report besides those", WORDS),
     "ignore": ("Rules to leave out", WORDS),

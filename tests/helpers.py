@@ -121,7 +121,7 @@ def twice_imported(source: str) -> list[str]:
     twice = []
     lines = source.splitlines()
     for first, second in pairwise(lines):
-        if first.strip() == "import torch_npu" and first == second:
+        if first.strip().startswith("import torch_npu") and first == second:
             twice.append(first)
     return twice
 

@@ -270,6 +270,7 @@ class TestConfig:
     SETTINGS = """\
 torch-version = "2.8"
 migration-style = "device-agnostic"
+autoload = true
 select = ["NPU1", "NPU2"]
 extend-select = []
 ignore = ["NPU104"]

@@ -38,6 +38,7 @@ def test_every_key(tmp_path: Path) -> None:
         """
         torch-version = "2.6.0"
         migration-style = "device-agnostic"
+        autoload = true
         select = ["NPU1", "nccl-backend"]
         extend-select = ["NPU505"]
         ignore = ["NPU104"]
@@ -55,6 +56,7 @@ def test_every_key(tmp_path: Path) -> None:
     assert configuration == Configuration(
         torch_version=TorchVersion(2, 6),
         style=MigrationStyle.DEVICE_AGNOSTIC,
+        autoload=True,
         select=("NPU1", "nccl-backend"),
         extend_select=("NPU505",),
         ignore=("NPU104",),
@@ -69,7 +71,9 @@ def test_every_key(tmp_path: Path) -> None:
     changed = [f.name for f in fields(Configuration) if getattr(configuration, f.name) == f.default]
     assert changed == ["project_version", "folder"], "a key is not tested"
     assert configuration.root == tmp_path
-    assert configuration.target == Target(TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC)
+    assert configuration.target == Target(
+        TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC, autoload=True
+    )
 
 
 NPULENS = 'language = "zh"\n'

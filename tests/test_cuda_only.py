@@ -133,10 +133,10 @@ LOOK_ALIKES = [
     "if not ⟦NPU101:torch.cuda.is_available⟧():\n    raise RuntimeError('a GPU is needed')",
     "assert ⟦NPU101:torch.cuda.is_available⟧(), 'no GPU'",
     # the architecture, with nothing in front
-    "major = ⟦NPU102:torch.cuda.get_device_capability⟧()[0]",
+    "major = ⟦NPU103:torch.cuda.get_device_capability⟧()[0]",
     # a guard whose body does other things too
     "if ⟦NPU101:torch.cuda.is_available⟧():\n"
-    "    big = ⟦NPU102:torch.cuda.get_device_capability⟧()[0] >= 8\n"
+    "    big = ⟦NPU103:torch.cuda.get_device_capability⟧()[0] >= 8\n"
     "    ⟦NPU101:torch.cuda.set_device⟧(0)",
     # a namespace by name, and what stands for another reason
     "def f():\n    try:\n        return getattr(torch, name)\n"

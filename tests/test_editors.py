@@ -13,7 +13,7 @@ from lsp_client import server_environment
 SCRIPTS = Path(__file__).parent / "editors"
 TEXT = 'import torch\n\nname = "中文 😀"; torch.cuda.synchronize()\nx = torch.ones(2).cuda()\n'
 FIXED = (
-    "import torch\nimport torch_npu\n\n"
+    "import torch\nimport torch_npu  # noqa: F401\n\n"
     'name = "中文 😀"; torch.npu.synchronize()\nx = torch.ones(2).npu()\n'
 )
 

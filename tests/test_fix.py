@@ -15,7 +15,7 @@ from commands import CLEAN, CODE, command, invoke
 
 pytestmark = pytest.mark.usefixtures("here")
 
-FIXED = "import torch\nimport torch_npu\ntorch.npu.synchronize()\n"
+FIXED = "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n"
 MIXED = 'import torch\ntorch.cuda.synchronize()\ntorch.cuda.nvtx.range_push("x")\n'
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs names that are any bytes")
@@ -93,6 +93,20 @@ class TestFix:
         (here / "npulens.toml").write_text('migration-style = "device-agnostic"\n')
         invoke("fix")
         assert "torch.accelerator.synchronize()" in (here / "a.py").read_text()
+
+    def test_what_pytorch_loads_is_not_imported(self, here: Path) -> None:
+        (here / "a.py").write_text("import torch\n\nx = torch.zeros(2).cuda()\n")
+        (here / "b.py").write_text("from torch.cuda import synchronize\n\nsynchronize()\n")
+        (here / "c.py").write_text("def f():\n    import torch\n    return torch.rand(2).cuda()\n")
+        (here / "npulens.toml").write_text("autoload = true\n")
+        invoke("fix")
+        assert (here / "a.py").read_text() == "import torch\n\nx = torch.zeros(2).npu()\n"
+        assert "from torch_npu.npu import synchronize" in (here / "b.py").read_text()
+        assert "torch_npu" not in (here / "c.py").read_text()
+        (here / "npulens.toml").write_text('autoload = true\ntorch-version = "2.4"\n')
+        (here / "d.py").write_text("import torch\n\nx = torch.zeros(2).cuda()\n")
+        invoke("fix", "d.py")
+        assert "import torch_npu  # noqa: F401\n" in (here / "d.py").read_text()
 
     def test_the_cache_is_not_believed(self, here: Path) -> None:
         (here / "a.py").write_text(CODE)

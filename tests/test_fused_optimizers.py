@@ -26,8 +26,9 @@ def source(call: str) -> str:
 def rewritten(call: str) -> str:
     """The call after its fix."""
     after = fixed(source(call))
-    assert after.startswith(PLUGIN), after
-    return after.removeprefix(f"{PLUGIN}    return ").removesuffix("\n")
+    head = PLUGIN if "SGD(" not in call else PLUGIN.replace("from torch.optim import SGD\n", "")
+    assert after.startswith(head), after
+    return after.removeprefix(f"{head}    return ").removesuffix("\n")
 
 
 # Stand-ins that have the parameters of the documentation, and no others.

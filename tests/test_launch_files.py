@@ -324,6 +324,50 @@ def test_fixes_touch_the_word_alone(file: str, before: str, after: str) -> None:
     assert fixed(file, before) == after
 
 
+PINS = {
+    "torch==2.1.0+cu118": "torch==2.1.0+cpu",
+    "torch==2.8+cu126": "torch==2.8+cpu",
+    "torch == 2.7.1+cu128 ; python_version > '3.8'": "torch == 2.7.1+cpu ; python_version > '3.8'",
+    "torchvision==0.22.1+cu118": "torchvision==0.22.1+cpu",
+    "torchaudio==2.5.1+cu118": "torchaudio==2.5.1+cpu",
+}
+NO_PINS = [
+    *("torch==1.7.1+cu101", "torch==2.0.1+cu118", "torch==2.7.0+cu118", "torch==2.5.0+cu121"),
+    *("torchvision==0.8.2+cu101", "torchaudio==0.7.2+cu101", "torch==2.8.0.dev20250101+cu128"),
+    *("torch>=1.7+cu101", "torch!=2.8.0+cu126", "torch==2.8.0+cu126,<3"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), PINS.items())
+def test_a_pin_of_a_release_for_torch_npu_keeps_its_version(before: str, after: str) -> None:
+    assert fixed("requirements.txt", f"{before}\n") == f"{after}\n"
+
+
+@pytest.mark.parametrize("pin", NO_PINS)
+@pytest.mark.parametrize("file", ["requirements.txt", "run.sh"])
+def test_no_pin_is_made_up(pin: str, file: str) -> None:
+    """torch_npu has no release for it, so the CPU build would be of no use either."""
+    text = f"pip install '{pin}'\n" if file == "run.sh" else f"{pin}\n"
+    (finding,) = findings(file, text)
+    assert finding.fixes == ()
+    for language in ("en", "zh"):
+        message = finding.message(language)
+        assert all(version in message for version in ("2.6.0", "2.7.1", "2.14.0"))
+
+
+def test_a_version_in_a_variable_may_be_any() -> None:
+    text = 'pip install "torch==${V}+cu118"\n'
+    assert fixed("run.sh", text) == 'pip install "torch==${V}+cpu"\n'
+
+
+def test_the_address_of_a_wheel_is_not_half_renamed() -> None:
+    """Its file name has the build, too; there is no such file in the folder for the CPU."""
+    wheel = "https://wheels.example.org/whl/cu101/torch-1.7.1%2Bcu101-cp37-cp37m-linux_x86_64.whl"
+    (finding,) = findings("run.sh", f"pip install {wheel}\n")
+    assert finding.fixes == ()
+    assert "2.7.1" in finding.message("en")
+
+
 @pytest.mark.parametrize(
     ("value", "is_safe"),
     [("0", True), ("0,1,2", True), ('"0,3"', True), ("$GPUS", False), ("3,1", False), ("", False)],

@@ -318,20 +318,26 @@ SWITCHES = [
 @pytest.mark.parametrize(("before", "after"), SWITCHES)
 def test_hf32_for_tf32_has_to_be_read(before: str, after: str) -> None:
     source = f"import torch\n{before}\n"
-    assert fixed(source) == f"import torch\nimport torch_npu\n{after}\n"
+    assert fixed(source) == f"import torch\nimport torch_npu  # noqa: F401\n{after}\n"
     assert fixed(source, NPU, Applicability.SAFE) == source
 
 
-def test_determinism_is_asked_for_in_the_way_that_counts() -> None:
+def test_determinism_of_cudnn_is_not_that_of_all_operators() -> None:
+    """`use_deterministic_algorithms(True)` raises where the flag never did."""
     source = "import torch\ntorch.backends.cudnn.deterministic = True\n"
-    assert fixed(source) == "import torch\ntorch.use_deterministic_algorithms(True)\n"
-    assert fixed(source, NPU, Applicability.SAFE) == source
+    (finding,) = findings(source)
+    assert finding.fixes == ()
+    assert finding.note is not None
+    assert "warn_only=True" in finding.note.en
+    assert "warn_only=True" in finding.note.zh
 
 
 UNTOUCHED = [
     "torch.backends.cudnn.benchmark = True",
+    "torch.backends.cudnn.deterministic = True",
     "torch.backends.cudnn.deterministic = False",
     "torch.backends.cudnn.deterministic = args.deterministic",
+    "torch.use_deterministic_algorithms(False)",
     "torch.use_deterministic_algorithms(True)\ntorch.backends.cudnn.deterministic = True",
     "ok = x.is_contiguous(memory_format=torch.channels_last)",
     "fmt = torch.channels_last",

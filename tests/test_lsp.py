@@ -327,7 +327,7 @@ def test_a_quick_fix_repairs(session: LspClient, uri: str) -> None:
     assert [action["isPreferred"] for action in actions] == [True] + [False] * (len(actions) - 1)
     assert all(action["diagnostics"] == [found] for action in actions)
     assert apply(text, actions[0]["edit"]["changes"][uri]) == (
-        "import torch\nimport torch_npu\n\nname = '😀'; torch.npu.synchronize()\n"
+        "import torch\nimport torch_npu  # noqa: F401\n\nname = '😀'; torch.npu.synchronize()\n"
     )
 
 

@@ -81,7 +81,7 @@ def test_edits_are_made_when_an_action_is_chosen(client: LspClient, uri: str) ->
     (change,) = edit["documentChanges"]
     assert change["textDocument"] == {"uri": uri, "version": 4}
     assert applied_edit(TEXT, edit) == (
-        f"import torch\nimport torch_npu\ntorch.npu.synchronize()\n{CALL}()\n"
+        f"import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n{CALL}()\n"
     )
 
 
@@ -129,7 +129,8 @@ def test_all_of_a_rule(client: LspClient, uri: str) -> None:
     text = TEXT + "x.cuda()\n"
     client.open(uri, text)
     assert after(client, uri, text, 1, "Fix all NPU101") == (
-        "import torch\nimport torch_npu\n" + "torch.npu.synchronize()\n" * 2 + "x.cuda()\n"
+        "import torch\nimport torch_npu  # noqa: F401\n" + "torch.npu.synchronize()\n"
+        "" * 2 + "x.cuda()\n"
     )
     # Editors put what names a diagnostic beside its fixes.
     (named,) = action(client, uri, 1, "Fix all NPU101")["diagnostics"]
@@ -139,7 +140,11 @@ def test_all_of_a_rule(client: LspClient, uri: str) -> None:
 def test_fix_all(client: LspClient, uri: str) -> None:
     text = TEXT + "x.cuda()\n"
     client.open(uri, text)
-    expected = "import torch\nimport torch_npu\n" + "torch.npu.synchronize()\n" * 2 + "x.npu()\n"
+    expected = (
+        "import torch\nimport torch_npu  # noqa: F401\n"
+        + "torch.npu.synchronize()\n" * 2
+        + "x.npu()\n"
+    )
     for only in (["source.fixAll.npulens"], ["source.fixAll"], ["source"]):
         assert after(client, uri, text, 0, "all safe fixes", only=only) == expected
     assert not client.code_actions(uri, (0, 0), (3, 0), only=["source.fixAll.ruff"])

@@ -174,7 +174,7 @@ def test_other_completions_are_left_to_others(client: LspClient, uri: str, text:
     ("text", "title"),
     [
         (f"import torch\n{CALL}()\nx.cuda()\n", "2 to migrate (2 with safe fixes), 0 to know"),
-        ("import torch\nimport torch_npu\n", "nothing to migrate"),
+        ("import torch\nimport torch_npu  # noqa: F401\n", "nothing to migrate"),
         ("x = 1\n", None),
     ],
 )
@@ -408,7 +408,7 @@ def test_an_import_goes_to_the_cell_of_the_imports(client: LspClient) -> None:
     fix = client.code_actions(notebook.cells[1], (0, 14), (0, 14), only=["quickfix"])[0]
     changes = fix["edit"]["changes"]
     changed = applied_edit("import torch", {"changes": {"": changes[notebook.cells[0]]}})
-    assert changed == "import torch\nimport torch_npu"
+    assert changed == "import torch\nimport torch_npu  # noqa: F401"
 
 
 def test_a_notebook_with_errors_and_other_languages(client: LspClient) -> None:

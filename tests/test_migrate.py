@@ -22,7 +22,7 @@ from npulens.workspace.migrating import migration as migration_module
 pytestmark = pytest.mark.usefixtures("here")
 
 LOG = "npulens-migration"
-FIXED = "import torch\nimport torch_npu\ntorch.npu.synchronize()\n"
+FIXED = "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n"
 LEFT = 'import torch\ntorch.cuda.synchronize()\ntorch.cuda.nvtx.range_push("x")\n'
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs what Linux alone has")

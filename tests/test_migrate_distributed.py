@@ -69,7 +69,7 @@ def test_a_script_for_one_device(here: Path) -> None:
 import os
 import torch
 import torch.nn as nn
-import torch_npu
+import torch_npu  # noqa: F401
 from torch.utils.data import DataLoader, TensorDataset
 
 def main():

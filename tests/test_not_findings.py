@@ -353,8 +353,8 @@ PORTED = [
     "kernel(mutates_args=(), device_types='cuda')",
     "same = device_type in ['cuda', 'rocm']",
     "mod = getattr(torch, device_type, torch.cuda)",
-    "try:\n    import torch_npu\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",
-    "try:\n    import torch_npu\nexcept ImportError:\n    x.cuda()",
+    "try:\n    import torch_npu  # noqa: F401\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",
+    "try:\n    import torch_npu  # noqa: F401\nexcept ImportError:\n    x.cuda()",
     "backend = 'hccl' if is_npu_available() else 'nccl'",
     "DEVICES = ('cuda', 'npu', 'xpu')",
     # branches of other devices
@@ -379,8 +379,8 @@ BESIDE = [
     "def f():\n    if is_npu_available():\n        return\n\ndef g():\n    x.⟦NPU105:cuda⟧()",
     "d = 'npu'\nx.⟦NPU105:cuda⟧()",
     "E = {'cuda': torch.cuda, 'npu': torch.npu}\nx.⟦NPU105:cuda⟧()",
-    "import torch_npu\nx.⟦NPU105:cuda⟧()",
-    "import torch_npu\nx = f(1)\nx = x.⟦NPU105:cuda⟧()",
+    "import torch_npu  # noqa: F401\nx.⟦NPU105:cuda⟧()",
+    "import torch_npu  # noqa: F401\nx = f(1)\nx = x.⟦NPU105:cuda⟧()",
     "if device != 'npu' and debug:\n    pass\nx.⟦NPU105:cuda⟧()",
     "if device != 'cpu':\n    x.⟦NPU105:cuda⟧()",
     "if device == 'cpu':\n    pass\nelse:\n    x.⟦NPU105:cuda⟧()",
@@ -455,7 +455,10 @@ REWRITES = [
 
 @pytest.mark.parametrize(("before", "after"), REWRITES)
 def test_rewrites(before: str, after: str) -> None:
-    assert fixed(f"import torch\n{before}\n") == f"import torch\nimport torch_npu\n{after}\n"
+    assert (
+        fixed(f"import torch\n{before}\n")
+        == f"import torch\nimport torch_npu  # noqa: F401\n{after}\n"
+    )
 
 
 def test_renamed_members_are_imported_under_the_old_name() -> None:

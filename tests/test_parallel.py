@@ -375,7 +375,7 @@ SCRIPTS = {
         + "loader = DataLoader(data, shuffle=True)  # all\nmodel = nn.DataParallel(Net())"
         + TRAINED,
         "import os\n"
-        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n", 1)
         + SETUP
         + SAMPLER
         + "loader = DataLoader(data, sampler=sampler)  # all\n"
@@ -389,7 +389,7 @@ SCRIPTS = {
         + "loader = DataLoader(data, shuffle=True)\nmodel = nn.DataParallel(Net())"
         + TRAINED,
         "import os\n"
-        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n", 1)
         + "os.environ['OMP_NUM_THREADS'] = '4'\n"
         + SETUP
         + SAMPLER
@@ -410,12 +410,12 @@ SCRIPTS = {
         "persistent_workers=True)\n" + f"model = {WRAPPED}" + TRAINED_SAMPLED,
     ),
     "guard-and-alias": (
-        "import os\nimport torch\nimport torch_npu\n"
+        "import os\nimport torch\nimport torch_npu  # noqa: F401\n"
         "from torch.nn.parallel import DataParallel as P\n"
         "from torch.utils.data import DataLoader\nfrom mine import Net, data\n"
         "if __name__ == '__main__':\n"
         + indented("loader = DataLoader(data, shuffle=False)\nmodel = P(module=Net())" + TRAINED),
-        "import os\nimport torch\nimport torch_npu\n"
+        "import os\nimport torch\nimport torch_npu  # noqa: F401\n"
         "from torch.nn.parallel import DistributedDataParallel as P\n"
         "from torch.utils.data import DataLoader\nfrom mine import Net, data\n"
         "if __name__ == '__main__':\n"
@@ -442,7 +442,7 @@ SCRIPTS = {
         )
         + "\nmain()\n",
         "import os\n"
-        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+        + IMPORTS.replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n", 1)
         + "def main():\n"
         + '    """Train."""\n'
         + indented(

@@ -351,7 +351,7 @@ REWRITES = [
     same("BR-34", "json.load(open('a'))\nopen(0)\nos.makedirs(exist_ok=True, name=d)"),
     same("BR-35", "class Net(nn.Module):\n    def forward(self, x):\n        return x.relu()"),
     same("BR-36", "x.to(dt)\ntorch.zeros(3, device=x.device)"),
-    same("BR-37", "import torch_npu\ntorch.npu.synchronize()\nx.npu()\nx.to('npu')"),
+    same("BR-37", "import torch_npu  # noqa: F401\ntorch.npu.synchronize()\nx.npu()\nx.to('npu')"),
     same("BR-38-literal", "def f(kind: Literal['nccl', 'ucc'] = 'nccl'): ..."),
     case(
         "BR-38-backend",
@@ -375,7 +375,7 @@ def test_its_broken_rewrites_are_right(before: str, after: str) -> None:
     else:
         assert text.endswith(f"\n{after}\n")
         head = text.removesuffix(f"{after}\n")
-        assert head.replace("import torch_npu\n", "", 1) == HEAD
+        assert head.replace("import torch_npu  # noqa: F401\n", "", 1) == HEAD
 
 
 @pytest.mark.parametrize("names", ["amp_C, os", "numpy, amp_C"], ids=["BR-17-os", "BR-17-numpy"])
@@ -390,7 +390,8 @@ FILES = [
         "BR-18-lazy",
         "def a():\n    import torch\n\n\n"
         "def b():\n    import torch\n\n    torch.cuda.synchronize()\n",
-        "def a():\n    import torch\n\n\ndef b():\n    import torch\n    import torch_npu\n\n"
+        "def a():\n    import torch\n\n\ndef b():\n    import torch\n"
+        "    import torch_npu  # noqa: F401\n\n"
         "    torch.npu.synchronize()\n",
     ),
     case(
@@ -398,7 +399,7 @@ FILES = [
         "if TYPE_CHECKING:\n    import torch\n\n\ndef b():\n    import torch\n"
         "    torch.cuda.synchronize()\n",
         "if TYPE_CHECKING:\n    import torch\n\n\ndef b():\n    import torch\n"
-        "    import torch_npu\n    torch.npu.synchronize()\n",
+        "    import torch_npu  # noqa: F401\n    torch.npu.synchronize()\n",
     ),
     case(
         "BR-19-no-import",
@@ -409,7 +410,8 @@ FILES = [
         "BR-26",
         "try:\n    import torch\nexcept ImportError:\n    torch = None\n\n"
         "torch.cuda.synchronize()\n",
-        "try:\n    import torch\n    import torch_npu\nexcept ImportError:\n    torch = None\n\n"
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
+        "else:\n    import torch_npu  # noqa: F401\n\n"
         "torch.npu.synchronize()\n",
     ),
     case(
@@ -419,13 +421,13 @@ FILES = [
     ),
     case(
         "BR-37",
-        "import torch\nimport torch_npu\n\ntorch.cuda.synchronize()\n",
-        "import torch\nimport torch_npu\n\ntorch.npu.synchronize()\n",
+        "import torch\nimport torch_npu  # noqa: F401\n\ntorch.cuda.synchronize()\n",
+        "import torch\nimport torch_npu  # noqa: F401\n\ntorch.npu.synchronize()\n",
     ),
     case(
         "RO-crlf",
         "import torch\r\n\r\ntorch.cuda.synchronize()  # c\r\n",
-        "import torch\r\nimport torch_npu\r\n\r\ntorch.npu.synchronize()  # c\r\n",
+        "import torch\r\nimport torch_npu  # noqa: F401\r\n\r\ntorch.npu.synchronize()  # c\r\n",
     ),
 ]
 
@@ -529,7 +531,9 @@ def test_many_fixes_are_made_at_once() -> None:
     lines = "".join(f"x{i} = torch.zeros({i}).cuda()\n" for i in range(1000))
     started = time.process_time()
     text = fixed("import torch\n" + lines)
-    assert text == "import torch\nimport torch_npu\n" + lines.replace(".cuda()", ".npu()")
+    assert text == "import torch\nimport torch_npu  # noqa: F401\n" + lines.replace(
+        ".cuda()", ".npu()"
+    )
     assert time.process_time() - started < 30
 
 

@@ -7,7 +7,7 @@ from helpers import check, code, findings, fixed
 HEAD = """\
 import gc
 import torch
-import torch_npu
+import torch_npu  # noqa: F401
 from torch.utils.data import DataLoader, TensorDataset
 from torch.autograd import set_detect_anomaly as watch, detect_anomaly
 

@@ -77,7 +77,8 @@ FOUND = [
     "d = 'npu' if ok else 'cpu'\nx = torch.ones(3, device=d, dtype=⟦NPU306:torch.float64⟧)",
     "torch.set_default_dtype(⟦NPU306:torch.float64⟧)\nx = torch.ones(3).npu()",
     # determinism
-    "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\ntorch.distributed.init_process_group('hccl')",
+    "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\n"
+    "torch.distributed.init_process_group('hccl')",
     "from torch.nn.parallel import DistributedDataParallel as DDP\nmodel = DDP(model)\n"
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)",
     "from torch.distributed import init_process_group\ninit_process_group('hccl')\n"
@@ -132,7 +133,7 @@ NOT_FOUND = [
     "if new:\n    from project.cuda_ext import a as k\nelse:\n"
     "    from project.cuda_ext import b as k\n@torch.cuda.amp.custom_bwd\ndef f(ctx, x): ...",
     # ported
-    "import torch_npu\nwith torch.npu.amp.autocast(): pass",
+    "import torch_npu  # noqa: F401\nwith torch.npu.amp.autocast(): pass",
     "from torch_npu.npu.amp import GradScaler\ns = GradScaler(1.0, 2.0, 0.5, 9, True, enabled=on)",
     "s = torch.npu.amp.GradScaler(1.0, 2.0, 0.5, 9, False)",
     "with torch.autocast('npu'): pass",
@@ -277,7 +278,7 @@ FIXED = [
 @pytest.mark.parametrize(("before", "after"), FIXED)
 def test_safe_fixes_for_the_npu(before: str, after: str) -> None:
     result = fixed(f"import torch\n{before}\n", NPU, Applicability.SAFE)
-    assert result == f"import torch\nimport torch_npu\n{after}\n"
+    assert result == f"import torch\nimport torch_npu  # noqa: F401\n{after}\n"
 
 
 KIND = "torch.accelerator.current_accelerator().type"
@@ -381,7 +382,7 @@ APEX = code("""
     """)
 NATIVE = code("""
     import torch
-    import torch_npu
+    import torch_npu  # noqa: F401
 
     def main(model, optimizer, loader):
         scaler = torch.npu.amp.GradScaler()

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("here")
 
 CATALOGUE = load_catalogue()
 SAFE = CODE
-UNSAFE = "import torch\ntorch.cuda.get_device_capability()\n"
+UNSAFE = "import torch\ntorch.cuda.get_device_properties(0)\n"
 WARNING = "import torch\nx = torch.nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last)\n"
 BLOCKED = "import cupy\n"
 DYNAMIC = """\

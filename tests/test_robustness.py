@@ -17,7 +17,7 @@ from commands import CODE, command, invoke, records
 
 pytestmark = pytest.mark.endurance
 
-FIXED = "import torch\nimport torch_npu\ntorch.npu.synchronize()\n"
+FIXED = "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n"
 on_posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="names and limits of Linux")
 

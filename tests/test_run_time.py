@@ -74,7 +74,7 @@ LEFT = {
     "08-temperature": "⟦NPU103:torch.cuda.temperature⟧()",
     "08-submodule": "⟦NPU101:torch.cuda.memory.memory_allocated⟧()",
     "09-build": "⟦NPU112:torch.version.cuda⟧ is not None",
-    "09-capability": "⟦NPU102:torch.cuda.get_device_capability⟧() >= (8, 0)",
+    "09-capability": "⟦NPU103:torch.cuda.get_device_capability⟧() >= (8, 0)",
     "10-tf32": "⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = True",
     "10-cudnn": "⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     "11-type-string": "x.type(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
@@ -424,14 +424,14 @@ def test_the_editor_reads_a_file_with_the_scripts_of_its_folder(tmp_path: Path) 
 ADDED = [
     ("import torch\nx = 1\n", 0, f"import torch\n{IMPORT}x = 1\n"),
     (
-        "import torch\nimport torch_npu\nx = 1\n",
+        "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         0,
-        f"import torch\nimport torch_npu\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
     ),
     (
-        "import torch\nimport torch_npu\nx = 1\n",
+        "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         1,
-        f"import torch\nimport torch_npu\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
     ),
     ("import torch\nimport torch.nn as nn\n", 1, f"import torch\nimport torch.nn as nn\n{IMPORT}"),
     ("import torch", 0, f"import torch\n{IMPORT[:-1]}"),

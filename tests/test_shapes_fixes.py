@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from helpers import code, findings
+from helpers import CATALOGUE, code, findings, fixed
+from npulens.analysis import analyze_shapes
 from npulens.catalog.model import Applicability
 from npulens.fixes.apply import apply_edits
+from npulens.text.document import Document
 
 HEAD = "import torch\nfrom torch import Tensor\n\n\n"
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
@@ -101,18 +103,41 @@ CASES = {
         SAFE,
     ),
     "accumulated": Case(
-        "total = 0.0\nfor part in x:\n    total += part.mean().item()\nreturn total",
-        "total = 0.0\nfor part in x:\n    total += part.mean().detach()\nreturn total",
+        "total = 0.0\nfor part in x:\n    total += part.mean().item()\nreturn float(total / 6)",
+        "total = 0.0\nfor part in x:\n    total += part.mean().detach()\nreturn float(total / 6)",
         UNSAFE,
         is_exact=False,
     ),
 }
+SUMMED = "total = 0.0\nfor part in x:\n    total += part.mean().item()\n    {}\n{}"
 NO_FIX = {
     "one dimension is summed": "return x[x > 0].sum(0)",
     "more than a mask": "return x[x[:, 0] > 0, 1].sum()",
     "rows are used": "return torch.nonzero(x)[0]",
     "as a tuple": "return len(torch.nonzero(x, as_tuple=True))",
     "the value is used at once": "total = x.sum().item()\nreturn total",
+    "the callee is given a float": SUMMED.format("show(float(total))", "log(total)"),
+    "it is returned": SUMMED.format("pass", "return total"),
+    "a quotient is returned": SUMMED.format("pass", "return total / len(x)"),
+    "it is appended": SUMMED.format("seen.append(total)", "pass"),
+    "it is printed": SUMMED.format("print(total)", "pass"),
+    "it is formatted": SUMMED.format("log(f'{total:.3f}')", "pass"),
+    "it is formatted by percent": SUMMED.format("text = '%.3f' % total", "pass"),
+    "it is put in a dictionary": SUMMED.format("pass", "return json.dumps({'loss': total})"),
+    "it is compared": SUMMED.format("pass", "return 1 if total > 3 else 0"),
+    "it is added to a float": SUMMED.format("pass", "return float(0.5 + total)"),
+    "a float is added": SUMMED.format("total += 0.5", "return float(total)"),
+    "another number is added": SUMMED.format("total += len(part)", "return float(total)"),
+    "it is kept": SUMMED.format("pass", "self.total = total\nreturn float(total)"),
+    "it has another name": SUMMED.format("pass", "other = total\nreturn float(other)"),
+    "a function inside uses it": SUMMED.format("pass", "return lambda: total"),
+    "another function sees it": SUMMED.format("pass", "return float(total)").replace(
+        "total = 0.0", "global total\ntotal = 0.0"
+    ),
+    "it comes from elsewhere": "for part in x:\n    y += part.mean().item()\nreturn float(y)",
+    "float is another function": SUMMED.format("pass", "float = str\nreturn float(total)"),
+    "on the device of the parts": SUMMED.format("pass", "return torch.tensor([total])"),
+    "an attribute": "for part in x:\n    self.total += part.mean().item()\nreturn x",
     "a step is added": "x[x > 0] += 1\nreturn x",
 }
 
@@ -193,6 +218,23 @@ def test_a_tensor_that_changed_since_is_not_the_one_of_the_mask() -> None:
     assert [applicability for _, applicability in fixes(source)] == [UNSAFE]
 
 
+TENSOR_TOTALS = [
+    "return float(total)",
+    "return float(total / len(x)), int(total)",
+    "total = 0.0\nreturn float(2 * total)",
+    "return torch.tensor([total, 1.0], device=x.device, dtype=torch.float64)",
+]
+
+
+@pytest.mark.parametrize("uses", TENSOR_TOTALS)
+def test_a_total_that_becomes_a_number_again_stays_on_the_device(uses: str) -> None:
+    before = function_of(SUMMED.format("pass", uses))
+    ((after, applicability),) = fixes(before)
+    assert applicability is UNSAFE
+    assert after == before.replace(".item()", ".detach()")
+    torch.testing.assert_close(result(after, 1), result(before, 1))
+
+
 def test_the_last_batch_is_dropped_behind_the_other_arguments() -> None:
     source = code(
         """
@@ -206,8 +248,40 @@ def test_the_last_batch_is_dropped_behind_the_other_arguments() -> None:
         """
     )
     ((text, applicability),) = fixes(source)
-    assert applicability is UNSAFE
+    assert applicability is Applicability.MANUAL
     assert "shuffle=True, drop_last=True,  # anew" in text
+
+
+def test_the_last_batch_is_dropped_by_a_person_alone() -> None:
+    source = "from torch.utils.data import DataLoader\n\nloader = DataLoader(data, 8, True)\n"
+    (finding,) = findings(source)
+    assert finding.rule.code == "NPU807"
+    assert "drops the last" in finding.fixes[0].title.en
+    assert "would drop it" in finding.message("en")
+    assert fixed(source) == source
+
+
+EVALUATED = {
+    "by its name": "test_loader = DataLoader(data, 8, shuffle=True)",
+    "by its data": "loader = DataLoader(val_data, 8, shuffle=True)",
+    "beside one for training": (
+        "train, valid = DataLoader(a, 8, shuffle=True), DataLoader(b, 8, shuffle=True)"
+    ),
+    "in a dictionary": "loaders = {k: DataLoader(d[k], 8, shuffle=True) for k in ['train', 'val']}",
+    "in a function": "def eval_loader(data):\n    return DataLoader(data, 8, shuffle=True)",
+    "in a method": (
+        "class A:\n    def val_dataloader(self):\n"
+        "        return DataLoader(self.data, 8, shuffle=True)"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", EVALUATED.values(), ids=EVALUATED)
+def test_no_sample_is_left_out_of_an_evaluation(body: str) -> None:
+    source = f"from torch.utils.data import DataLoader\n\n{body}\n"
+    assert findings(source) == ()
+    found = analyze_shapes(Document("snippet.py", source), CATALOGUE).ranked
+    assert [each for each in found if "loader" in each.hotspot.rule] == []
 
 
 PADDING = "import torch\nfrom torch.nn.utils.rnn import pad_sequence\n\n\n"

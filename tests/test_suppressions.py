@@ -123,7 +123,7 @@ def test_unused_suppressions_name_what_is_unused() -> None:
 def test_a_suppressed_finding_is_not_fixed() -> None:
     source = "import torch\nx.cuda()  # npulens: ignore[NPU105]\ny.cuda()\n"
     assert fixed(source) == source.replace("y.cuda", "y.npu").replace(
-        "torch\n", "torch\nimport torch_npu\n", 1
+        "torch\n", "torch\nimport torch_npu  # noqa: F401\n", 1
     )
 
 

@@ -189,7 +189,7 @@ def _python_findings(
     if cache is not None:
         state = ModuleState(target, facts, idioms.traits, hotspots.helpers)
         cache.forget(pieces, state, module_signature(pieces))
-    insertions = Insertions(pieces, document.text)
+    insertions = Insertions(pieces, document.text, target)
     idioms.find()
     hotspots.find()
     findings: list[Finding] = []

@@ -83,6 +83,7 @@ class TorchVersion(NamedTuple):
 
 
 _DEFAULT_VERSION = TorchVersion(2, 8)
+_AUTOLOAD_SINCE = TorchVersion(2, 5)
 
 
 class LibraryName(NamedTuple):
@@ -193,13 +194,20 @@ class ProjectFacts:
 class Target:
     """What the code shall run on, how it shall look, and what its project tells.
 
-    `shim` says whether the scripts that run a file import `transfer_to_npu`.
+    `shim` says whether the scripts that run a file import `transfer_to_npu`. With `autoload`
+    PyTorch itself imports torch_npu, which its releases from 2.5 on can do.
     """
 
     torch_version: TorchVersion = _DEFAULT_VERSION
     style: MigrationStyle = MigrationStyle.NPU
     shim: Shim = Shim.ABSENT
     project: ProjectFacts = ProjectFacts()
+    autoload: bool = False
+
+    @property
+    def loads_plugin(self) -> bool:
+        """Whether torch_npu is there wherever torch is, without an import of its own."""
+        return self.autoload and self.torch_version >= _AUTOLOAD_SINCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,26 +4,30 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Edit, Finding, Fix, ImportNeed
+from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.checks.pieces import Piece
 from npulens.fixes.imports import (
+    FOR_EFFECT,
     TorchImport,
-    import_edit,
+    best_import,
     imports_as_itself,
     leading_imports_end,
+    plugin_edit,
 )
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
 
+_PLUGIN = frozenset({ImportNeed.PLUGIN, ImportNeed.PLUGIN_BESIDE_TORCH})
 _LINE_FEED = re.compile(r"(?<!\r)\n")
 
 
 class Insertions:
     """The edits that import a module for a whole document; each is made once, when first needed."""
 
-    def __init__(self, pieces: Sequence[Piece], text: str) -> None:
+    def __init__(self, pieces: Sequence[Piece], text: str, target: Target) -> None:
         self._pieces = pieces
         self._text = text
+        self._target = target
         self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
 
     def edit(self, need: ImportNeed) -> Edit | None:
@@ -36,14 +40,16 @@ class Insertions:
         """The import of a module under its own name, `None` if it is there or none is needed."""
         if not module or any(imports_as_itself(p.parsed.body, module) for p in self._pieces):
             return None
-        return self._at_top(module)
+        return self._at_top(f"import {module}")
 
     def _make(self, need: ImportNeed) -> Edit | None:
         if need is ImportNeed.TORCH_NAME:
-            return self._at_top("torch")
+            return self._at_top("import torch")
         if need is ImportNeed.SHIM_MOVED:
             return self._without_shim()
         by_name = need is ImportNeed.PLUGIN_NAME
+        if not by_name and self._target.loads_plugin:
+            return None
         if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
             return None
         found: list[TorchImport] = []
@@ -52,10 +58,12 @@ class Insertions:
             if piece.torch_import is not None:
                 found.append(piece.torch_import.shifted(start))
             start += len(piece.parsed.text)
-        if found:
-            place = next((f for f in found if f.plain), found[0])
-            return import_edit(place, "torch_npu", self._text)
-        return None if need is ImportNeed.PLUGIN_BESIDE_TORCH else self._at_top("torch_npu")
+        place = best_import(found)
+        if place is not None:
+            return plugin_edit(place, self._text, is_named=by_name)
+        if need is ImportNeed.PLUGIN_BESIDE_TORCH:
+            return None
+        return self._at_top("import torch_npu" if by_name else FOR_EFFECT)
 
     def _without_shim(self) -> Edit | None:
         """Take out the import of the shim, which a fix puts elsewhere."""
@@ -67,7 +75,7 @@ class Insertions:
             start += len(piece.parsed.text)
         return None
 
-    def _at_top(self, module: str) -> Edit:
+    def _at_top(self, statement: str) -> Edit:
         """Behind the docstring and the imports that a module starts with."""
         place = start = 0
         for piece in self._pieces:
@@ -76,7 +84,7 @@ class Insertions:
             start += len(piece.parsed.text)
             if not is_all:
                 break
-        return Edit(Span(place, place), f"import {module}\n")
+        return Edit(Span(place, place), f"{statement}\n")
 
 
 def bound(finding: Finding, insertions: Insertions) -> Finding:
@@ -87,7 +95,10 @@ def bound(finding: Finding, insertions: Insertions) -> Finding:
 
 
 def _with_import(fix: Fix, insertions: Insertions) -> Fix:
-    made = [insertions.of_module(fix.module), insertions.edit(fix.imports)]
+    need = fix.imports
+    if need in _PLUGIN and any("torch_npu." in edit.replacement for edit in fix.edits):
+        need = ImportNeed.PLUGIN_NAME
+    made = [insertions.of_module(fix.module), insertions.edit(need)]
     new = [edit for edit in made if edit is not None]
     if len(new) == 2 and new[0].span == new[1].span:
         # Two insertions at one place would count as overlapping.

@@ -7,7 +7,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Migratio
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
-from npulens.fixes.imports import import_edit, imports_module, torch_import
+from npulens.fixes.imports import imports_module, plugin_edit, torch_import
 from npulens.syntax.meanings import Qualified, canonical, resolve_name
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
@@ -34,7 +34,7 @@ def npu_fix(
     need = _import_need(text, entry, scope)
     edits: tuple[Edit, ...] = (Edit(context.span(node), text),)
     if need is not ImportNeed.NOTHING:
-        edits, need = with_plugin(edits, need, scope, context, root=written.root)
+        edits, need = with_plugin(edits, need, scope, context)
     alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
     mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
     isolation = f"alias:{alias}" if alias and mends_all else ""
@@ -141,8 +141,6 @@ def with_plugin(
     need: ImportNeed,
     scope: Scope,
     context: Context,
-    *,
-    root: str = "torch",
 ) -> tuple[tuple[Edit, ...], ImportNeed]:
     """Edits that use torch_npu with what imports it, and what is left to import at module level.
 
@@ -151,24 +149,34 @@ def with_plugin(
         need: How the module would import it.
         scope: Where they are.
         context: The module.
-        root: The name by which torch is used there; a function may import that itself.
     """
-    local = local_import(root, scope, context)
+    is_named = need is ImportNeed.PLUGIN_NAME
+    local = local_import(scope, context, is_named=is_named)
     return (edits, need) if local is None else ((*edits, *local), ImportNeed.NOTHING)
 
 
-def local_import(root: str, scope: Scope, context: Context) -> list[Edit] | None:
+def local_import(scope: Scope, context: Context, *, is_named: bool = False) -> list[Edit] | None:
     """The edits that import torch_npu beside a function's own import of torch.
 
-    `None` if torch comes from the module, an empty list if the function imports torch_npu already.
+    `None` if the module imports torch, and so torch_npu for all its functions; an empty list if a
+    function imports torch_npu already. Of functions in each other the outermost counts.
+
+    Args:
+        scope: Where torch_npu is needed.
+        context: The module.
+        is_named: Its name is used there.
     """
+    if context.facts.imports_torch or context.facts.imports_torch_npu:
+        return None
+    found: list[Edit] | None = None
     current: Scope | None = scope
     while current is not None and not isinstance(current, ModuleScope):
         if isinstance(current, FunctionScope) and not isinstance(current.node, ast.Lambda):
             place = torch_import(current.node.body, context.lines)
-            if place is not None and (root in current.names or not context.facts.imports_torch):
+            if place is not None:
                 if imports_module(current.node.body, "torch_npu"):
                     return []
-                return [import_edit(place, "torch_npu", context.text)]
+                is_loaded = context.target.loads_plugin and not is_named
+                found = [] if is_loaded else [plugin_edit(place, context.text, is_named=is_named)]
         current = current.parent
-    return None
+    return found

@@ -1,11 +1,14 @@
 """Applying edits and fixes to a text."""
 
+import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.fixes.imports import NOT_UNUSED, PLUGIN
+from npulens.fixes.leftovers import leftovers
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.statements import parse_text
 from npulens.text.kinds import Kind
@@ -122,6 +125,7 @@ def fix_text(
     Raises:
         FixesNeverEndError: There was still something to apply after `MAX_PASSES` passes.
     """
+    original = text
     allowed = applicability.included
     problems = _problems(text, kind)
     applied: list[Finding] = []
@@ -146,7 +150,31 @@ def fix_text(
         text = changed
     else:
         raise FixesNeverEndError(f"its fixes still change it after {MAX_PASSES} passes")
+    if applied and kind is Kind.PYTHON:
+        text, edits = _without_leftovers(original, text, edits, passes)
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
+
+
+def _without_leftovers(
+    before: str, after: str, edits: list[AppliedEdit], passes: Sequence[Sequence[Edit]]
+) -> tuple[str, list[AppliedEdit]]:
+    """A text without the imports that its fixes left needless, and all that was done to it.
+
+    Each import that goes belongs to a fix; what takes back a part of a fix is no edit of its own.
+    """
+    found = leftovers(before, after)
+    if any(name == PLUGIN for name, _ in found):
+        edits = [each._replace(after=each.after.replace(NOT_UNUSED, "")) for each in edits]
+    removed = []
+    for name, edit in found:
+        if name != PLUGIN:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            cause = next((each for each in edits if word.search(each.before)), edits[-1])
+            offset = edit.span.start
+            for each in reversed(passes):
+                offset = offset_before(offset, each)
+            removed.append(AppliedEdit(cause.finding, offset, *lines_around(after, edit)))
+    return apply_edits(after, (edit for _, edit in found)), [*edits, *removed]
 
 
 def _problems(text: str, kind: Kind) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, LocalizedText
-from npulens.fixes.imports import import_edit, imports_module, torch_import
+from npulens.fixes.imports import imports_module, plugin_edit, torch_import
 from npulens.syntax.bindings import Function, bindings_of, walrus_lines
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
@@ -212,7 +212,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
             raise _no_place(first)
         edits.append(lines)
     if not imports_module(tree.body, "torch_npu"):
-        edits.append(import_edit(beside, "torch_npu", text))
+        edits.append(plugin_edit(beside, text, is_named=False))
     return tuple(edits)
 
 

@@ -19,6 +19,7 @@ def _lines(configuration: Configuration) -> Iterator[str]:
         origin = "  # by the requirements of the project" if known else "  # the newest one known"
     yield f'torch-version = "{configuration.target.torch_version}"{origin}'
     yield f'migration-style = "{configuration.style.value}"'
+    yield f"autoload = {str(configuration.autoload).lower()}"
     for key, words in (
         ("select", configuration.select),
         ("extend-select", configuration.extend_select),

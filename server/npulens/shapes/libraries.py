@@ -28,6 +28,7 @@ from npulens.shapes.pipelines import (
     RANDOM,
     RANDOM_NUMBER,
     SIZE_COST,
+    evaluates,
     has_random_size,
     keeps_last_batch,
     pads_to_longest,
@@ -142,7 +143,8 @@ class Libraries(Expressions):
         """What makes batches of other sizes."""
         is_collator = name in COLLATORS and pads_to_longest(call)
         if name in LOADERS and keeps_last_batch(node, call):
-            self.report("loader-keeps-last-batch", node, DROP_LAST, LOADER_COST, waits=False)
+            if not evaluates(node, self.function.node):
+                self.report("loader-keeps-last-batch", node, DROP_LAST, LOADER_COST, waits=False)
         elif is_collator or (name == _PAD and self._pads_batches(node)):
             self.report("padding-to-longest", node, FIXED_LENGTH, PADDING_COST, waits=False)
         elif name == "torch.nn.functional.interpolate" and has_random_size(call):

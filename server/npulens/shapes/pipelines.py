@@ -3,8 +3,11 @@
 import ast
 import re
 
+from npulens.graphs.definitions import inner_statements
 from npulens.shapes.applied import Applied
 from npulens.shapes.values import Foreign, Items, Number, Value, is_on
+from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 COLLATORS = frozenset(
@@ -38,6 +41,21 @@ def keeps_last_batch(node: ast.Call, call: Applied) -> bool:
     shuffles = shuffles or (node.args[2] if len(node.args) > 2 else None)
     is_true = isinstance(shuffles, ast.Constant) and shuffles.value is True
     return is_true and _NOT_TRAINED_ON.search(ast.unparse(node)) is None
+
+
+def evaluates(node: ast.Call, function: Function) -> bool:
+    """Whether the function or the statement with a loader says that it is for an evaluation.
+
+    To leave samples out changes what is measured there.
+    """
+    if _NOT_TRAINED_ON.search(function.name) is not None:
+        return True
+    return any(
+        isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
+        and any(each is node for each in nodes_below(statement))
+        and _NOT_TRAINED_ON.search(ast.unparse(statement)) is not None
+        for statement in inner_statements(function.body)
+    )
 
 
 def pads_to_longest(call: Applied) -> bool:

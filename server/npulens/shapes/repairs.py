@@ -14,6 +14,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
+from npulens.shapes.totals import may_be_tensor
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below, parents_below
@@ -184,22 +185,30 @@ class Repairs:
         yield self._fix(statement, text, safe, more)
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
-        """`total += loss.item()` in a loop; the total is a tensor then."""
+        """`total += loss.item()` in a loop; the total is a tensor then, and may be one."""
         callee = node.func
         if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
             return
         statement = next((s for s in self._statements(ast.AugAssign) if s.value is node), None)
-        if statement is not None and isinstance(statement.op, ast.Add):
+        if statement is None or not isinstance(statement.op, ast.Add):
+            return
+        total = statement.target
+        if isinstance(total, ast.Name) and may_be_tensor(total.id, self._function, self._parents):
             text = f"{self._source(callee.value)}.detach()"
-            more = LocalizedText("; the total is a tensor then", "；累加结果将变为张量")
+            more = LocalizedText(
+                "; the total is a tensor of its type then", "；累加结果将变为同类型的张量"
+            )
             yield self._fix(node, text, Applicability.UNSAFE, more)
 
     def _dropped(self, node: ast.Call) -> Iterator[Fix]:
-        """`drop_last=True` behind the other arguments."""
+        """`drop_last=True` behind the other arguments; it trains on less, so a person picks it."""
         parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         end = max(self._span(part).end for part in parts)
-        title = LocalizedText("Add `drop_last=True`", "添加 `drop_last=True`")
-        yield Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), ", drop_last=True"),))
+        title = LocalizedText(
+            "Add `drop_last=True`, which drops the last, incomplete batch of each epoch",
+            "添加 `drop_last=True`，每个 epoch 末尾不完整的批次将被丢弃",
+        )
+        yield Fix(title, Applicability.MANUAL, (Edit(Span(end, end), ", drop_last=True"),))
 
     def _padded_on(self, node: ast.Call) -> Iterator[Fix]:
         """Batches of a few lengths instead of any."""

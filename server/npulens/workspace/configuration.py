@@ -39,6 +39,7 @@ class Configuration:
         torch_version: The PyTorch release line that the code shall run on, or None if nobody says.
         project_version: The newest that the project's own requirements allow, or None.
         style: What migrated code looks like.
+        autoload: PyTorch loads torch_npu by itself, so that fixes need not import it.
         select: The rules to report, all if empty: codes, names, or starts of codes such as `NPU1`.
         extend_select: Rules to report besides; a rule that is off by default has to be named.
         ignore: The rules to leave out, in the same words.
@@ -55,6 +56,7 @@ class Configuration:
     torch_version: TorchVersion | None = None
     project_version: TorchVersion | None = None
     style: MigrationStyle = Target().style
+    autoload: bool = False
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ class Configuration:
     def target(self) -> Target:
         """What the analysis needs to know."""
         version = self.torch_version or self.project_version or NEWEST
-        return Target(version, self.style)
+        return Target(version, self.style, autoload=self.autoload)
 
     @property
     def root(self) -> Path:
@@ -290,6 +292,7 @@ def _one_of(choices: Mapping[str, _Value]) -> Callable[[Any, Path], _Value]:
 _KEYS: Mapping[str, tuple[str, _Reader]] = {
     "torch-version": ("torch_version", _version),
     "migration-style": ("style", _one_of({style.value: style for style in MigrationStyle})),
+    "autoload": ("autoload", _switch),
     "select": ("select", _texts),
     "extend-select": ("extend_select", _texts),
     "ignore": ("ignore", _texts),

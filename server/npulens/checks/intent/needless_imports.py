@@ -4,9 +4,10 @@ import ast
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix
+from npulens.catalog.model import Applicability, Finding, Fix
 from npulens.checks.titles import remove
 from npulens.checks.whole_module import WholeModule
+from npulens.fixes.leftovers import without_names
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -60,8 +61,8 @@ def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterato
                 for alias in statement.names
                 if _is_needless(alias, statement, used, libraries)
             ]
-            edit = _removal(statement, aliases, lines)
-            if not aliases or edit is None:
+            edit = without_names(statement, aliases, lines) if aliases else None
+            if edit is None:
                 continue
             names = ", ".join(alias.asname or alias.name for alias in aliases)
             fix = Fix(remove(names), Applicability.UNSAFE, (edit,))
@@ -98,32 +99,6 @@ def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
             block = getattr(node, name, None)
             if isinstance(block, list):
                 yield block
-
-
-def _removal(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit | None:
-    """Take out some names, or the whole statement with its line."""
-    text, span = lines.text, _span(statement, lines)
-    if "#" in text[slice(*span)]:
-        return None
-    if len(aliases) < len(statement.names):
-        return _without_names(statement, aliases, lines)
-    start = lines.starts[statement.lineno - 1]
-    end = text.find("\n", span.end) + 1 or len(text)
-    if text[start : span.start].strip() or text[span.end : end].strip():
-        return None
-    return Edit(Span(start, end), "")
-
-
-def _without_names(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit:
-    """One edit from the first name to the last that keeps the names that are used."""
-    first, last = _span(statement.names[0], lines), _span(statement.names[-1], lines)
-    kept = [lines.text[slice(*_span(a, lines))] for a in statement.names if a not in aliases]
-    inner = lines.text[first.start : last.end]
-    separator = ", "
-    if "\n" in inner:
-        margin = inner[inner.index("\n") + 1 :]
-        separator = ",\n" + margin[: len(margin) - len(margin.lstrip())]
-    return Edit(Span(first.start, last.end), separator.join(kept))
 
 
 def _span(node: ast.stmt | ast.alias, lines: LineMap) -> Span:

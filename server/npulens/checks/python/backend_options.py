@@ -93,7 +93,7 @@ def _report(nodes: list[ast.expr], edits: list[Edit], scope: Scope, context: Con
         replacement = _renamed(node, context).replacement
         fixes = []
         if edits:
-            local = local_import("torch", scope, context)
+            local = local_import(scope, context)
             need = ImportNeed.PLUGIN_BESIDE_TORCH if local is None else ImportNeed.NOTHING
             all_edits = (*edits, *(local or ()))
             fixes.append(Fix(use(replacement), Applicability.SAFE, all_edits, imports=need))

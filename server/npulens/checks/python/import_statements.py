@@ -12,6 +12,7 @@ from npulens.checks.intent.purpose import is_out_of_reach
 from npulens.checks.python.shim import bound_before_shim
 from npulens.checks.replacements import ACCELERATOR_SINCE
 from npulens.checks.titles import use
+from npulens.fixes.imports import FOR_EFFECT
 from npulens.syntax.meanings import canonical
 from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.text.spans import Span
@@ -187,10 +188,10 @@ def _moved_out(
 def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> tuple[Edit, ...]:
     """Import torch_npu first where it adds the name to a module of torch."""
     adds = target.module.startswith("torch.") and _PLUGIN_MEMBER.search(target.member)
-    if not adds or context.facts.imports_torch_npu:
+    if not adds or context.facts.imports_torch_npu or context.target.loads_plugin:
         return ()
     start = context.span(node).start
     indentation = context.text[context.lines.starts[node.lineno - 1] : start]
     if indentation.strip():
         return (Edit(Span(start, start), "import torch_npu; "),)
-    return (Edit(Span(start, start), f"import torch_npu\n{indentation}"),)
+    return (Edit(Span(start, start), f"{FOR_EFFECT}\n{indentation}"),)

@@ -128,9 +128,7 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         if place is None:
             return []
         edits.append(Edit(Span(place, place), ", ".join(([""] if arguments else []) + added)))
-    every, need = with_plugin(
-        tuple(edits), ImportNeed.PLUGIN_NAME, scope, context, root=written.root
-    )
+    every, need = with_plugin(tuple(edits), ImportNeed.PLUGIN_NAME, scope, context)
     return [Fix(use(entry.becomes), entry.fix, every, imports=need)]
 
 

@@ -1,6 +1,7 @@
 """Methods and properties of tensors and modules: `.cuda()`, `.is_cuda`."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
@@ -8,7 +9,7 @@ from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
-from npulens.syntax.bindings import class_definition
+from npulens.syntax.bindings import Function, class_definition
 from npulens.syntax.meanings import (
     Instance,
     Literal,
@@ -29,12 +30,38 @@ ACCELERATOR = "torch.accelerator.current_accelerator()"
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`model.cuda()`."""
+    """`model.cuda()`, `(x.cpu if small else x.cuda)()`."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         entry = context.catalogue.methods.get(node.func.attr)
         if entry is not None and entry.called and _fits(node):
             _method(node.func, entry, scope, context, node)
+    elif isinstance(node.func, ast.IfExp) and _fits(node):
+        _taken(node.func, scope, context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`move = model.cuda`, where the same function has `move()`."""
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    if not isinstance(target, ast.Name) or not isinstance(node.value, (ast.Attribute, ast.IfExp)):
+        return
+    function = getattr(scope, "node", None)
+    if not isinstance(function, Function):
+        return
+    called = re.compile(rf"(?<![\w.]){re.escape(target.id)}[ \t]*\(")
+    if called.search(context.source(function)) is not None:
+        _taken(node.value, scope, context)
+
+
+def _taken(value: ast.expr, scope: Scope, context: Context) -> None:
+    """A method that is taken without a call, or one of two."""
+    arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    for arm in arms:
+        if isinstance(arm, ast.Attribute):
+            entry = context.catalogue.methods.get(arm.attr)
+            if entry is not None and entry.called:
+                _method(arm, entry, scope, context, None)
 
 
 def referenced(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -68,8 +68,6 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         if is_deterministic and context.facts.evidence.asks_for_determinism:
             continue  # the way that counts on the NPU is there too
         if name in _ON_IS_ASKED_FOR and value is not False:
-            if value is True and is_deterministic:
-                fixes = _deterministic(node, scope, context)
             _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
         elif name in _PRECISION_SWITCHES and isinstance(value, str):
             if value in _PRECISIONS and _PRECISION_SWITCHES[name]:
@@ -180,10 +178,6 @@ def _report_switch(
         note=entry.note,
         severity=severity,
     )
-
-
-def _deterministic(node: ast.Assign, scope: Scope, context: Context) -> list[Fix]:
-    return _statement(node, "torch.use_deterministic_algorithms(True)", scope, context)
 
 
 def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Context) -> list[Fix]:
