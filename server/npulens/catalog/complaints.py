@@ -66,6 +66,8 @@ verify needs {0}; there is none beside npulens|verify 需要 {0}；npulens 所�
 verify needs {0}; beside npulens there is {1}|verify 需要 {0}；npulens 所在的环境中是 {1}
 "{0}" is no PyTorch version, such as 2.8|“{0}”不是 PyTorch 版本，版本形如 2.8
 --tcp and --websocket cannot be used at once|--tcp 与 --websocket 不能同时使用
+--allow-origin needs --websocket|--allow-origin 需要与 --websocket 同时使用
+{0} must have {1} characters or more|{0} 至少需要 {1} 个字符
 a WebSocket needs the package websockets|WebSocket 需要安装 websockets 包
 cannot listen at {0}: {1}|无法监听 {0}：{1}
 nothing is fixed: {0}|未做任何修复：{0}

@@ -1,6 +1,7 @@
 """The documents that a client has open, each with its newest analysis."""
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -170,6 +171,11 @@ class Session:
         """The innermost folder of the workspace that a file is in."""
         around = [folder for folder in self.folders if path and path.is_relative_to(folder)]
         return max(around, key=lambda folder: len(folder.parts), default=None)
+
+    def is_in_workspace(self, path: Path) -> bool:
+        """Whether a file is in a folder of the workspace once all links are followed."""
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(os.path.realpath(folder)) for folder in self.folders)
 
     def settings_of(self, folder: Path | None) -> ClientSettings:
         """What the user has set for a folder of the workspace."""
