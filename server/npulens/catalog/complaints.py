@@ -97,6 +97,7 @@ no Python file in this folder|此目录中没有 Python 文件
 no Python file that is not excluded in this folder|此目录中没有未被排除的 Python 文件
 no Python file that git does not ignore (respect-gitignore = false takes them) in this folder|此目录中的 Python 文件都被 git 忽略（respect-gitignore = false 时会检查）
 neither a file nor a folder; "-" reads standard input|既不是文件也不是目录；“-”表示读取标准输入
+it is a pipe, a device or the like|它是管道、设备之类，不是普通文件
 it is larger than {0} MB|文件大于 {0} MB
 it declares an encoding that Python source cannot have|文件声明了 Python 源码不能使用的编码
 byte {0} is not text in its encoding|第 {0} 字节按其编码不是文本
@@ -121,6 +122,8 @@ is no baseline that this version of npulens can read|不是此版本 npulens 能
 is no baseline: "accepted" must be a table of tables of numbers|不是基线文件：“accepted”必须是由数字表组成的表
 tool.npulens must be a table|tool.npulens 必须是表
 line {0}: must be UTF-8 text|第 {0} 行：必须是 UTF-8 文本
+not valid TOML: line {0}: a key has more than {1} parts|不是有效的 TOML：第 {0} 行：键的层级超过 {1}
+not valid TOML: it is nested too deeply|不是有效的 TOML：嵌套过深
 not valid TOML: {0}|不是有效的 TOML：{0}
 not UTF-8 text|不是 UTF-8 文本
 not usable JSON: {0}|不是可用的 JSON：{0}
@@ -139,6 +142,7 @@ BESIDE must be a tuple of these names: {0}|BESIDE 必须是由以下名称组成
 there is no rule {0}|没有规则 {0}
 unknown field "{0}"|未知的字段“{0}”
 unknown rule {0}|未知的规则 {0}
+"{0}" must repeat single characters only, in two places at most: {1}|“{0}”只能重复单个字符，且最多两处：{1}
 field "{0}" is missing|缺少字段“{0}”
 is there twice|出现了两次
 No such option: {0}|没有选项 {0}

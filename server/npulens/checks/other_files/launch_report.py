@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from itertools import pairwise
 
+from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.checks.titles import use
@@ -15,7 +16,6 @@ _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
-_LONGEST_VALUE = 300
 _MOST_RENAMED = 50
 
 
@@ -75,7 +75,7 @@ class LaunchReport:
         self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
     ) -> bool:
         """Report what the tables say of a name and value, if they know them."""
-        if len(name) > _LONGEST_VALUE or (value is not None and len(value) > _LONGEST_VALUE):
+        if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
         for entry in self.catalogue.launch.get(place, ()):
             if re.fullmatch(entry.name, name) is None:
