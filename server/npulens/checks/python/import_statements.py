@@ -18,6 +18,8 @@ from npulens.text.spans import Span
 
 _FROM = re.compile(r"from\s+([\w.]+)")
 _PLUGIN_MEMBER = re.compile(r"npu|hccl")
+_MOST_NAMES = 100
+"""Of one import that is rewritten: for each of its names all of them are looked at."""
 
 
 class _Target(NamedTuple):
@@ -67,7 +69,7 @@ def _report(
     if written == entry.symbol:
         if isinstance(node, ast.Import):
             fixes = _module_fix(alias, entry, context)
-        else:
+        elif len(node.names) <= _MOST_NAMES:
             fixes = [
                 *from_fix(node, alias, entry, context),
                 *_agnostic(node, alias, entry, context),
