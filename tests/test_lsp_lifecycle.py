@@ -234,6 +234,7 @@ WRONG = [
     ({"codeLens": 1}, ["codeLens", "true"]),
     ([], ["object"]),
     ({"torchVersion": 2.8}, ["torch-version", "quotes"]),
+    ({"torchVersion": "2.1"}, ["torch-version", "from 2.6 to 2.13"]),
 ]
 
 

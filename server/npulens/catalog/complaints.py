@@ -64,6 +64,7 @@ SOURCE_DATE_EPOCH is "{0}", which is no time in seconds|SOURCE_DATE_EPOCH 为“
 there is nothing to run: name a script, or a module with -m|没有可运行的内容：请给出脚本，或用 -m 给出模块
 verify needs {0}; there is none beside npulens|verify 需要 {0}；npulens 所在的环境中没有
 verify needs {0}; beside npulens there is {1}|verify 需要 {0}；npulens 所在的环境中是 {1}
+PyTorch {0} is not among the releases covered, from {1} to {2}|PyTorch {0} 不在支持的版本范围内（{1} 至 {2}）
 "{0}" is no PyTorch version, such as 2.8|“{0}”不是 PyTorch 版本，版本形如 2.8
 --tcp and --websocket cannot be used at once|--tcp 与 --websocket 不能同时使用
 --allow-origin needs --websocket|--allow-origin 需要与 --websocket 同时使用
@@ -130,6 +131,7 @@ not usable JSON: {0}|不是可用的 JSON：{0}
 unknown key "{0}"; did you mean "{1}"?|未知的键“{0}”；是否想输入“{1}”？
 unknown key "{0}"|未知的键“{0}”
 "{0}" must be a PyTorch version in quotes, such as "2.8"|“{0}”必须是带引号的 PyTorch 版本，如 "2.8"
+"{0}" must be a PyTorch version from {1} to {2}|“{0}”必须是 {1} 至 {2} 之间的 PyTorch 版本
 "{0}" must be true or false|“{0}”必须是 true 或 false
 "{0}" must be a list of texts that are not empty|“{0}”必须是由非空文本组成的列表
 "{0}" must be a list of patterns as in .gitignore|“{0}”必须是 .gitignore 写法的模式列表

@@ -21,7 +21,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.text.regular_files import read_regular
 from npulens.workspace.files.patterns import read_pattern
 from npulens.workspace.files.toml import parse_toml
-from npulens.workspace.project.project_version import NEWEST, project_version
+from npulens.workspace.project.project_version import NEWEST, OLDEST, project_version
 
 CONFIGURATION_FILES = ("npulens.toml", "pyproject.toml")
 """Of two in one folder the first counts."""
@@ -224,6 +224,11 @@ def parse_torch_version(text: str) -> TorchVersion | None:
     return TorchVersion(int(match[1]), int(match[2])) if match else None
 
 
+def is_covered(version: TorchVersion) -> bool:
+    """Whether there are tables for a release line."""
+    return OLDEST <= version <= NEWEST
+
+
 class _WrongValueError(Exception):
     """A value is not of the kind that this names."""
 
@@ -237,6 +242,8 @@ def _version(value: Any, _: Path) -> TorchVersion:
     version = parse_torch_version(value) if isinstance(value, str) else None
     if version is None:
         raise _WrongValueError('a PyTorch version in quotes, such as "2.8"')
+    if not is_covered(version):
+        raise _WrongValueError(f"a PyTorch version from {OLDEST} to {NEWEST}")
     return version
 
 

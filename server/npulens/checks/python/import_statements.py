@@ -84,7 +84,8 @@ def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[
         return []
     if alias.asname is None:
         # What is used of it has a finding of its own, which imports what it needs.
-        return [Fix(use("import torch"), Applicability.SAFE, (Edit(span, "torch"),))]
+        kept = "torch" if entry.becomes.startswith("torch") else entry.symbol.rpartition(".")[0]
+        return [Fix(use(f"import {kept}"), Applicability.SAFE, (Edit(span, kept),))] if kept else []
     target = _npu_target(entry, context)
     if target is None:
         return []
