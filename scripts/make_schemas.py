@@ -13,6 +13,7 @@ from typing import Any
 from npulens.catalog import fields, native_sections, sections
 from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Severity
 from npulens.catalog.sections import Section
+from npulens.workspace.project.project_version import NEWEST, OLDEST
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
 from npulens.workspace.verifying.outcomes import Outcome, Status
@@ -28,7 +29,8 @@ def one_of(values: Any) -> Schema:
 
 
 WORDS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}}
-VERSION: Schema = {"type": "string", "pattern": r"^\d{1,3}\.\d{1,3}(\.\w+)*(\+[\w.]+)?$"}
+_MINORS = "|".join(str(minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
+VERSION: Schema = {"type": "string", "pattern": rf"^2\.({_MINORS})(\.\w+)*(\+[\w.]+)?$"}
 CONFIGURATION: dict[str, tuple[str, Schema]] = {
     "torch-version": ("PyTorch release that the code shall run on, such as 2.8", VERSION),
     "migration-style": ("Which fix is preferred", one_of(MigrationStyle)),

@@ -59,6 +59,9 @@ class TestExitCodes:
             ["check", "--output-format", "xml"],
             ["check", "--jobs", "0"],
             ["check", "--torch-version", "new"],
+            ["check", "--torch-version", "2.5"],
+            ["check", "--torch-version", "2.14"],
+            ["check", "--torch-version", "3.7"],
             ["check", "--migration-style", "cuda"],
             ["check", "-", "a.py"],
             ["check", "--stdin-filename", "a.py", "b.py"],
@@ -403,7 +406,7 @@ class TestSettings:
 
     def test_options_replace_the_configuration(self, here: Path) -> None:
         (here / "a.py").write_text(CODE)
-        (here / "npulens.toml").write_text('select = ["NPU2"]\ntorch-version = "2.1"\n')
+        (here / "npulens.toml").write_text('select = ["NPU2"]\ntorch-version = "2.7"\n')
         assert codes() == []
         assert codes("--select", "NPU2,NPU101") == ["NPU101"]
         assert codes("--select", "NPU2", "--select", "cuda-api") == ["NPU101"]
@@ -418,10 +421,10 @@ class TestSettings:
 
         monkeypatch.setattr(run_module, "analyze", remember)
         (here / "a.py").write_text(CODE)
-        (here / "npulens.toml").write_text('torch-version = "2.1"\nmigration-style = "npu"\n')
+        (here / "npulens.toml").write_text('torch-version = "2.7"\nmigration-style = "npu"\n')
         invoke("check")
         invoke("check", "--torch-version", "2.6.0", "--migration-style", "device-agnostic")
-        assert [str(t.torch_version) for t in targets] == ["2.1", "2.6"]
+        assert [str(t.torch_version) for t in targets] == ["2.7", "2.6"]
         assert [t.style.value for t in targets] == ["npu", "device-agnostic"]
 
     def test_exclude(self, here: Path) -> None:
@@ -642,7 +645,7 @@ def test_what_is_not_needed_is_not_imported(here: Path) -> None:
 
     checking = imported("check")
     assert "npulens.analysis" in checking
-    unwanted = {"pygls", "lsprotocol", "pathspec", "tomllib", "tomli"}
+    unwanted = {"pygls", "lsprotocol", "tomllib", "tomli"}
     unwanted |= {"multiprocessing", "concurrent.futures", "traceback", "difflib", "asyncio"}
     assert not checking & unwanted
     own = {name for name in imported("--version") if name.startswith("npulens")}

@@ -305,3 +305,22 @@ class TestOutputFile:
         assert invoke("check", "--output-file", "out.txt")[0] == 1
         assert (here / "out.txt").is_symlink()
         assert "NPU101" in (here / "real/out.txt").read_text()
+
+
+COMMANDS = "\x1b[2J\x9b31m\u202e"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_of_files_do_not_command_a_terminal(here: Path, form: str) -> None:
+    (here / f"x{COMMANDS}.py").write_text(CODE)
+    # Written to a file: standard output is cleaned of escape sequences unless it is a terminal.
+    command("check", "--output-format", form, "--output-file", "report")
+    written = (here / "report").read_text(encoding="utf-8")
+    assert "NPU101" in written
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", written)
+
+
+def test_names_of_files_are_whole_in_json(here: Path) -> None:
+    (here / f"x{COMMANDS}.py").write_text(CODE)
+    assert [record["path"] for record in records()] == [f"x{COMMANDS}.py"]

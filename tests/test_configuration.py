@@ -133,6 +133,8 @@ def test_start_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('torch_version = "2.8"', 'unknown key "torch_version"; did you mean "torch-version"?'),
         ("colour = 1", 'unknown key "colour"'),
         ("torch-version = 2.8", '"torch-version" must be a PyTorch version in quotes, such as'),
+        ('torch-version = "2.5"', '"torch-version" must be a PyTorch version from 2.6 to 2.13'),
+        ('torch-version = "2.14"', '"torch-version" must be a PyTorch version from 2.6 to 2.13'),
         ('torch-version = "new"', '"torch-version" must be a PyTorch version in quotes, such as'),
         ("migration-style = 1", '"migration-style" must be "npu" or "device-agnostic" or "runtime'),
         ('migration-style = "cuda"', '"migration-style" must be "npu" or "device-agnostic" or "'),

@@ -138,6 +138,26 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         lambda n: "from torch.cuda import " + ", ".join(f"a{i}" for i in range(n)) + "\n",
         1000,
     ),
+    "imported names that are fixed": (
+        lambda n: "from torch import (" + numbered("cuda as c#, ")(n) + ")\n",
+        300,
+    ),
+    "one imported name": (lambda n: "from torch import (" + "cuda, " * n + ")\n", 300),
+    "attention of attention": (
+        lambda n: (
+            "def f(x, k, v):\n"
+            + "    x = torch.softmax(x @ k.transpose(-2, -1) / 8.0, dim=-1) @ v\n" * n
+            + "    return x\n"
+        ),
+        150,
+    ),
+    "calls of calls": (
+        lambda n: (
+            "def f0(x: torch.Tensor):\n    return x[x > 0].sum()\n"
+            + numbered("def f#(x: torch.Tensor):\n    return f@(x) + f@(x[x > 1])\n")(n)
+        ),
+        200,
+    ),
     "arms": (lambda n: "if a: pass\n" + 'elif b == "cuda": x.cuda()\n' * n, 200),
     "long if chain": (lambda n: "if a: pass\n" + 'elif b == "cuda": x.cuda()\n' * n, 600),
     "exits": (

@@ -476,6 +476,7 @@ ENDLESS = [
     "FROM a\n", "ENV A=b \\\n", "RUN <<EOF\n", '{"a":', "a:\n", " a:\n  ", "x" * 50, "| ", "a: |\n",
     "CUDA_VISIBLE_DEVICES=0 ", "$CUDA_VISIBLE_DEVICES\n", "--device cuda ", "torch==1+cu", "=[",
     "device: cuda\n", '"device": "cuda",', "'''", '"""', "${", "a/b/",
+    "RUN a \\  \n\n# x\n", "- run: python -c 'x'\n",
 ]  # fmt: skip
 
 

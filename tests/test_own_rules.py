@@ -11,6 +11,7 @@ from lsp_client import LspClient
 from npulens.analysis import analyze
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, Finding, Target
+from npulens.catalog.tables import Catalogue
 from npulens.cli.main import cli
 from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
@@ -157,3 +158,46 @@ NOT_OURS = [
 @pytest.mark.parametrize("text", NOT_OURS)
 def test_what_looks_alike_is_left_alone(text: str) -> None:
     assert findings(text) == ()
+
+
+def renaming(tmp_path: Path, old: str, new: str) -> Catalogue:
+    """A catalogue with a rule of one's own that renames something."""
+    rule = {
+        "code": "PEER001",
+        "name": "peer-rename",
+        "severity": "error",
+        "message": {
+            "en": "`{symbol}` becomes `{replacement}`.",
+            "zh": "`{symbol}` 改为 `{replacement}`。",
+        },
+        "explanation": {"en": "Rename.", "zh": "改名。"},
+        "examples": [{"before": ["x"], "after": ["x"]}],
+    }
+    entry = {"symbol": old, "rule": "peer-rename", "becomes": new, "fix": "safe", "source": "x"}
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"family": "peer", "rules": [rule], "symbols": [entry]}))
+    return load_catalogue([file])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        (
+            *("AA.BB.old_name", "AA.BB.new_name"),
+            "import AA.BB.old_name\nAA.BB.old_name.func()\n",
+            "import AA.BB\nAA.BB.new_name.func()\n",
+        ),
+        ("AA.old", "CC.new", "import AA.old\nAA.x()\n", "import AA\nAA.x()\n"),
+        ("old", "new", "import old\n", "import old\n"),
+    ],
+)
+def test_an_import_of_what_is_renamed_never_becomes_one_of_torch(
+    tmp_path: Path, old: str, new: str, before: str, after: str
+) -> None:
+    catalogue = renaming(tmp_path, old, new)
+    result = fix_text(
+        before,
+        lambda text: analyze(Document("a.py", text), catalogue, Target()),
+        Applicability.SAFE,
+    )
+    assert result.text == after

@@ -66,8 +66,11 @@ SOURCE_DATE_EPOCH is "{0}", which is no time in seconds|SOURCE_DATE_EPOCH 为“
 there is nothing to run: name a script, or a module with -m|没有可运行的内容：请给出脚本，或用 -m 给出模块
 verify needs {0}; there is none beside npulens|verify 需要 {0}；npulens 所在的环境中没有
 verify needs {0}; beside npulens there is {1}|verify 需要 {0}；npulens 所在的环境中是 {1}
+PyTorch {0} is not among the releases covered, from {1} to {2}|PyTorch {0} 不在支持的版本范围内（{1} 至 {2}）
 "{0}" is no PyTorch version, such as 2.8|“{0}”不是 PyTorch 版本，版本形如 2.8
 --tcp and --websocket cannot be used at once|--tcp 与 --websocket 不能同时使用
+--allow-origin needs --websocket|--allow-origin 需要与 --websocket 同时使用
+{0} must have {1} characters or more|{0} 至少需要 {1} 个字符
 a WebSocket needs the package websockets|WebSocket 需要安装 websockets 包
 cannot listen at {0}: {1}|无法监听 {0}：{1}
 nothing is fixed: {0}|未做任何修复：{0}
@@ -97,6 +100,7 @@ no Python file in this folder|此目录中没有 Python 文件
 no Python file that is not excluded in this folder|此目录中没有未被排除的 Python 文件
 no Python file that git does not ignore (respect-gitignore = false takes them) in this folder|此目录中的 Python 文件都被 git 忽略（respect-gitignore = false 时会检查）
 neither a file nor a folder; "-" reads standard input|既不是文件也不是目录；“-”表示读取标准输入
+it is a pipe, a device or the like|它是管道、设备之类，不是普通文件
 it is larger than {0} MB|文件大于 {0} MB
 it declares an encoding that Python source cannot have|文件声明了 Python 源码不能使用的编码
 byte {0} is not text in its encoding|第 {0} 字节按其编码不是文本
@@ -121,12 +125,15 @@ is no baseline that this version of npulens can read|不是此版本 npulens 能
 is no baseline: "accepted" must be a table of tables of numbers|不是基线文件：“accepted”必须是由数字表组成的表
 tool.npulens must be a table|tool.npulens 必须是表
 line {0}: must be UTF-8 text|第 {0} 行：必须是 UTF-8 文本
+not valid TOML: line {0}: a key has more than {1} parts|不是有效的 TOML：第 {0} 行：键的层级超过 {1}
+not valid TOML: it is nested too deeply|不是有效的 TOML：嵌套过深
 not valid TOML: {0}|不是有效的 TOML：{0}
 not UTF-8 text|不是 UTF-8 文本
 not usable JSON: {0}|不是可用的 JSON：{0}
 unknown key "{0}"; did you mean "{1}"?|未知的键“{0}”；是否想输入“{1}”？
 unknown key "{0}"|未知的键“{0}”
 "{0}" must be a PyTorch version in quotes, such as "2.8"|“{0}”必须是带引号的 PyTorch 版本，如 "2.8"
+"{0}" must be a PyTorch version from {1} to {2}|“{0}”必须是 {1} 至 {2} 之间的 PyTorch 版本
 "{0}" must be true or false|“{0}”必须是 true 或 false
 "{0}" must be a list of texts that are not empty|“{0}”必须是由非空文本组成的列表
 "{0}" must be a list of patterns as in .gitignore|“{0}”必须是 .gitignore 写法的模式列表
@@ -139,6 +146,7 @@ BESIDE must be a tuple of these names: {0}|BESIDE 必须是由以下名称组成
 there is no rule {0}|没有规则 {0}
 unknown field "{0}"|未知的字段“{0}”
 unknown rule {0}|未知的规则 {0}
+"{0}" must repeat single characters only, in two places at most: {1}|“{0}”只能重复单个字符，且最多两处：{1}
 field "{0}" is missing|缺少字段“{0}”
 is there twice|出现了两次
 No such option: {0}|没有选项 {0}

@@ -51,7 +51,8 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     files = [RuleFile.read(path, f"rules/{path.name}") for path in sorted(folder.glob("*.json"))]
     if not files:
         raise CatalogueError(f"{folder}: no rule files found")
-    files += [RuleFile.read(path, str(path)) for path in extra_files if path.suffix != ".py"]
+    own = [path for path in extra_files if path.suffix != ".py"]
+    files += [RuleFile.read(path, str(path), is_own=True) for path in own]
     patterns = [*sorted((folder / "fused").glob("*.py"))]
     patterns += [path for path in extra_files if path.suffix == ".py"]
 

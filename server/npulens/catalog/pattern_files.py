@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from npulens.catalog.model import PatternSource
-from npulens.catalog.rule_file import CatalogueError
+from npulens.catalog.rule_file import MEGABYTES, CatalogueError
+from npulens.text.regular_files import read_regular
 
 _WORDS = re.compile(r"^WORDS = (\(.*?\))$", re.MULTILINE | re.DOTALL)
 _BESIDE = re.compile(r"^BESIDE = (\([^)]*\)|.*)$", re.MULTILINE)
@@ -63,9 +64,11 @@ def read_pattern_files(paths: Iterable[Path]) -> tuple[PatternSource, ...]:
 
 def _read(path: Path) -> PatternSource:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CatalogueError(f"{path}: cannot be read: {error}") from error
+        text = read_regular(path, MEGABYTES).decode("utf-8")
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{path}: not UTF-8 text") from error
     words = _constant(_WORDS, text)
     if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
         raise CatalogueError(f"{path}: needs WORDS, a tuple of the words its code is told by")

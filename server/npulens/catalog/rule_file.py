@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from npulens.catalog.expressions import is_quick
 from npulens.catalog.fields import (
     FormatError,
     read_kebab_case,
@@ -14,10 +15,15 @@ from npulens.catalog.fields import (
 from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.native_sections import NATIVE_SECTIONS
 from npulens.catalog.sections import (
+    LAUNCH,
     RULES,
     SECTIONS,
     Section,
 )
+from npulens.text.regular_files import read_regular
+
+MEGABYTES = 16
+"""How large a rule file may be."""
 
 
 class CatalogueError(Exception):
@@ -31,7 +37,7 @@ def read_json(path: Path, label: str) -> object:
         CatalogueError: It cannot be read.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_regular(path, MEGABYTES).decode("utf-8-sig"))
     except OSError as error:
         raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -51,17 +57,19 @@ class RuleFile:
         label: How errors call it.
         family: Its family.
         lists: Its lists, by name.
+        is_own: Whether it is one of a user or a project, and not shipped.
     """
 
     label: str
     family: str
     lists: Mapping[str, list[object]]
+    is_own: bool = False
 
     @classmethod
-    def read(cls, path: Path, label: str) -> "RuleFile":
+    def read(cls, path: Path, label: str, *, is_own: bool = False) -> "RuleFile":
         content = read_json(path, label)
         try:
-            return cls._checked(content, label)
+            return replace(cls._checked(content, label), is_own=is_own)
         except FormatError as error:
             raise CatalogueError(f"{label}: {error}") from None
 
@@ -110,6 +118,8 @@ class RuleFile:
             if rule is None:
                 raise FormatError(f"unknown rule {shown(fields['rule'])}")
             fields["rule"] = rule
+            if self.is_own and section is LAUNCH:
+                _require_quick(fields)
             if "becomes" not in fields or fields["becomes"] is not None:
                 return
             if fields["fix"] is not Applicability.MANUAL:
@@ -132,3 +142,10 @@ class RuleFile:
                 place = section.place(index, entry)
                 raise CatalogueError(f"{self.label}: {place}: {error}") from None
             yield fields
+
+
+def _require_quick(fields: Mapping[str, Any]) -> None:
+    for name in ("name", "value"):
+        if fields[name] is not None and not is_quick(fields[name]):
+            wanted = "must repeat single characters only, in two places at most"
+            raise FormatError(f'"{name}" {wanted}: {shown(fields[name])}')

@@ -89,10 +89,11 @@ Print what applies, as TOML.|以 TOML 形式输出生效的配置。
 Print the script with which a SHELL completes commands, options and rules.|输出供 SHELL 补全命令、选项和规则的脚本。
 Or, in ~/.bashrc: eval "$(npulens completion bash)"|或在 ~/.bashrc 中：eval "$(npulens completion bash)"
 Serve an editor: the language server protocol.|为编辑器提供服务：语言服务器协议。
-It is spoken over standard input and output or, with a PORT, with the first client that connects there; of port 0, which is any free one, the number is told on standard error.|通过标准输入输出通信；给出 PORT 时，与第一个连接该端口的客户端通信；端口 0 表示任意空闲端口，其号码写到标准错误。
+It is spoken over standard input and output or, with a PORT, with the first client that connects there and knows the token. The port, any free one for 0, and the token are printed to standard error. The token is a new one each time, or that of the variable NPULENS_TOKEN.|通过标准输入输出通信；给出 PORT 时，与第一个连接该端口且持有令牌的客户端通信。端口号（0 表示任意空闲端口）和令牌输出到标准错误。令牌每次启动时新生成，也可由环境变量 NPULENS_TOKEN 指定。
 Use a socket.|使用套接字。
 Use a WebSocket; needs the package websockets.|使用 WebSocket；需要安装 websockets 包。
 The address to listen at.|监听的地址。
+With --websocket: let pages of this origin connect, such as https://example.com.|配合 --websocket：允许来自此源（origin）的网页连接，例如 https://example.com。
 """
 
 

@@ -22,11 +22,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _torch_version(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    from npulens.workspace.configuration import parse_torch_version
+    from npulens.workspace.configuration import is_covered, parse_torch_version
+    from npulens.workspace.project.project_version import NEWEST, OLDEST
 
     version = parse_torch_version(value) if value is not None else None
     if version is None and value is not None:
         raise click.BadParameter(f'"{value}" is no PyTorch version, such as 2.8')
+    if version is not None and not is_covered(version):
+        covered = f"from {OLDEST} to {NEWEST}"
+        raise click.BadParameter(f"PyTorch {version} is not among the releases covered, {covered}")
     return version
 
 

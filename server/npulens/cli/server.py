@@ -1,9 +1,15 @@
 """`npulens server`."""
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
 from npulens.cli.help import Command
 from npulens.cli.refusals import Refusal
+
+if TYPE_CHECKING:
+    from npulens.lsp.admission import Admission
 
 _EPILOG = """\b
 Examples:
@@ -22,23 +28,45 @@ Examples:
     help="Use a WebSocket; needs the package websockets.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-def server(port: int | None, websocket_port: int | None, host: str) -> None:
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="With --websocket: let pages of this origin connect, such as https://example.com.",
+)
+def server(
+    port: int | None, websocket_port: int | None, host: str, origins: tuple[str, ...]
+) -> None:
     """Serve an editor: the language server protocol.
 
     It is spoken over standard input and output or, with a PORT, with the first client that
-    connects there; of port 0, which is any free one, the number is told on standard error.
+    connects there and knows the token. The port, any free one for 0, and the token are printed to
+    standard error. The token is a new one each time, or that of the variable NPULENS_TOKEN.
     """
     from npulens.lsp.transports import serve_stdio, serve_tcp, serve_websocket
 
     if port is not None and websocket_port is not None:
         raise click.UsageError("--tcp and --websocket cannot be used at once")
+    if origins and websocket_port is None:
+        raise click.UsageError("--allow-origin needs --websocket")
     try:
         if port is not None:
-            serve_tcp(host, port)
+            serve_tcp(host, port, _admission(origins))
         if websocket_port is not None:
-            serve_websocket(host, websocket_port)
+            serve_websocket(host, websocket_port, _admission(origins))
     except ImportError:
         raise Refusal("a WebSocket needs the package websockets") from None
     except OSError as error:
         raise Refusal(f"cannot listen at {host}: {error.strerror}") from error
     serve_stdio()
+
+
+def _admission(origins: tuple[str, ...]) -> "Admission":
+    """What clients have to bring."""
+    from npulens.lsp.admission import SHORTEST_TOKEN, TOKEN_VARIABLE, Admission
+
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token and len(token) < SHORTEST_TOKEN:
+        raise Refusal(f"{TOKEN_VARIABLE} must have {SHORTEST_TOKEN} characters or more")
+    return Admission(token, origins)

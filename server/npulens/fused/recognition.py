@@ -21,6 +21,8 @@ from npulens.graphs.nodes import TUPLE, Node
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
+_MOST_LOOKS = 200
+"""Of one function: so often it is asked what else wants the parts of a match."""
 _PART = LocalizedText("part of this computation", "该计算的一部分")
 
 
@@ -62,6 +64,7 @@ class Recognizer:
         self._definitions = definitions
         self._catalogue = catalogue
         self._style = style
+        self._looks_left = 0
         self._by_operator: dict[str, list[Pattern]] = {}
         for pattern in patterns:
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
@@ -72,6 +75,7 @@ class Recognizer:
         inlined: set[tuple[ast.AST, str]] = set()
         start = self._lines.starts[function.node.lineno - 1]
         self._evaluator.visited = set()
+        self._looks_left = _MOST_LOOKS
         record = self._evaluator.evaluate(function)
         for place in [] if record is None else self._places(record):
             assert record is not None
@@ -173,6 +177,9 @@ class Recognizer:
         parts = {node for node in found.consumed if node.operator in pattern.exclusive}
         if not parts:
             return True
+        if self._looks_left == 0:
+            return False
+        self._looks_left -= 1
         inside: set[ast.AST] = set(nodes_below(place))
         for statement in needless_statements(record, place, found.consumed):
             inside.update(nodes_below(statement))

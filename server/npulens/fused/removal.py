@@ -12,6 +12,8 @@ _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _Around = ast.If | ast.With
 _NEW = frozenset({"matmul", "multiply", "add", "masked_fill", "softmax", "dropout"})
 """Operators whose result is a tensor of its own and no view."""
+_MOST_ROUNDS = 50
+"""So long are chains of statements that are followed; the rest of a longer one stays."""
 
 
 def needless_statements(
@@ -38,7 +40,7 @@ def needless_statements(
     dead = _names(replaced)
     removed: set[ast.stmt] = set()
     stays = {*kept, replaced}
-    while True:
+    for _ in range(_MOST_ROUNDS):
         live = {s for name, binders in record.loads.items() if name not in dead for s in binders}
         wanted = {s for name in dead for s in record.loads.get(name, ())}
         found = {
@@ -51,10 +53,11 @@ def needless_statements(
         found |= _emptied(record.function.node.body, removed | found, values) - removed
         found |= _stores(wanted - removed, dead, record) - removed - stays
         if not found:
-            return frozenset(removed - _inside(removed))
+            break
         removed |= found
         for statement in found:
             dead |= _names(statement)
+    return frozenset(removed - _inside(removed))
 
 
 def _emptied(

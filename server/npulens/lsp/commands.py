@@ -122,6 +122,7 @@ class _Commands:
         target = file_path(_argument(params, 0, str))
         if target is None:
             raise JsonRpcInvalidParams("A report is written to a file: URI.")
+        self._server.require_reach(target)
         records: list[dict[str, Any]] = []
         async with self._progress(params, say.WRITE_REPORT) as progress:
             async for state in self._states(progress):

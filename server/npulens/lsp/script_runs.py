@@ -52,6 +52,7 @@ class ScriptRuns:
     async def verify(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Run a script, say what came of it, and show what was seen at its lines."""
         script = _script(params)
+        self._server.require_reach(script)
         options = _Options(params)
         folder = self._session.folder_of(script) or script.parent
         real, root = (Path(os.path.realpath(path)) for path in (script, folder))

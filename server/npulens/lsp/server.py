@@ -4,9 +4,14 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from lsprotocol import types
-from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError
+from pygls.exceptions import (
+    FeatureNotificationError,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+)
 from pygls.lsp.server import LanguageServer
 
 from npulens import __version__
@@ -23,7 +28,8 @@ _SHOW_SHAPES = (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_RE
 class NpulensServer(LanguageServer):
     """A connection to one client and the session on it.
 
-    `refreshable` are the refresh requests that the client understands.
+    `refreshable` are the refresh requests that the client understands. `is_confined` says that the
+    client came over a socket: its commands run and write only what is in folders of the workspace.
     """
 
     protocol: Protocol
@@ -36,6 +42,7 @@ class NpulensServer(LanguageServer):
         self.overview = Overview()
         self._log: ClientLog | None = None
         self.refreshable: tuple[str, ...] = ()
+        self.is_confined = False
         self.watch_rules: Callable[[], Awaitable[None]] | None = None
         self._watching: asyncio.Future[None] | None = None
 
@@ -55,6 +62,15 @@ class NpulensServer(LanguageServer):
         if source is FeatureNotificationError or isinstance(error, JsonRpcInternalError):
             details = getattr(error, "data", None) or {}
             logger.error("%s\n%s", error, "".join(details.get("traceback", ())))
+
+    def require_reach(self, path: Path) -> None:
+        """Refuse to run or write a file that is out of reach for this client.
+
+        Raises:
+            JsonRpcInvalidParams: It is.
+        """
+        if self.is_confined and not self.session.is_in_workspace(path):
+            raise JsonRpcInvalidParams(f"{path} is in no folder of the workspace.")
 
     # What the session tells the client
 

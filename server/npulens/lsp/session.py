@@ -1,6 +1,7 @@
 """The documents that a client has open, each with its newest analysis."""
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -12,14 +13,14 @@ from npulens.analysis import StatementCache
 from npulens.fixes.shim import SHIM_NAME
 from npulens.lsp.convert import ClientTerms, to_text_changes
 from npulens.lsp.engine import Analyser, Analysis, OpenDocument, Task
+from npulens.lsp.looks import Look, Looks
 from npulens.lsp.run_diagnostics import RunDiagnostics
 from npulens.lsp.settings import ClientSettings
-from npulens.lsp.slots import IsSuperseded, LatestWins
+from npulens.lsp.slots import LatestWins
 from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_language, kind_by_name
-from npulens.workspace.configuration import Settings
-from npulens.workspace.project.surroundings import Lookout, Surroundings
+from npulens.workspace.project.surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +47,11 @@ class Client(Protocol):
         """A configuration names rule files that none has named before."""
 
 
-_Look = tuple[Path | None, Path | None, Settings]
-
-
 class Session:
     """What one client has told, and what it shall be told.
 
     Next to nothing is computed here: a change makes a new document and puts it into its slot.
-    What a file needs to know of the disk is looked up on a thread of its own, when it is opened or
+    What a file needs to know of the disk is looked up on other threads, when it is opened or
     something changes on the disk, never for a change of a text.
     """
 
@@ -69,9 +67,7 @@ class Session:
         self._client = client
         self._cells: dict[str, str] = {}
         self._told: dict[str, str] = {}
-        self._lookout = Lookout()
-        self._forget_rules = self._forget_projects = False
-        self._looks = LatestWins[str, _Look, Surroundings](self._look, self._looked, self._failed)
+        self._looks = Looks(self._looked, self._failed)
         self._analyses = LatestWins[str, Task, Analysis](
             Analyser().run, self._deliver, self._failed
         )
@@ -171,6 +167,11 @@ class Session:
         around = [folder for folder in self.folders if path and path.is_relative_to(folder)]
         return max(around, key=lambda folder: len(folder.parts), default=None)
 
+    def is_in_workspace(self, path: Path) -> bool:
+        """Whether a file is in a folder of the workspace once all links are followed."""
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(os.path.realpath(folder)) for folder in self.folders)
+
     def settings_of(self, folder: Path | None) -> ClientSettings:
         """What the user has set for a folder of the workspace."""
         return self.settings.get(folder) or self.settings.get(None) or ClientSettings()
@@ -192,22 +193,11 @@ class Session:
             rules: Rule files have changed.
             projects: Other files of projects have.
         """
-        self._forget_rules = self._forget_rules or rules
-        self._forget_projects = self._forget_projects or projects
+        self._looks.read_again(rules=rules, projects=projects)
         for opened in list(documents):
             folder = self.folder_of(opened.path)
             settings = self.settings_of(folder).project
-            self._looks.submit(opened.uri, (opened.path, folder, settings))
-
-    def _look(self, look: _Look, is_superseded: IsSuperseded) -> Surroundings | None:
-        """Runs on the thread of `_looks`."""
-        if self._forget_rules:
-            self._forget_rules = False
-            self._lookout.forget_rules()
-        if self._forget_projects:
-            self._forget_projects = False
-            self._lookout.forget_projects()
-        return None if is_superseded() else self._lookout.look(*look)
+            self._looks.submit(opened.uri, Look(opened.path, folder, settings))
 
     def _looked(self, uri: str, found: Surroundings) -> None:
         opened = self.opened.get(uri)

@@ -3,19 +3,27 @@
 import asyncio
 import contextlib
 import gc
+import json
 import os
 import sys
 import threading
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from npulens.lsp.admission import LARGEST_FIRST_MESSAGE, Admission, Refused, is_http
 from npulens.lsp.features import create_server
 from npulens.lsp.frames import Frames
 from npulens.lsp.pipe import Pipe
 from npulens.lsp.server import NpulensServer
 
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
 _PORTION = 1 << 16
 _MOST_UNREAD = 64
 """Portions of input that may wait for the loop; then the client has to."""
+_REFUSED = -32002
+"""What the protocol calls a server that is not initialized."""
 _LOOK_AT_PARENT = 2.0
 """Seconds between two looks at whether the process that started the server is there."""
 
@@ -36,21 +44,22 @@ def serve_stdio() -> NoReturn:
         _leave(server)
 
 
-def serve_tcp(host: str, port: int) -> NoReturn:
-    """Serve the first client that connects, in the same way; port 0 takes any free one.
+def serve_tcp(host: str, port: int, admission: Admission) -> NoReturn:
+    """Serve the first client that is admitted, in the same way; port 0 takes any free one.
 
     Raises:
         OSError: The address cannot be used.
     """
     _tune_interpreter()
     server = create_server()
+    server.is_confined = True
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_tcp(server, host, port))
+        asyncio.run(_serve_tcp(server, host, port, admission))
     _leave(server)
 
 
-def serve_websocket(host: str, port: int) -> NoReturn:
-    """Serve the first client that connects; each message is one text without a header.
+def serve_websocket(host: str, port: int, admission: Admission) -> NoReturn:
+    """Serve the first client that is admitted; each message is one text without a header.
 
     Raises:
         ImportError: The package `websockets` is not installed.
@@ -60,8 +69,9 @@ def serve_websocket(host: str, port: int) -> NoReturn:
 
     _tune_interpreter()
     server = create_server()
+    server.is_confined = True
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_websocket(server, host, port))
+        asyncio.run(_serve_websocket(server, host, port, admission))
     _leave(server)
 
 
@@ -181,18 +191,22 @@ async def _serve_stdio(server: NpulensServer, output: Pipe) -> None:
     await session.wait()
 
 
-async def _serve_tcp(server: NpulensServer, host: str, port: int) -> None:
+async def _serve_tcp(server: NpulensServer, host: str, port: int, admission: Admission) -> None:
     over = asyncio.Event()
     taken = False
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal taken
-        if taken:
+        frames = Frames()
+        with contextlib.suppress(ConnectionError):
+            bodies = [] if taken else await _admitted(reader, writer, frames, admission)
+        if taken or not bodies:  # somebody else may have been quicker
             writer.close()
             return
         taken = True
         session = _Session(server, writer)
-        frames = Frames()
+        for body in bodies:
+            session.receive(body)
 
         async def read() -> None:
             with contextlib.suppress(ConnectionError):
@@ -210,12 +224,41 @@ async def _serve_tcp(server: NpulensServer, host: str, port: int) -> None:
         over.set()
 
     listening = await asyncio.start_server(serve, host, port)
-    _announce(listening.sockets[0].getsockname()[1])
+    _announce(listening.sockets[0].getsockname()[1], admission)
     async with listening:
         await over.wait()
 
 
-async def _serve_websocket(server: NpulensServer, host: str, port: int) -> None:
+async def _admitted(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    frames: Frames,
+    admission: Admission,
+) -> list[bytes]:
+    """The first messages of a client that gives the token; none if it is sent away."""
+    held = b""
+    bodies: list[bytes] = []
+    while not bodies:
+        data = await reader.read(_PORTION)
+        held += data
+        if not data or len(held) > LARGEST_FIRST_MESSAGE:
+            return []
+        if is_http(held):
+            writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            return []
+        bodies += frames.feed(data)
+    first = admission.first_message(bodies[0])
+    if isinstance(first, Refused):
+        error = {"code": _REFUSED, "message": first.reason}
+        answer = json.dumps({"jsonrpc": "2.0", "id": first.request, "error": error}).encode()
+        writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(answer), answer))
+        return []
+    return [first, *bodies[1:]]
+
+
+async def _serve_websocket(
+    server: NpulensServer, host: str, port: int, admission: Admission
+) -> None:
     from websockets.asyncio.server import ServerConnection, serve
     from websockets.exceptions import ConnectionClosed
 
@@ -247,8 +290,17 @@ async def _serve_websocket(server: NpulensServer, host: str, port: int) -> None:
         await connection.close()
         over.set()
 
-    async with serve(connected, host, port, max_size=None) as listening:
-        _announce(next(iter(listening.sockets)).getsockname()[1])
+    def admit(connection: "ServerConnection", request: "Request") -> "Response | None":
+        if not admission.takes_page(request.headers.get_all("Origin")):
+            return connection.respond(403, "Pages of this origin may not connect to npulens.\n")
+        if not admission.takes_target(request.path):
+            reason = "The address must end in /?token= and the token that the server has printed.\n"
+            return connection.respond(401, reason)
+        return None
+
+    serving = serve(connected, host, port, process_request=admit, max_size=None)
+    async with serving as listening:
+        _announce(next(iter(listening.sockets)).getsockname()[1], admission)
         await over.wait()
 
 
@@ -265,7 +317,7 @@ class _Mailbox:
         """The connection is closed by whoever opened it."""
 
 
-def _announce(port: int) -> None:
-    """Say where to connect, for whoever asked for any free port."""
-    sys.stderr.write(f"npulens: listening on port {port}\n")
+def _announce(port: int, admission: Admission) -> None:
+    """Say where to connect, for whoever asked for any free port, and with what token."""
+    sys.stderr.write(f"npulens: listening on port {port}\nnpulens: token {admission.token}\n")
     sys.stderr.flush()

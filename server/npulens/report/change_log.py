@@ -1,6 +1,5 @@
 """The log of a migration: as JSON for programs, as Markdown for people, and as one line."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -10,6 +9,7 @@ from npulens import __version__
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.report.human import printable
+from npulens.report.json_text import json_text
 from npulens.report.wording import APPLICABILITIES
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
@@ -81,7 +81,7 @@ def change_log_json(
         ],
         "problems": [{"path": path, "problem": problem} for path, problem in log.problems.items()],
     }
-    return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+    return json_text(record, indent=1) + "\n"
 
 
 def _change(change: Change, language: Language) -> dict[str, Any]:

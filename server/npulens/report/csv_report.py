@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 
 from npulens.catalog.model import Finding, Language
+from npulens.report.human import printable
 from npulens.text.document import Document
 from npulens.text.places import cell_at, place_at
 
@@ -63,5 +64,5 @@ class CsvReport:
 
 def _row(cells: Sequence[str]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
+    csv.writer(text, lineterminator="\n").writerow(map(printable, cells))
     return text.getvalue()

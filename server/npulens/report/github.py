@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from npulens.catalog.model import Finding, Language, Severity
+from npulens.report.human import printable
 from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
 from npulens.text.places import cell_at, file_line, place_at
@@ -47,7 +48,7 @@ class GitHubReport:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

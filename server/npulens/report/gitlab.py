@@ -1,11 +1,11 @@
 """A code quality report of GitLab."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
 from npulens.catalog.model import Finding, Language, Severity
+from npulens.report.json_text import json_text
 from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
 from npulens.text.places import file_line
@@ -52,4 +52,4 @@ class GitLabReport:
 
     def end(self, checked: int) -> str:
         """The report."""
-        return json.dumps(self._issues, ensure_ascii=False, indent=1) + "\n"
+        return json_text(self._issues, indent=1) + "\n"

@@ -1,9 +1,9 @@
 """Findings for programs: a JSON array, or one JSON object a line."""
 
-import json
 from collections.abc import Sequence
 
 from npulens.catalog.model import Finding, Language
+from npulens.report.json_text import json_text
 from npulens.text.document import Document
 from npulens.workspace.records import finding_record
 
@@ -24,8 +24,7 @@ class JsonLinesReport:
 
     def _records(self, document: Document, findings: Sequence[Finding]) -> list[str]:
         return [
-            json.dumps(finding_record(document, finding, self._language), ensure_ascii=False)
-            for finding in findings
+            json_text(finding_record(document, finding, self._language)) for finding in findings
         ]
 
 

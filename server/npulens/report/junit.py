@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from npulens.catalog.model import Finding, Language
+from npulens.report.human import printable
 from npulens.report.locations import relative_path
 from npulens.text.document import Document
 from npulens.text.places import shown_place
@@ -55,8 +56,13 @@ def _suite(name: str, tests: int, failures: int, cases: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("�", text))
+    return quoteattr(_shown(text))
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("�", text))
+    return escape(_shown(text))
+
+
+def _shown(text: str) -> str:
+    """A text that XML can hold, without what would command a terminal."""
+    return printable(_NOT_IN_XML.sub("�", text))

@@ -1,12 +1,12 @@
 """SARIF 2.1.0, the interchange format of static analysis that OASIS defines."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import npulens
 from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
+from npulens.report.json_text import json_text
 from npulens.report.locations import message_in_cell, uri_reference
 from npulens.text.document import Document
 from npulens.text.places import file_line, place_at
@@ -53,7 +53,7 @@ class SarifReport:
             "columnKind": "unicodeCodePoints",
             "results": self._results,
         }
-        return json.dumps({"version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
+        return json_text({"version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
     def _result(self, document: Document, finding: Finding, mark: str) -> dict[str, Any]:
         rule = finding.rule

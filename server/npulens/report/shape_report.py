@@ -2,12 +2,12 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
+from npulens.report.json_text import json_text
 from npulens.shapes.findings import reached
 from npulens.text.places import place_at
 from npulens.workspace.shape_run import Place
@@ -50,7 +50,7 @@ def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
 def as_json(places: Sequence[Place], language: Language) -> str:
     """One array."""
     records = [record_of(rank, place, language) for rank, place in enumerate(places, 1)]
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    lines = ",\n".join(json_text(record) for record in records)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
 
@@ -61,7 +61,8 @@ def as_csv(places: Sequence[Place], language: Language) -> str:
     writer.writeheader()
     for rank, place in enumerate(places, 1):
         record = record_of(rank, place, language)
-        writer.writerow({**record, "uses": " ".join(map(str, record["uses"]))})
+        record["uses"] = " ".join(map(str, record["uses"]))
+        writer.writerow({name: printable(str(value)) for name, value in record.items()})
     return text.getvalue()
 
 

@@ -1,10 +1,10 @@
 """How often each rule is broken, most often first."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import Applicability, Finding, Language, Rule
+from npulens.report.json_text import json_text
 from npulens.report.wording import fixable, summary
 from npulens.text.document import Document
 
@@ -69,4 +69,4 @@ class JsonStatistics(Statistics):
             }
             for code, safe, unsafe in self._ordered()
         ]
-        return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+        return json_text(rows, indent=1) + "\n"

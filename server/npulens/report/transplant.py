@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Language
+from npulens.report.human import printable
 from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
 
 _PLACES = ("File", "Start Line", "End Line", "OP", "Tips")
@@ -90,5 +91,6 @@ def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _harmless(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that no spreadsheet takes for a formula, and no terminal for a command."""
+    cell = printable(cell)
     return f"'{cell}" if cell.startswith(_FORMULA) else cell

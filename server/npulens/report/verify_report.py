@@ -1,11 +1,11 @@
 """A verification, for people and as JSON."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
+from npulens.report.json_text import json_text
 from npulens.workspace.verifying import wording
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, status
 from npulens.workspace.verifying.run_comparison import Comparison
@@ -128,7 +128,7 @@ def as_json(found: Verification, language: Language) -> str:
         ],
         "output": list(found.output),
     }
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    return json_text(content, indent=1) + "\n"
 
 
 def _place(path: str | None, line: int | None, cell: int | None) -> dict[str, Any]:

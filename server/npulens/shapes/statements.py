@@ -30,6 +30,8 @@ from npulens.shapes.wording import PREALLOCATE
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
+_MOST_SHARED = 200
+"""Of events and functions that what a call leads to is remembered with."""
 _HOST_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "ndarray"})
 Names = dict[str, Value]
 
@@ -312,7 +314,9 @@ class Statements(Binding):
         visited = tuple(dict.fromkeys(session.visited[start[1] :]))
         result = Result(value, events, visited, tuple(session.handed[start[2] :]))
         session.results[key] = result
-        if len(session.active) == 1:
+        # In a long chain of functions, each would have all that those before it have.
+        is_small = len(events) <= _MOST_SHARED and len(visited) <= _MOST_SHARED
+        if len(session.active) == 1 and is_small:
             # What else comes to use them in this function is nothing to others.
             session.shared[key] = result._replace(events=tuple(map(copy_of, events)))
         return value

@@ -25,7 +25,9 @@ from typing import Any
 import npulens
 from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, ProjectFacts, Shim
+from npulens.catalog.rule_file import MEGABYTES
 from npulens.catalog.tables import Catalogue
+from npulens.text.regular_files import read_regular
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
@@ -141,7 +143,7 @@ def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectF
 def _rules_state(catalogue: Catalogue, configuration: Configuration) -> list[object]:
     """The version of npulens and all rules, those of the user among them."""
     parts: list[object] = [npulens.__version__, sys.version_info[:3], *_program()]
-    parts += [path.read_bytes() for path in configuration.extend_rules]
+    parts += [read_regular(path, MEGABYTES) for path in configuration.extend_rules]
     return [*parts, bool(catalogue.native.verified)]
 
 

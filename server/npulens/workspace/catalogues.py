@@ -25,7 +25,7 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
 
 
 class Catalogues:
-    """Catalogues that stay loaded; projects that ask for the same share one."""
+    """Catalogues that stay loaded; projects that ask for the same share one, and so may threads."""
 
     def __init__(self) -> None:
         self._loaded: dict[Configuration, Catalogue] = {}
@@ -42,9 +42,10 @@ class Catalogues:
             ignore=configuration.ignore,
             extend_rules=configuration.extend_rules,
         )
-        if asked not in self._loaded:
-            self._loaded[asked] = configured_catalogue(asked)
-        return self._loaded[asked]
+        loaded = self._loaded.get(asked)
+        if loaded is None:  # without a lock: loading rules may take long, and others need not wait
+            loaded = self._loaded.setdefault(asked, configured_catalogue(asked))
+        return loaded
 
     def forget(self) -> None:
         """Read the rule files again when next asked."""

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +18,15 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.project.project_version import NEWEST, project_version
+from npulens.text.regular_files import read_regular
+from npulens.workspace.files.patterns import read_pattern
+from npulens.workspace.files.toml import parse_toml
+from npulens.workspace.project.project_version import NEWEST, OLDEST, project_version
 
 CONFIGURATION_FILES = ("npulens.toml", "pyproject.toml")
 """Of two in one folder the first counts."""
+_MEGABYTES = 1
+"""No configuration is larger."""
 _NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
 """The rules for code that npulens cannot read."""
 
@@ -222,6 +226,11 @@ def parse_torch_version(text: str) -> TorchVersion | None:
     return TorchVersion(int(match[1]), int(match[2])) if match else None
 
 
+def is_covered(version: TorchVersion) -> bool:
+    """Whether there are tables for a release line."""
+    return OLDEST <= version <= NEWEST
+
+
 class _WrongValueError(Exception):
     """A value is not of the kind that this names."""
 
@@ -235,6 +244,8 @@ def _version(value: Any, _: Path) -> TorchVersion:
     version = parse_torch_version(value) if isinstance(value, str) else None
     if version is None:
         raise _WrongValueError('a PyTorch version in quotes, such as "2.8"')
+    if not is_covered(version):
+        raise _WrongValueError(f"a PyTorch version from {OLDEST} to {NEWEST}")
     return version
 
 
@@ -252,13 +263,11 @@ def _texts(value: Any, _: Path) -> tuple[str, ...]:
 
 def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
     patterns = _texts(value, folder)
-    if patterns:
-        from pathspec import GitIgnoreSpec
-
-        try:
-            GitIgnoreSpec.from_lines(patterns)
-        except (ValueError, re.error):
-            raise _WrongValueError("a list of patterns as in .gitignore") from None
+    try:
+        for pattern in patterns:
+            read_pattern(pattern)
+    except ValueError:
+        raise _WrongValueError("a list of patterns as in .gitignore") from None
     return patterns
 
 
@@ -309,7 +318,7 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
 def _read_if_there(path: Path) -> Settings | None:
     """None if there is no such file, or it is a `pyproject.toml` that does not speak of npulens."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, _MEGABYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -320,26 +329,22 @@ def _read_if_there(path: Path) -> Settings | None:
     table = _parsed(data, path)
     if is_shared:
         tools = table.get("tool")
-        table = tools.get("npulens") if isinstance(tools, dict) else None
-        if table is None:
+        own = tools.get("npulens") if isinstance(tools, dict) else None
+        if own is None:
             return None
-        if not isinstance(table, dict):
+        if not isinstance(own, dict):
             raise ConfigurationError(f"{path}: tool.npulens must be a table")
+        table = own
     return _checked(table, str(path), path.parent)
 
 
-def _parsed(data: bytes, path: Path) -> Any:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
+def _parsed(data: bytes, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
+        return parse_toml(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigurationError(f"{path}: line {line}: must be UTF-8 text") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
 
 

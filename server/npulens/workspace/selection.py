@@ -4,13 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from npulens.catalog.model import Finding, Rule, Severity
 from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from npulens.workspace.files.patterns import Patterns, read_pattern
 
 
 def selected(
@@ -62,11 +59,4 @@ def _ignored_in(path: str, configuration: Configuration) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def _matches(pattern: str, path: str) -> bool:
-    return _compiled(pattern).match_file(path)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines([pattern])
+    return Patterns([read_pattern(pattern)]).ignores(path) is True

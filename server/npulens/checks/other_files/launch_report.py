@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cached_property
 from itertools import pairwise
 
+from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.checks.titles import use
@@ -15,7 +17,13 @@ _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
-_LONGEST_VALUE = 300
+_NPU_VARIABLE = re.compile(
+    r"^[ \t]*export (?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+=", re.MULTILINE
+)
+_MEGATRON = re.compile(
+    r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
+)
+_TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _MOST_RENAMED = 50
 
 
@@ -71,11 +79,19 @@ class LaunchReport:
             self._values.setdefault(name, []).append(value)
         return True
 
+    @cached_property
+    def lacks_tuning(self) -> bool:
+        """Whether variables of the NPU are set, but none of those against a slow host."""
+        if _TUNING.search(self.text) is not None or _NPU_VARIABLE.search(self.text) is None:
+            return False
+        # Its suites come with settings that were measured together.
+        return _MEGATRON.search(self.text) is None
+
     def look_up(
         self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
     ) -> bool:
         """Report what the tables say of a name and value, if they know them."""
-        if len(name) > _LONGEST_VALUE or (value is not None and len(value) > _LONGEST_VALUE):
+        if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
         for entry in self.catalogue.launch.get(place, ()):
             if re.fullmatch(entry.name, name) is None:

@@ -40,13 +40,6 @@ _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w, -]*\])?[ \t]*(?P<value>[^\s].*|)\s*\Z"
 )
 _URL = re.compile(r"https?://")
-_NPU_VARIABLE = re.compile(
-    r"^[ \t]*export (?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+=", re.MULTILINE
-)
-_MEGATRON = re.compile(
-    r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
-)
-_TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
 _CUDA_ARM = re.compile(r"\(?(?:cpu|cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
@@ -143,10 +136,8 @@ def _not_for_cuda(commands: Sequence[Command], text: str) -> Iterator[Command]:
 def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
     """A training script that sets variables of the NPU, but none of those against a slow host."""
     text = report.text
-    if _TUNING.search(text) is not None or _NPU_VARIABLE.search(text) is None:
+    if not report.lacks_tuning:
         return
-    if _MEGATRON.search(text) is not None:
-        return  # its suites come with settings that were measured together
     launchers: list[Span] = []
     for command in commands:
         words = [text[slice(*word)] for word in command.words]

@@ -19,6 +19,8 @@ from npulens.text.spans import Span
 
 _FROM = re.compile(r"from\s+([\w.]+)")
 _PLUGIN_MEMBER = re.compile(r"npu|hccl")
+_MOST_NAMES = 100
+"""Of one import that is rewritten: for each of its names all of them are looked at."""
 
 
 class _Target(NamedTuple):
@@ -68,7 +70,7 @@ def _report(
     if written == entry.symbol:
         if isinstance(node, ast.Import):
             fixes = _module_fix(alias, entry, context)
-        else:
+        elif len(node.names) <= _MOST_NAMES:
             fixes = [
                 *from_fix(node, alias, entry, context),
                 *_agnostic(node, alias, entry, context),
@@ -83,7 +85,8 @@ def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[
         return []
     if alias.asname is None:
         # What is used of it has a finding of its own, which imports what it needs.
-        return [Fix(use("import torch"), Applicability.SAFE, (Edit(span, "torch"),))]
+        kept = "torch" if entry.becomes.startswith("torch") else entry.symbol.rpartition(".")[0]
+        return [Fix(use(f"import {kept}"), Applicability.SAFE, (Edit(span, kept),))] if kept else []
     target = _npu_target(entry, context)
     if target is None:
         return []

@@ -9,6 +9,7 @@ from pathlib import Path
 from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.configuration import absolute
 from npulens.workspace.files.gitignore import Ignores, ignores_above
+from npulens.workspace.files.patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
 _LOCK_FILES = frozenset(
@@ -126,9 +127,7 @@ _Exclusion = Callable[[str], bool]
 def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
     if not patterns:
         return lambda path: False
-    from pathspec import GitIgnoreSpec
-
-    spec = GitIgnoreSpec.from_lines(patterns)
+    excluding = Patterns(map(read_pattern, patterns))
     root = absolute(root)
 
     def is_excluded(path: str) -> bool:
@@ -136,7 +135,7 @@ def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
             relative = absolute(Path(path)).relative_to(root).as_posix()
         except ValueError:
             return False
-        return spec.match_file(relative + "/" if path.endswith("/") else relative)
+        return excluding.ignores(relative + "/" if path.endswith("/") else relative) is True
 
     return is_excluded
 

@@ -2,22 +2,17 @@
 
 import os
 import re
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from npulens.text.regular_files import read_regular
+from npulens.workspace.files.patterns import Pattern, Patterns, read_pattern
 
 IGNORE_FILE = ".gitignore"
-_MAX_SIZE = 1_000_000
-"""In bytes; nobody writes a longer list."""
-_MAX_STARS = 4
-"""A pattern with more is passed over: matching one takes time to the power of their number."""
-_STARS = re.compile(r"\*+")
+_MEGABYTES = 1
+"""Nobody writes a longer list."""
 _NOT_LITERAL = re.compile(r"[*?/]+")
 
 
@@ -25,33 +20,26 @@ class _Patterns:
     """The patterns of one file; each is compiled once, when it may fit for the first time."""
 
     def __init__(self, text: str) -> None:
-        lines = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#"]
-        self._lines = [line for line in lines if len(_STARS.findall(line)) <= _MAX_STARS]
+        lines = re.split(r"\r?\n", text)
+        self._lines = [line for line in lines if line.strip() and line[0] != "#"]
         # What must stand in a path that a pattern fits is looked for first: that is quick.
         self._words = [(_longest_literal(line), n) for n, line in enumerate(self._lines)]
-        self._specs: dict[tuple[int, ...], GitIgnoreSpec] = {}
+        self._near: dict[tuple[int, ...], Patterns] = {}
 
     def ignores(self, path: str) -> bool | None:
         """Whether a path is ignored, from the folder of the file; `None` if no pattern fits it."""
         near = tuple([number for word, number in self._words if word in path])
         if not near:
             return None
-        if near not in self._specs:
-            self._specs[near] = _compiled(self._lines[number] for number in near)
-        return self._specs[near].check_file(path).include
+        if near not in self._near:
+            self._near[near] = Patterns(_valid(self._lines[number] for number in near))
+        return self._near[near].ignores(path)
 
 
-def _compiled(lines: Iterable[str]) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec
-
-    valid: list[str] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python thinks of `[[a]`
-        for line in lines:
-            with suppress(ValueError, re.error):  # git passes over such patterns too
-                GitIgnoreSpec.from_lines([line])
-                valid.append(line)
-        return GitIgnoreSpec.from_lines(valid)
+def _valid(lines: Iterable[str]) -> Iterator[Pattern]:
+    for line in lines:
+        with suppress(ValueError):  # git passes over such patterns too
+            yield read_pattern(line)
 
 
 def _longest_literal(line: str) -> str:
@@ -92,11 +80,12 @@ class Ignores:
         path = Path(folder + os.sep + name)
         try:
             # Like git, not through a link, which could lead anywhere.
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_SIZE:
+            if path.is_symlink():
                 return self
-            text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+            data = read_regular(path, _MEGABYTES)
         except OSError:
             return self
+        text = data.decode("utf-8-sig", "surrogateescape")
         return Ignores((*self.levels, (folder, _Patterns(text))))
 
 

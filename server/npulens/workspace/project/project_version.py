@@ -4,7 +4,6 @@ import ast
 import configparser
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,8 @@ from typing import Any, NamedTuple
 from npulens.catalog.model import TorchVersion
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
+from npulens.text.regular_files import read_regular
+from npulens.workspace.files.toml import parse_toml
 
 OLDEST, NEWEST = TorchVersion(2, 6), TorchVersion(2, 13)
 """The releases that support tables exist for."""
@@ -24,7 +25,7 @@ REQUIREMENT_FILES = (
 
 _RELEASES = [TorchVersion(2, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1)]
 _PATCHES = range(10)
-_MAX_SIZE = 1_000_000
+_MEGABYTES = 1
 _REQUIREMENT = re.compile(
     r"\s*(?:torch|pytorch|torch[-_.]npu)\s*(?:\[[^\]]*\])?\s*\(?(?P<clauses>(?:[=<>!~^][^;#@)]*)?)\)?"
     r"\s*(?:[;#].*)?",
@@ -94,8 +95,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, Callable[[str], Iterable[str]]]
     try:
         for pattern, read in readers:
             for path in sorted(folder.glob(pattern)):
-                if path.is_file() and path.stat().st_size <= _MAX_SIZE:
-                    yield path, read
+                yield path, read
     except (OSError, ValueError):
         return
 
@@ -103,7 +103,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, Callable[[str], Iterable[str]]]
 def _read(path: Path, read: Callable[[str], Iterable[str]]) -> list[str]:
     """The conditions on the version of torch in a file; none if it cannot be read."""
     try:
-        lines = list(read(path.read_text(encoding="utf-8-sig")))
+        lines = list(read(read_regular(path, _MEGABYTES).decode("utf-8-sig")))
     except (OSError, ValueError, SyntaxError, RecursionError, configparser.Error):
         return []
     pattern = _CONDA if path.name.startswith("environment") else _REQUIREMENT
@@ -112,12 +112,7 @@ def _read(path: Path, read: Callable[[str], Iterable[str]]) -> list[str]:
 
 
 def _of_pyproject(text: str) -> Iterator[str]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    table = tomllib.loads(text)
+    table = parse_toml(text)
     yield from _texts(_at(table, "project", "dependencies"))
     yield from _texts(_at(table, "project", "optional-dependencies"))
     yield from _texts(_at(table, "dependency-groups"))

@@ -52,8 +52,9 @@ class Surroundings:
 class Lookout:
     """Looks around files, and remembers what is the same for many; for one thread at a time."""
 
-    def __init__(self) -> None:
-        self._catalogues = Catalogues()
+    def __init__(self, catalogues: Catalogues | None = None) -> None:
+        """Know nothing yet but these catalogues, which others may use as well."""
+        self._catalogues = catalogues or Catalogues()
         self._finders: dict[Path | None, ShimFinder] = {}
         self._projects: dict[Path, ProjectFacts] = {}
         self._memos: dict[Path, tuple[Catalogue, Memo]] = {}
