@@ -11,16 +11,16 @@ from npulens.catalog.model import Applicability, MigrationStyle, ProjectFacts, S
 from npulens.catalog.tables import Catalogue
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.configuration import Configuration
+from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import (
-    LOG_FOLDER,
     copy_tree,
     finish_folders,
     inventory,
     require_unchanged,
 )
 from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.folders import LOG_FOLDER
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.locking import Lock
 from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
@@ -63,6 +63,7 @@ class Request:
         distribution: The script to make train in several processes, or `None`.
         jobs: How many processes to use, or `None`.
         log_folder: Where the log goes, or `None` for the tree.
+        original: The folder of which `source` is a copy without its history, or `None`.
     """
 
     source: Path
@@ -72,6 +73,7 @@ class Request:
     distribution: Distribution | None = None
     jobs: int | None = None
     log_folder: Path | None = None
+    original: Path | None = None
 
 
 def migrate_copy(
@@ -108,7 +110,8 @@ def migrate_copy(
         configuration = request.configuration
         if configuration.source is not None:
             configuration = replace(configuration, source=root / configuration.source.name)
-        _migrate(replace(request, source=tree, configuration=configuration), log, observer, _put)
+        copy = replace(request, source=tree, configuration=configuration, original=source)
+        _migrate(copy, log, observer, _put)
         log_folder = request.log_folder or tree / LOG_FOLDER
         log_folder.mkdir(exist_ok=True)
         write_log(log, log_folder)
@@ -173,6 +176,7 @@ def _discovered(request: Request) -> Discovery:
         configuration.exclude,
         configuration.root,
         configuration.respect_gitignore,
+        original=request.original,
     )
 
 
@@ -233,7 +237,13 @@ def _around(
     contents = Contents()
     facts = project_facts(files, [request.source], request.catalogue, contents, memo)
     finder = ShimFinder(contents)
-    return facts, finder.states_of_project(request.configuration, files, request.source)
+    configuration = request.configuration
+    if request.original is None:
+        return facts, finder.states_of_project(configuration, files, request.source)
+    # In a copy there is nothing but the tree.
+    is_inside = absolute(request.source).is_relative_to(absolute(configuration.root))
+    has_root = configuration.source is not None and is_inside
+    return facts, finder.states(files, configuration.root if has_root else request.source)
 
 
 def _keep(fixed: FixedFile, report: FileReport, root: Path, log: ChangeLog) -> None:
