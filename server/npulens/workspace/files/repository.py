@@ -15,7 +15,7 @@ _REFERENCE = re.compile(r"refs/[^\s~^:?*\[\\\x00-\x1f]+\Z")
 
 
 class RepositoryError(Exception):
-    """A repository is not as git writes it; the text says how, in a part of a sentence."""
+    """A repository does not say, in a form known here, which commit is checked out."""
 
 
 class Repository(NamedTuple):
@@ -101,6 +101,8 @@ def head_commit(repository: Repository) -> str | None:
     for _ in range(_MOST_STEPS):
         data = read_plain(f"{folder}/{name}", _MOST_POINTER)
         if data is None:
+            if os.path.lexists(f"{folder}/{name}") and not os.path.isdir(f"{folder}/{name}"):  # noqa: PTH112
+                raise RepositoryError
             return _packed(repository, name)
         text = os.fsdecode(data).rstrip()
         if _OBJECT.match(text):
@@ -109,18 +111,18 @@ def head_commit(repository: Repository) -> str | None:
         if not text.startswith("ref:") or not _REFERENCE.match(name) or ".." in name:
             break
         if os.path.isdir(f"{folder}/reftable"):  # noqa: PTH112
-            raise RepositoryError("keeps the names of its commits in a form that is not read")
-    raise RepositoryError("does not say which commit is checked out")
+            raise RepositoryError
+    raise RepositoryError
 
 
 def _packed(repository: Repository, name: str) -> str | None:
     """The commit of a name among those that git keeps in one file."""
     if name == "HEAD":
-        raise RepositoryError("does not say which commit is checked out")
+        raise RepositoryError
     path = f"{repository.common}/packed-refs"
     data = read_plain(path, _MOST_REFERENCES)
     if data is None and os.path.lexists(path):
-        raise RepositoryError("does not say which commit is checked out")
+        raise RepositoryError
     found = re.search(
         rb"^([0-9a-f]{40,64}) %s\r?$" % re.escape(os.fsencode(name)), data or b"", re.M
     )
