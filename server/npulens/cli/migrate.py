@@ -13,6 +13,7 @@ from npulens.cli.options import (
     jobs_option,
     settings,
     settings_options,
+    show_skipped_option,
     unsafe_option,
 )
 from npulens.cli.progress import Progress
@@ -54,6 +55,7 @@ Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
 )
 @dirty_option
 @settings_options
+@show_skipped_option
 @jobs_option
 @click.pass_context
 def migrate(
@@ -69,6 +71,7 @@ def migrate(
     model: str,
     log_folder: str | None,
     config: str | None,
+    show_skipped: bool,
     jobs: int | None,
     **options: Any,
 ) -> None:
@@ -84,6 +87,7 @@ def migrate(
     from npulens.catalog.model import Applicability
     from npulens.report.change_log import migration_summary, told_of
     from npulens.report.human import printable
+    from npulens.report.not_read import not_read_list
     from npulens.workspace.files.copying import Reason
     from npulens.workspace.migrating.distribution import Distribution
     from npulens.workspace.migrating.migration import Request
@@ -114,6 +118,8 @@ def migrate(
             click.echo(told_of(each, asked.language), err=True)
     for path, problem in log.problems.items():
         complain(f"{printable(path)}: {problem}")
+    if show_skipped:
+        click.echo(not_read_list(log.not_read, asked.language), nl=False)
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
 

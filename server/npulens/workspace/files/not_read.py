@@ -17,6 +17,7 @@ class Reason(str, Enum):
     TOO_LARGE = "too-large"
     NOT_TEXT = "not-readable-as-text"
     CANNOT_BE_READ = "cannot-be-read"
+    FAILED = "internal-error"
     EXCLUDED = "excluded"
 
 

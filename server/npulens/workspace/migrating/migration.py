@@ -23,6 +23,7 @@ from npulens.workspace.files.discovery import Discovery, discover
 from npulens.workspace.files.folders import LOG_FOLDER
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.locking import Lock
+from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
@@ -106,7 +107,8 @@ def migrate_copy(
         observer.begin(len(found.files))
         for _ in copy_tree(source, tree, found):
             observer.advance()
-        log = ChangeLog(files=len(found.files), left_out=found.left_out)
+        not_read = _not_read(request)
+        log = ChangeLog(files=len(found.files), left_out=found.left_out, not_read=not_read)
         configuration = request.configuration
         if configuration.source is not None:
             configuration = replace(configuration, source=root / configuration.source.name)
@@ -140,7 +142,7 @@ def migrate_in_place(
         DistributionError: A script cannot be made to train in several processes.
         OSError: The log cannot be written, or the folder not be read.
     """
-    log = ChangeLog()
+    log = ChangeLog(not_read=_not_read(request))
     with Lock(request.source / ".npulens-migrating"):
         folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
         folder.mkdir(exist_ok=True)  # what could not be logged is not begun
@@ -167,6 +169,12 @@ def _free_folder(folder: Path) -> Path:
 def files_of(request: Request) -> list[Path]:
     """The files of a folder that a migration reads."""
     return _discovered(request).files
+
+
+def _not_read(request: Request) -> list[NotRead]:
+    """What of the folder of a user is not looked at, by its paths in it."""
+    found = _discovered(request).not_read()
+    return [each._replace(path=relative_path(each.path, request.source)) for each in found]
 
 
 def _discovered(request: Request) -> Discovery:
