@@ -47,7 +47,10 @@ class Repair:
         Raises:
             Refusal: A git tree has changes that are in no commit.
         """
+        from npulens.workspace.fixing.in_place import clean_places
+
         trees = None if allow_dirty else clean_trees(self._project.files, "nothing is fixed")
+        clean_places(self._project.files)
         yield from self._project.problems
         for fixed in self._fixed():
             yield self._written(fixed, trees)

@@ -27,7 +27,7 @@ from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
-from npulens.workspace.fixing.in_place import write_fixed
+from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, relative_path
 from npulens.workspace.migrating.distribution import Distribution, distribute_entry
@@ -145,6 +145,7 @@ def migrate_in_place(
     log = ChangeLog(not_read=_not_read(request))
     with Lock(request.source / ".npulens-migrating"):
         folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
+        clean_places([request.source / "x", *files_of(request)])
         folder.mkdir(exist_ok=True)  # what could not be logged is not begun
         is_done = False
         try:
