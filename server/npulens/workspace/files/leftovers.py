@@ -46,7 +46,7 @@ def _remove(path: Path) -> None:
         if is_gone(owner, status.st_mtime):
             with Lock(path):  # which removes its file in the end
                 _remove_folder(path.with_suffix(""))
-    elif not os.path.lexists(f"{path}.lock") and is_gone("", status.st_mtime):  # noqa: PTH110
+    elif not os.path.lexists(f"{path}.lock") and is_gone("", status.st_mtime):
         _remove_folder(path)
 
 
