@@ -197,14 +197,14 @@ def _starts_as_script(entry: os.DirEntry[str]) -> bool:
     return kind_by_first_line(line) is not None
 
 
-class _Folder(NamedTuple):
-    """A folder on the way of a walk.
+class _Place(NamedTuple):
+    """A folder on the way of a walk, or a file in one.
 
     Attributes:
         path: As it is named.
         real: With all links resolved.
         known: The same where git knows it, which is elsewhere if this is a copy.
-        ignores: What git ignores in it.
+        ignores: What git ignores there.
     """
 
     path: str
@@ -231,7 +231,7 @@ class _Walk:
         self._found = found
         known = os.path.realpath(original or top)
         ignores = ignores_above(known, respect_gitignore)
-        self._start = _Folder(self._top, self._real_top, known.rstrip(os.sep), ignores)
+        self._start = _Place(self._top, self._real_top, known.rstrip(os.sep), ignores)
 
     def files(self) -> Iterator[tuple[str, str]]:
         """Each file that is taken, and its path with all links resolved."""
@@ -249,21 +249,17 @@ class _Walk:
             if ignores is None:
                 self._pass_over(folder.path, Reason.ENVIRONMENT, is_folder=True)
                 continue
-            subfolders: list[_Folder] = []
+            subfolders: list[_Place] = []
             for entry in entries:
-                inside = folder._replace(
-                    path=entry.path,
-                    real=f"{folder.real}{os.sep}{entry.name}",
-                    known=f"{folder.known}{os.sep}{entry.name}",
-                    ignores=ignores,
-                )
+                name = os.sep + entry.name
+                inside = _Place(entry.path, folder.real + name, folder.known + name, ignores)
                 if entry.is_dir(follow_symlinks=False):
                     subfolders += self._entered(entry.name, inside)
                 else:
                     yield from self._taken(entry, inside)
             pending += reversed(subfolders)
 
-    def _inside(self, folder: _Folder, names: list[str]) -> Ignores | None:
+    def _inside(self, folder: _Place, names: list[str]) -> Ignores | None:
         """What counts in a folder that holds these names, `None` if it is an environment."""
         ignores = folder.ignores
         is_environment = any(name in names for name in folders.ENVIRONMENT_MARKERS)
@@ -276,7 +272,7 @@ class _Walk:
             names = [*names, ".git"]
         return ignores.inside(folder.known, names)
 
-    def _entered(self, name: str, folder: _Folder) -> Iterator[_Folder]:
+    def _entered(self, name: str, folder: _Place) -> Iterator[_Place]:
         """A folder, if it is looked into."""
         if name in _NEVER_ENTERED:
             return
@@ -287,7 +283,7 @@ class _Walk:
         else:
             yield folder._replace(ignores=ignores)
 
-    def _reason_against(self, name: str, folder: _Folder) -> Reason | None:
+    def _reason_against(self, name: str, folder: _Place) -> Reason | None:
         """Why a folder is not looked into, apart from what git ignores."""
         if self._is_excluded(folder.path + "/"):
             return Reason.EXCLUDED
@@ -299,7 +295,7 @@ class _Walk:
             return None
         return Reason.ENVIRONMENT if name in folders.ENVIRONMENTS else Reason.BUILT
 
-    def _taken(self, entry: os.DirEntry[str], file: _Folder) -> Iterator[tuple[str, str]]:
+    def _taken(self, entry: os.DirEntry[str], file: _Place) -> Iterator[tuple[str, str]]:
         """A file and its path with all links resolved, if it is read."""
         is_link = entry.is_symlink()
         if is_link and os.path.isdir(entry.path):  # noqa: PTH112 (a loop is no mistake for it)
@@ -314,7 +310,7 @@ class _Walk:
                 self._pass_over(file.path, reason)
 
     def _reason_against_file(
-        self, entry: os.DirEntry[str], file: _Folder, real: str
+        self, entry: os.DirEntry[str], file: _Place, real: str
     ) -> Reason | None:
         if self._is_excluded(file.path):
             return Reason.EXCLUDED
@@ -322,7 +318,7 @@ class _Walk:
             return Reason.IGNORED
         if not self._is_inside(real):
             return Reason.OUTSIDE
-        if not os.path.isfile(real):  # noqa: PTH113
+        if not (os.path.isfile(real) if entry.is_symlink() else entry.is_file()):  # noqa: PTH113
             return Reason.SPECIAL
         return Reason.TOO_LARGE if _is_data(entry) else None
 
