@@ -17,7 +17,14 @@ PACKAGE = Path(npulens.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 RAISED = {
     *("Refusal", "UsageError", "BadParameter", "ConfigurationError", "CatalogueError"),
-    *("PlaceError", "BaselineError", "GitError", "NotReplacedError", "CannotVerifyError"),
+    *(
+        "PlaceError",
+        "BaselineError",
+        "GitError",
+        "CommittedError",
+        "NotReplacedError",
+        "CannotVerifyError",
+    ),
     "UnreadableNotebook",
 }
 """What ends a command, or is a part of the sentence that does."""

@@ -59,9 +59,9 @@ def test_each_file_is_found_once_and_as_named(
     [".git", ".tox", ".venv", "venv", "build", "dist", "node_modules", "site-packages"],
 )
 def test_usual_folders_are_entered_only_when_named(here: Path, folder: str) -> None:
-    make(here, "a.py", f"x/{folder}/b.py")
+    make(here, "a.py", f"x/{folder}/lib/b.py")
     assert found(".") == ["a.py"]
-    assert found(f"x/{folder}") == [f"x/{folder}/b.py"]
+    assert found(f"x/{folder}") == [f"x/{folder}/lib/b.py"]
 
 
 def test_a_virtual_environment_of_any_name_is_not_entered(here: Path) -> None:
@@ -153,7 +153,7 @@ def problems(*paths: str) -> dict[str, str]:
 
 
 def test_what_cannot_be_used_is_told(here: Path) -> None:
-    make(here, "empty/notes.txt", "skipped/build/a.py")
+    make(here, "empty/notes.txt", "skipped/build/lib/a.py")
     for path in ("missing.py", "missing/folder", ""):
         assert problems(path) == {path: "No such file or directory"}
     for path in ("empty", "skipped"):

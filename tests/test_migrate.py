@@ -220,13 +220,13 @@ class TestCopy:
             (source / name).mkdir()
             (source / name / "x.py").write_text(CODE)
         (source / "env" / "pyvenv.cfg").write_text("")
-        (source / "build").mkdir()
-        (source / "build" / "x.py").write_text(CODE)
+        (source / "build" / "lib").mkdir(parents=True)
+        (source / "build" / "lib" / "x.py").write_text(CODE)
         invoke("migrate", "src", "-o", "dst")
         names = {path.name for path in (here / "dst").iterdir()}
         assert names == {"a.py", "clean.py", "data.bin", "build", LOG}
         # As everywhere, what was built is not read.
-        assert (here / "dst" / "build" / "x.py").read_text() == CODE
+        assert (here / "dst" / "build" / "lib" / "x.py").read_text() == CODE
 
     @on_linux
     def test_names_that_are_any_bytes(self, here: Path, source: Path) -> None:

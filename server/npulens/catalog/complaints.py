@@ -81,6 +81,11 @@ nothing is migrated: {0}|未做任何迁移：{0}
 {0}; --allow-dirty does without git|{0}；使用 --allow-dirty 可以不依赖 git
 git cannot be run: {0}|无法运行 git：{0}
 git refuses: {0}|git 拒绝执行：{0}
+git does not come to an end|git 迟迟没有结束
+the .git of {0} is no repository|{0} 中的 .git 不是仓库
+the index of {0} cannot be read|无法读取 {0} 的 git 索引
+{0} does not say which commit is checked out|无法确定 {0} 当前检出的提交
+only a filter, and none is run, could tell whether {0} is committed|{0} 是否已提交只有 git 过滤器能够判断，而 npulens 不运行过滤器
 there is no such file in {0}|{0} 中没有这个文件
 lies in {0}; name a folder outside of it|位于 {0} 之内；请指定其外的目录
 another run is migrating it; wait for that one|另一个进程正在迁移它；请等待其结束

@@ -1,7 +1,7 @@
 """`npulens check`."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from npulens.cli.options import (
     jobs_option,
     settings,
     settings_options,
+    show_skipped_option,
     unsafe_option,
 )
 from npulens.cli.refusals import FAILURE, Refusal
@@ -70,6 +71,7 @@ Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-libr
 @dirty_option
 @settings_options
 @force_exclude_option
+@show_skipped_option
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
 @click.option(
@@ -160,6 +162,7 @@ def _check(
     """Check once, and say what was found; returns the exit code."""
     from npulens.cli.outcome import Output, show
     from npulens.cli.project import check_project, find_project
+    from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report, make_statistics
     from npulens.workspace.baseline import Acceptance
 
@@ -170,19 +173,34 @@ def _check(
     acceptance = Acceptance(options["write_baseline"]) if options["write_baseline"] else None
     if acceptance is not None:
         filters.append(acceptance.accept)
-    if reads_stdin:
-        return show([_check_stdin(paths[0], asked)], report, output, 1, filters)
     is_changing = options["fix"] or options["add_suppressions"]
-    project = find_project(
-        paths, asked, not (options["no_cache"] or is_changing), options["force_exclude"]
-    )
-    total = len(project.files) + len(project.problems)
-    if is_changing:
-        repair = _repair(project, options)
-        code = show(repair.write(options["allow_dirty"]), report, output, total, filters)
-        _say_what_changed(repair, asked, options)
+    repair = None
+    if reads_stdin:
+        files: Iterable[FileReport] = [_check_stdin(paths[0], asked)]
+        total, skipped = 1, Skipped(asked.language, options["show_skipped"])
     else:
-        code = show(check_project(project, options["jobs"]), report, output, total, filters)
+        use_cache = not (options["no_cache"] or is_changing)
+        project = find_project(paths, asked, use_cache, options["force_exclude"])
+        total = len(project.files) + len(project.problems)
+        skipped = Skipped(asked.language, options["show_skipped"], project.not_read)
+        repair = _repair(project, options) if is_changing else None
+        files = (
+            check_project(project, options["jobs"])
+            if repair is None
+            else repair.write(options["allow_dirty"])
+        )
+    is_for_people = options["output_format"] == "human"
+    is_shown = is_for_people and options["output_file"] is None
+
+    def last_words() -> str:
+        done = "" if repair is None or not is_shown else _what_changed(repair, asked, options)
+        return done + (skipped.text() if is_for_people else "")
+
+    code = show(files, report, output, total, skipped, filters, last_words)
+    if repair is not None and not is_shown:
+        click.echo(_what_changed(repair, asked, options), nl=False, err=True)
+    if not is_for_people:
+        skipped.complain()
     if acceptance is not None:
         _save(acceptance)
     return code
@@ -200,12 +218,11 @@ def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
     return Repair(project, work, options["jobs"])
 
 
-def _say_what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) -> None:
+def _what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) -> str:
     from npulens.report.wording import fixed_summary, suppressed_summary
 
     summary = suppressed_summary if options["add_suppressions"] else fixed_summary
-    is_for_people = options["output_format"] == "human" and options["output_file"] is None
-    click.echo(summary(repair.findings, repair.files, asked.language), err=not is_for_people)
+    return summary(repair.findings, repair.files, asked.language) + "\n"
 
 
 def _check_stdin(name: str, asked: Settings) -> "FileReport":

@@ -33,6 +33,7 @@ The configuration, instead of the nearest one.|使用此配置文件，而不是
 The PyTorch release to run on, if not what the project requires.|运行所用的 PyTorch 版本；默认取项目要求的版本。
 What migrated code looks like.|迁移后代码的风格。
 The language of messages.|消息的语言。
+List the files and folders that are not read, and why.|列出未读取的文件和目录及原因。
 Leave out what is excluded even where it is named.|即使点名给出，也略过被排除的文件。
 How many processes to use, if not as many as pay.|使用的进程数；默认按收益自动决定。
 Neither read nor write `.npulens_cache`.|既不读取也不写入 `.npulens_cache`。

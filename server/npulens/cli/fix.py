@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +15,14 @@ from npulens.cli.options import (
     jobs_option,
     settings,
     settings_options,
+    show_skipped_option,
     unsafe_option,
 )
 from npulens.cli.refusals import FAILURE, complain
+
+if TYPE_CHECKING:
+    from npulens.cli.repair import Repair
+    from npulens.cli.skipped import Skipped
 
 _EPILOG = """\b
 Examples:
@@ -36,6 +41,7 @@ error."""
 @dirty_option
 @settings_options
 @force_exclude_option
+@show_skipped_option
 @jobs_option
 @click.pass_context
 def fix(
@@ -48,6 +54,7 @@ def fix(
     config: str | None,
     jobs: int | None,
     force_exclude: bool,
+    show_skipped: bool,
     **options: Any,
 ) -> None:
     """Fix the files among PATHS and below, and say what is left to do by hand.
@@ -61,6 +68,7 @@ def fix(
     from npulens.cli.outcome import Output, show
     from npulens.cli.project import find_project
     from npulens.cli.repair import Repair
+    from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report
     from npulens.report.wording import fixed_summary
     from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
@@ -70,24 +78,33 @@ def fix(
     asked = settings(paths, config, options)
     project = find_project(paths, asked, use_cache=False, force_exclude=force_exclude)
     repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, jobs)
+    skipped = Skipped(asked.language, show_skipped, project.not_read)
     if diff:
-        context.exit(_print_patches(repair))
+        context.exit(_print_patches(repair, skipped))
+
+    def last_words() -> str:
+        done = fixed_summary(repair.findings, repair.files, asked.language)
+        return f"{done}\n{skipped.text()}"
+
     total = len(project.files) + len(project.problems)
     report = make_report("human", asked.language, True)
-    code = show(repair.write(allow_dirty), report, Output(None), total)
-    click.echo(fixed_summary(repair.findings, repair.files, asked.language))
+    files, output = repair.write(allow_dirty), Output(None)
+    code = show(files, report, output, total, skipped, last_words=last_words)
     scripts = training_scripts(project.files, Path()) if repair.findings else []
     if scripts:
         name_next_step([os.path.relpath(path) for path in scripts], asked.language)
     context.exit(code)
 
 
-def _print_patches(repair: Any) -> int:
+def _print_patches(repair: "Repair", skipped: "Skipped") -> int:
     problems = 0
     for change in repair.patches():
         if isinstance(change, bytes):
             click.echo(change, nl=False)
-        else:
+            continue
+        skipped.add(change)
+        if change.problem is not None:
             problems += 1
             complain(f"{change.path or repr('')}: {change.problem}", change.traceback)
+    skipped.complain()
     return FAILURE if problems else FINDINGS if repair.files else 0

@@ -14,6 +14,7 @@ from npulens.cli.options import (
     jobs_option,
     settings,
     settings_options,
+    show_skipped_option,
     unsafe_option,
 )
 from npulens.cli.progress import Progress
@@ -55,6 +56,7 @@ Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
 )
 @dirty_option
 @settings_options
+@show_skipped_option
 @jobs_option
 @click.pass_context
 def migrate(
@@ -70,6 +72,7 @@ def migrate(
     model: str,
     log_folder: str | None,
     config: str | None,
+    show_skipped: bool,
     jobs: int | None,
     **options: Any,
 ) -> None:
@@ -85,6 +88,7 @@ def migrate(
     from npulens.catalog.model import Applicability
     from npulens.report.change_log import migration_summary, told_of
     from npulens.report.human import printable
+    from npulens.report.not_read import not_read_list
     from npulens.workspace.files.copying import Reason
     from npulens.workspace.migrating.distribution import Distribution
     from npulens.workspace.migrating.migration import Request
@@ -115,6 +119,8 @@ def migrate(
             click.echo(told_of(each, asked.language), err=True)
     for path, problem in log.problems.items():
         complain(f"{printable(path)}: {problem}")
+    if show_skipped:
+        click.echo(not_read_list(log.not_read, asked.language), nl=False)
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
     scripts = _scripts(request)
     processes = "" if request.distribution is None else "--processes 2 "

@@ -69,6 +69,9 @@ unsafe_option = click.option(
 force_exclude_option = click.option(
     "--force-exclude", is_flag=True, help="Leave out what is excluded even where it is named."
 )
+show_skipped_option = click.option(
+    "--show-skipped", is_flag=True, help="List the files and folders that are not read, and why."
+)
 dirty_option = click.option(
     "--allow-dirty", is_flag=True, help="Fix files even if git could not take that back."
 )

@@ -12,6 +12,7 @@ from npulens.cli.progress import Progress
 from npulens.cli.refusals import FAILURE, Refusal, complain
 
 if TYPE_CHECKING:
+    from npulens.cli.skipped import Skipped
     from npulens.report.formats import Report
     from npulens.workspace.file_report import FileReport
 
@@ -66,7 +67,9 @@ def show(
     report: "Report",
     output: Output,
     total: int,
+    skipped: "Skipped",
     filters: Iterable[Filter] = (),
+    last_words: Callable[[], str] = str,
 ) -> int:
     """Show all reports.
 
@@ -75,7 +78,9 @@ def show(
         report: How they look.
         output: Where they go.
         total: How many there will be.
+        skipped: Takes note of those that could not be read.
         filters: What is left out of them.
+        last_words: What the output ends with.
 
     Returns:
         The exit code.
@@ -87,6 +92,7 @@ def show(
     checked = findings = problems = 0
     for file in files:
         progress.advance()
+        skipped.add(file)
         if file.problem is not None:
             problems += 1
             progress.clear()
@@ -102,5 +108,6 @@ def show(
     progress.clear()
     if checked or not isinstance(report, HumanReport):  # "nothing found" would be no answer
         output.write(report.end(checked))
+    output.write(last_words())
     output.close()
     return FAILURE if problems else FINDINGS if findings else 0

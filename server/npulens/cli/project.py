@@ -10,6 +10,7 @@ from npulens.cli.refusals import common_folder
 if TYPE_CHECKING:
     from npulens.workspace.cache import FindingCache
     from npulens.workspace.file_report import FileReport
+    from npulens.workspace.files.not_read import NotRead
     from npulens.workspace.run import Checker
 
 
@@ -21,12 +22,14 @@ class Project(NamedTuple):
         problems: A report for each path that cannot be used.
         checker: Checks the files.
         cache: What it knows from earlier runs, or `None`.
+        not_read: What there is besides the files that npulens could read, and why it is not.
     """
 
     files: "Sequence[Path]"
     problems: "Sequence[FileReport]"
     checker: "Checker"
     cache: "FindingCache | None"
+    not_read: "Sequence[NotRead]"
 
 
 def find_project(
@@ -72,7 +75,7 @@ def find_project(
         cache = FindingCache(configuration.root, catalogue, configuration, facts)
     checker = Checker(catalogue, configuration, facts, shims, cache, _folder(paths))
     problems = [FileReport(path, problem=problem) for path, problem in found.problems.items()]
-    return Project(found.files, problems, checker, cache)
+    return Project(found.files, problems, checker, cache, found.not_read())
 
 
 def _folder(paths: "Sequence[str]") -> Path:

@@ -47,18 +47,21 @@ class Repair:
         Raises:
             Refusal: A git tree has changes that are in no commit.
         """
+        from npulens.workspace.fixing.in_place import clean_places
+
         trees = None if allow_dirty else clean_trees(self._project.files, "nothing is fixed")
+        clean_places(self._project.files)
         yield from self._project.problems
         for fixed in self._fixed():
             yield self._written(fixed, trees)
 
     def patches(self) -> "Iterator[bytes | FileReport]":
-        """The changes, none of which is made; reports for files that cannot be fixed."""
+        """The changes, none of which is made; reports for files that cannot be fixed or read."""
         from npulens.report.patch import patch
 
         yield from self._project.problems
         for fixed in self._fixed():
-            if fixed.report.problem is not None:
+            if fixed.report.problem is not None or fixed.report.unread is not None:
                 yield fixed.report
             elif fixed.after != fixed.before:
                 self._count(fixed)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npulens.cli.help import Command
-from npulens.cli.options import jobs_option, settings, settings_options
+from npulens.cli.options import jobs_option, settings, settings_options, show_skipped_option
 from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
 
 if TYPE_CHECKING:
     from npulens.cli.project import Project
+    from npulens.cli.skipped import Skipped
     from npulens.workspace.configuration import Settings
     from npulens.workspace.file_report import FileReport
 
@@ -47,6 +48,7 @@ Exit codes: 0 written, 2 wrong usage, an error, or files not checked."""
     "--editor-links", is_flag=True, help="Links open VS Code at the line, on this machine only."
 )
 @settings_options
+@show_skipped_option
 @jobs_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write `.npulens_cache`.")
 @click.option(
@@ -64,6 +66,7 @@ def report(
     title: str | None,
     editor_links: bool,
     config: str | None,
+    show_skipped: bool,
     jobs: int | None,
     no_cache: bool,
     editor_settings: str | None,
@@ -75,6 +78,7 @@ def report(
     """
     from npulens.cli.outcome import Output
     from npulens.cli.project import find_project
+    from npulens.cli.skipped import Skipped
     from npulens.report.locations import FileNames
     from npulens.report.page_contents import page_of
     from npulens.report.page_model import Results
@@ -86,7 +90,8 @@ def report(
     output = Output(None if is_standard else output_file)
     asked = settings(paths, config, options, _kept_by_editor(editor_settings, _root(paths)))
     project = find_project(paths, asked, not no_cache)
-    reports = _checked(project, jobs)
+    skipped = Skipped(asked.language, show_skipped, project.not_read)
+    reports = _checked(project, jobs, skipped)
     root = _root(paths)
     folder = Path.cwd() if is_standard else absolute(Path(output_file)).parent
     results = Results(
@@ -96,6 +101,7 @@ def report(
         asked.configuration.target,
         FileNames(str(root), str(folder), editor_links),
         date,
+        skipped.all,
     )
     page = page_of(results, asked.language)
     if form == "html":
@@ -107,6 +113,7 @@ def report(
 
         output.write(as_markdown(page))
     output.close()
+    skipped.complain()
     context.exit(FAILURE if any(each.problem is not None for each in reports) else 0)
 
 
@@ -119,7 +126,7 @@ def _format_of(file: str) -> str:
     return form
 
 
-def _checked(project: "Project", jobs: int | None) -> "list[FileReport]":
+def _checked(project: "Project", jobs: int | None, skipped: "Skipped") -> "list[FileReport]":
     """The reports of all files; what went wrong is said at once."""
     from npulens.cli.progress import Progress
     from npulens.cli.project import check_project
@@ -128,6 +135,7 @@ def _checked(project: "Project", jobs: int | None) -> "list[FileReport]":
     reports = []
     for each in check_project(project, jobs):
         progress.advance()
+        skipped.add(each)
         if each.problem is not None:
             progress.clear()
             complain(f"{each.path or repr('')}: {each.problem}", each.traceback)

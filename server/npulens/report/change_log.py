@@ -10,6 +10,7 @@ from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
+from npulens.report.not_read import counted, reason_of
 from npulens.report.wording import APPLICABILITIES
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
@@ -27,6 +28,7 @@ _NOTHING_LEFT = LocalizedText("Nothing that npulens knows of.", "npulens 未发�
 _ADVICE = LocalizedText("Advice", "优化建议")
 _NOTES = LocalizedText("To know", "须知")
 _PROBLEMS = LocalizedText("Not migrated", "未迁移")
+_NOT_READ = LocalizedText("Not read", "未读取")
 _NOT_COPIED = LocalizedText("Not copied", "未复制")
 _CHANGES = LocalizedText("Changes", "改动")
 _ESTIMATE = LocalizedText(
@@ -79,6 +81,10 @@ def change_log_json(
             {"path": path, "reason": reason.value, "target": target}
             for path, reason, target in log.left_out
         ],
+        "not_read": [
+            {"path": each.path, "folder": each.is_folder, "reason": each.reason.value}
+            for each in log.not_read
+        ],
         "problems": [{"path": path, "problem": problem} for path, problem in log.problems.items()],
     }
     return json_text(record, indent=1) + "\n"
@@ -130,6 +136,9 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
     if log.problems:
         lines = (f"- {_code(path)}: {complaint(p, language)}" for path, p in log.problems.items())
         parts += _section(_PROBLEMS, lines, language)
+    if log.not_read:
+        unread = (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)
+        parts += _section(_NOT_READ, unread, language)
     if log.left_out:
         not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)
         parts += _section(_NOT_COPIED, not_copied, language)
@@ -199,15 +208,18 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
     """
     edits, changed = len(log.changes), len(log.changed)
     needed, advice = log.of_kind(advice=False), log.of_kind(advice=True)
+    not_read = counted(log.not_read, language)
     if language == "zh":
         where = "" if place is None else f"{printable(place)}："
         first = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
         second = f"待处理问题 {len(needed)} 个{_cost(needed, '，', language)}；"
-        return f"{first}\n{second}优化建议 {len(advice)} 条{_cost(advice, '，', language)}。\n"
+        third = f"优化建议 {len(advice)} 条{_cost(advice, '，', language)}"
+        return f"{first}\n{second}{third}{'；' if not_read else ''}{not_read}。\n"
     where = "" if place is None else f"{printable(place)}: "
     first = f"{where}changed {changed} of {log.files} files in {edits} edits."
     second = f"Left to do: {len(needed)} to run as it should{_cost(needed, ', ', language)}; "
-    return f"{first}\n{second}{len(advice)} as advice{_cost(advice, ', ', language)}.\n"
+    third = f"{len(advice)} as advice{_cost(advice, ', ', language)}"
+    return f"{first}\n{second}{third}{'; ' if not_read else ''}{not_read}.\n"
 
 
 def _cost(lefts: Sequence[Left], separator: str, language: Language) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.tables import Catalogue
+from npulens.report.not_read import counted, reason_of
 from npulens.report.page_folders import folder_tree
 from npulens.report.page_model import (
     Entry,
@@ -56,6 +57,12 @@ def page_of(results: Results, language: Language) -> Page:
             grouping.groups(e for e in entries if e.finding.rule.family == "fused" and not e.work)
         ),
         folders=folder_tree(files),
+        not_read=counted(results.not_read, language),
+        unread=tuple(
+            (results.names.name(each.path) + "/" * each.is_folder, reason_of(each, language))
+            for each in results.not_read
+            if each.counts
+        ),
     )
 
 

@@ -22,6 +22,7 @@ def as_markdown(page: Page) -> str:
 
 def _lines(page: Page) -> Iterator[str]:
     language = page.language
+    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     total = len(page.files)
     ready = page.shares[Readiness.AS_IS] + page.shares[Readiness.SAFE]
     yield f"## {text('heading', language)}: {_plain(page.title)}"
@@ -30,6 +31,10 @@ def _lines(page: Page) -> Iterator[str]:
     headline = text("ready_headline", language, files=f"{total:,}", changing=f"{changing:,}")
     yield f"**{percent(ready, total)}** {headline}"
     yield ""
+    if page.not_read:
+        stop = "。" if language == "zh" else "."
+        yield f"**{page.not_read}**{colon}{_unread(page)}{stop}"
+        yield ""
     yield _row([text("state", language), text("files", language), "%"])
     yield "| --- | ---: | ---: |"
     for state, count in page.shares.items():
@@ -41,7 +46,6 @@ def _lines(page: Page) -> Iterator[str]:
         f"**{duration(page.work, language)}** {text('effort_to_run', language)}",
         f"{duration(page.advice, language)} {text('effort_advice', language)}",
     ]
-    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     yield f"{text('effort', language)}{colon}{comma.join(effort)}"
     yield from _blockers(page)
     yield from _families(page)
@@ -51,6 +55,15 @@ def _lines(page: Page) -> Iterator[str]:
     checked = f"{text('checked_for', language)}{colon}PyTorch {page.target.torch_version}"
     parts = [checked, f"npulens {npulens.__version__}", page.date]
     yield f"<sub>{' · '.join(part for part in parts if part)}</sub>"
+
+
+def _unread(page: Page) -> str:
+    """The first files and folders that were not read, each with the reason."""
+    language = page.language
+    shown = [f"{_code(name)} ({_plain(reason)})" for name, reason in page.unread[:_MOST_ROWS]]
+    if len(page.unread) > _MOST_ROWS:
+        shown.append(text("further", language, number=len(page.unread) - _MOST_ROWS))
+    return _sentence_list(shown, language)
 
 
 def _blockers(page: Page) -> Iterator[str]:

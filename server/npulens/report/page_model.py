@@ -11,6 +11,7 @@ from npulens.report.page_folders import Folder
 from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.migrating.readiness import Readiness
 
 
@@ -25,6 +26,7 @@ class Results:
         target: What it was checked for.
         names: How files are named and linked.
         date: The day of the run, or empty.
+        not_read: The files and folders that were not read.
     """
 
     title: str
@@ -33,6 +35,7 @@ class Results:
     target: Target
     names: FileNames
     date: str = ""
+    not_read: Sequence[NotRead] = ()
 
 
 class Fixes(NamedTuple):
@@ -179,6 +182,8 @@ class Page:
         blockers: What has no fix and has to be written, the most laborious first.
         fused: Where an operator of the NPU could stand, the most frequent first.
         folders: The tree of folders with what is to be done in them.
+        not_read: How many folders and files were not read, in words; empty if none.
+        unread: Their names, each with the reason.
     """
 
     title: str
@@ -200,3 +205,5 @@ class Page:
     hotspots: tuple[HotspotRow, ...]
     fused: tuple[Group, ...]
     folders: Folder
+    not_read: str
+    unread: tuple[tuple[str, str], ...]

@@ -196,6 +196,7 @@ TEXTS: Mapping[str, LocalizedText] = {
         "Only the first {number} of {total} are shown here; all are among the findings.",
         "此处只显示 {total} 条中的前 {number} 条，全部内容见“问题”列表。",
     ),
+    "unread": _("Not read", "未读取"),
     "not_checked": _("Not checked", "未检查"),
     "needs_script": _(
         "The lists of files and findings need JavaScript.", "文件和问题列表需要启用 JavaScript。"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding
 from npulens.text.document import Document
+from npulens.workspace.files.not_read import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class FileReport:
         traceback: Of the mistake of npulens that is the problem, or empty.
         digest: Under which the findings can be kept, or empty if they came from the cache or
             there is none.
+        unread: Why nothing, or not all, is known of what it holds, or None.
     """
 
     path: str
@@ -26,3 +28,4 @@ class FileReport:
     problem: str | None = None
     traceback: str = ""
     digest: str = ""
+    unread: Reason | None = None

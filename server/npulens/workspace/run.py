@@ -18,6 +18,7 @@ from npulens.text.spans import Span
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.not_read import Reason
 from npulens.workspace.files.relevance import Relevance
 from npulens.workspace.project.operators import project_root
 from npulens.workspace.selection import selected
@@ -80,21 +81,24 @@ class Checker:
         try:
             with path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_SIZE:
-                    return self._refused(str(path), _TOO_LARGE)
+                    return self._refused(str(path), _TOO_LARGE, Reason.TOO_LARGE)
                 return file.read()
         except OSError as error:
-            return FileReport(str(path), problem=f"cannot be read: {error.strerror}")
+            problem = f"cannot be read: {error.strerror}"
+            return FileReport(str(path), problem=problem, unread=Reason.CANNOT_BE_READ)
 
     def check_bytes(self, path: str, data: bytes) -> FileReport:
         """Check what a file of this path holds, or would hold."""
         if len(data) > MAX_FILE_SIZE:
-            return self._refused(path, _TOO_LARGE)
+            return self._refused(path, _TOO_LARGE, Reason.TOO_LARGE)
         if self._cache is None:
             return self._analysed(path, data)
         digest = self._cache.digest(path, self._shim(path), data, self._root(path))
         known = self._cache.findings(path, digest)
         if known is None:
-            return replace(self._analysed(path, data), digest=digest)
+            report = self._analysed(path, data)
+            # What cannot be read is found out each time, so that it is told each time.
+            return report if report.unread is not None else replace(report, digest=digest)
         return FileReport(path, known, Document(path, decoded(path, data)) if known else None)
 
     def findings(self, document: Document) -> tuple[Finding, ...]:
@@ -112,14 +116,14 @@ class Checker:
             document = Document(path, decoded(path, data))
         except UndecodableSource as error:
             detail = _DETAILS[error.reason].format(offset=error.byte_offset)
-            return self._refused(path, detail)
+            return self._refused(path, detail, Reason.NOT_TEXT)
         except UnreadableNotebook as error:
-            return self._refused(path, str(error))
+            return self._refused(path, str(error), Reason.NOT_TEXT)
         try:
             findings = self.findings(document)
         except Exception as error:  # one file must not end the check of the others
             problem, traceback = internal_error(error)
-            return FileReport(path, problem=problem, traceback=traceback)
+            return FileReport(path, problem=problem, traceback=traceback, unread=Reason.FAILED)
         return FileReport(path, findings, document if findings else None)
 
     def _root(self, path: str) -> str:
@@ -132,12 +136,12 @@ class Checker:
         known = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return self._project_target.shim if known is None else known
 
-    def _refused(self, path: str, detail: str) -> FileReport:
+    def _refused(self, path: str, detail: str, unread: Reason) -> FileReport:
         """The report on a file that cannot be read, for a reason told in English."""
         reason = LocalizedText(_as_sentence(detail), f"{complaint(detail, 'zh')}。")
         finding = Finding(self._catalogue.rules["NPU003"], Span(0, 0), note=reason)
         findings = selected([finding], self._configuration, path)
-        return FileReport(path, findings, Document(path, ""))
+        return FileReport(path, findings, Document(path, ""), unread=unread)
 
 
 def _full(path: str) -> str:

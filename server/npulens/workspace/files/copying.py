@@ -9,16 +9,11 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-LOG_FOLDER = "npulens-migration"
-"""The folder in a migrated tree that says how it came about."""
-_NOT_COPIED = frozenset(
-    {".bzr", ".git", ".hg", ".svn"}
-    | {".direnv", ".nox", ".tox", ".venv", "venv"}
-    | {".ipynb_checkpoints", ".mypy_cache", ".npulens_cache", ".pytest_cache", ".ruff_cache"}
-    | {"__pycache__", LOG_FOLDER}
-)
-"""History, environments and caches: they belong to the folder that they are in."""
-_ENVIRONMENT_MARKER = "pyvenv.cfg"
+from npulens.workspace.files import folders
+from npulens.workspace.files.tracked import Tracked, tracked_around
+
+_NOT_COPIED = folders.HISTORY | folders.CACHES | {folders.LOG_FOLDER}
+"""They belong to the folder that they are in."""
 
 
 class Reason(str, Enum):
@@ -157,6 +152,7 @@ def _differences(before: Mapping[str, _Stamp], after: Mapping[str, _Stamp]) -> s
 
 def _walk(root: Path, found: Inventory) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """What is in a tree, each folder before what it holds; those that are left out as one."""
+    tracked = tracked_around(os.path.realpath(root))
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -166,7 +162,7 @@ def _walk(root: Path, found: Inventory) -> Iterator[tuple[str, os.DirEntry[str]]
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
-                if entry.name in _NOT_COPIED or _is_environment(entry.path):
+                if entry.name in _NOT_COPIED or _is_environment(entry.path, tracked):
                     found.left_out.append(LeftOut(path, Reason.NOT_WANTED))
                     continue
                 subfolders.append(path)
@@ -177,8 +173,13 @@ def _walk(root: Path, found: Inventory) -> Iterator[tuple[str, os.DirEntry[str]]
         pending += reversed(subfolders)
 
 
-def _is_environment(folder: str) -> bool:
-    return os.path.lexists(f"{folder}/{_ENVIRONMENT_MARKER}")
+def _is_environment(folder: str, tracked: Tracked) -> bool:
+    """Whether a folder belongs to this machine, and not to the project that it is in."""
+    if tracked.has_folder(os.path.realpath(folder)):
+        return False
+    if os.path.basename(folder) in folders.ENVIRONMENTS and not folders.is_source(folder):  # noqa: PTH119
+        return True
+    return any(os.path.lexists(f"{folder}/{name}") for name in folders.ENVIRONMENT_MARKERS)
 
 
 def _copy_file(source: Path, destination: Path, stamp: _Stamp, path: str) -> None:

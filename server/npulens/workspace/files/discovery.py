@@ -2,13 +2,17 @@
 
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.configuration import absolute
+from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
+from npulens.workspace.files.not_read import NotRead, Reason
 from npulens.workspace.files.patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
@@ -20,31 +24,10 @@ _LOCK_FILES = frozenset(
 _LARGEST_SETTINGS = 256_000
 """In bytes; below a folder, larger files of settings are data. One that is named is read."""
 _SHEBANG_LENGTH = 200
-_SKIPPED_FOLDERS = {
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".npulens_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "build",
-    "dist",
-    "node_modules",
-    "npulens-migration",
-    "site-packages",
-    "venv",
-}
-"""What a walk does not enter; a user who wants one names it."""
-_VIRTUAL_ENVIRONMENT_MARKER = "pyvenv.cfg"
+_NEVER_ENTERED = folders.HISTORY | folders.CACHES | {folders.LOG_FOLDER}
+"""Folders below one that is named that hold nothing to read, whatever git says."""
+_MOST_LOOKED_AT = 1_000
+"""So many names in a folder tell whether it holds anything that is read."""
 
 
 @dataclass
@@ -55,11 +38,21 @@ class Discovery:
         files: The files, each once, those of a folder in a fixed order.
         folders: The folders that were named.
         problems: The paths and folders that cannot be used, and why.
+        passed_over: The files and folders below those that are not taken, and why.
     """
 
     files: list[Path] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
+    passed_over: list[NotRead] = field(default_factory=list)
+
+    def not_read(self) -> list[NotRead]:
+        """What is passed over, but for folders that hold nothing that npulens reads."""
+        return [
+            each
+            for each in self.passed_over
+            if not each.is_folder or each.reason is Reason.OUTSIDE or _may_hold_wanted(each.path)
+        ]
 
 
 def discover(
@@ -68,11 +61,13 @@ def discover(
     root: Path,
     respect_gitignore: bool = True,
     force_exclude: bool = False,
+    original: Path | None = None,
 ) -> Discovery:
     """The files among `paths`, and those below the folders among them that npulens reads.
 
     A file named is taken, unless `force_exclude` is asked for. Below a folder, links to folders are
-    not followed, nor links to files outside of it.
+    not followed, nor links to files outside of it. What git tracks is taken, whatever it is called
+    and whatever `.gitignore` says of it.
 
     Args:
         paths: What the user names.
@@ -81,6 +76,8 @@ def discover(
         respect_gitignore: Whether what git ignores is left out below folders.
         force_exclude: Whether what these patterns name, and files that tools write, are left out
             even where they are named, as by a hook that names all changed files.
+        original: The folder of which the one that is named is a copy without its history: git is
+            asked there.
     """
     found = Discovery()
     seen: set[str] = set()
@@ -105,15 +102,13 @@ def discover(
             add(path, os.path.realpath(path))
         elif stat.S_ISDIR(mode):
             found.folders.append(Path(path))
+            walk = _Walk(path, is_excluded, respect_gitignore, original, found)
             is_empty = True
-            ignores = ignores_above(os.path.realpath(path)) if respect_gitignore else None
-            for file, real in _files_below(str(Path(path)), is_excluded, ignores, found.problems):
+            for file, real in walk.files():
                 is_empty = False
                 add(file, real)
             if is_empty:
-                but = " that is not excluded" if exclude else ""
-                if ignores and any(_files_below(str(Path(path)), is_excluded, None, {})):
-                    but = " that git does not ignore (respect-gitignore = false takes them)"
+                but = _but(found.passed_over, exclude)
                 found.problems[path] = f"no Python file{but} in this folder"
         else:
             found.problems[path] = 'neither a file nor a folder; "-" reads standard input'
@@ -140,19 +135,53 @@ def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
     return is_excluded
 
 
+def _but(passed_over: Sequence[NotRead], exclude: Sequence[str]) -> str:
+    """What could be done to have files of a folder read, of which none is."""
+    if any(each.reason is Reason.IGNORED for each in passed_over):
+        return " that git does not ignore (respect-gitignore = false takes them)"
+    return " that is not excluded" if exclude else ""
+
+
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
-    """Whether a file below a folder is one to check, by its name and, if need be, first line."""
+    """Whether a file below a folder is of a kind that is read, by name or by its first line."""
+    if _has_wanted_name(entry.name):
+        return True
+    no_kind = kind_by_name(entry.name) is None and "." not in entry.name
+    return no_kind and _starts_as_script(entry)
+
+
+def _has_wanted_name(name: str) -> bool:
+    known = kind_by_name(name) is not None
+    return known and name not in _LOCK_FILES and not name.endswith(_NOT_WALKED)
+
+
+def _is_data(entry: os.DirEntry[str]) -> bool:
+    """Whether a file of settings is too large for what a person writes."""
     kind = kind_by_name(entry.name)
-    if kind is Kind.PYTHON:
-        return not entry.name.endswith(_NOT_WALKED)
-    if kind is None:
-        return "." not in entry.name and _starts_as_script(entry)
-    if entry.name in _LOCK_FILES or entry.name.endswith(_NOT_WALKED):
+    if kind in (None, Kind.PYTHON, Kind.SHELL, Kind.NOTEBOOK):
         return False
     try:
-        return kind in (Kind.SHELL, Kind.NOTEBOOK) or entry.stat().st_size <= _LARGEST_SETTINGS
+        return entry.stat().st_size > _LARGEST_SETTINGS
     except OSError:
-        return True  # whoever reads it says why that fails
+        return False  # whoever reads it says why that fails
+
+
+def _may_hold_wanted(folder: str) -> bool:
+    """Whether a folder holds a file that is read, or so many others that nobody looks further."""
+    left = _MOST_LOOKED_AT
+    pending = deque([folder])
+    while pending:
+        try:
+            with os.scandir(pending.popleft()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if not left or _has_wanted_name(entry.name):
+                        return True
+                    if entry.is_dir(follow_symlinks=False) and entry.name not in _NEVER_ENTERED:
+                        pending.append(entry.path)
+        except OSError:  # noqa: PERF203 (nobody looks further)
+            return True
+    return False
 
 
 def _starts_as_script(entry: os.DirEntry[str]) -> bool:
@@ -167,44 +196,133 @@ def _starts_as_script(entry: os.DirEntry[str]) -> bool:
     return kind_by_first_line(line) is not None
 
 
-def _files_below(
-    top: str, is_excluded: _Exclusion, above: Ignores | None, problems: dict[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Each file below a folder, and its path with all links resolved.
+class _Place(NamedTuple):
+    """A folder on the way of a walk, or a file in one.
 
-    `above` is what git ignores in the folder, or `None` if that does not matter.
+    Attributes:
+        path: As it is named.
+        real: With all links resolved.
+        known: The same where git knows it, which is elsewhere if this is a copy.
+        ignores: What git ignores there.
     """
-    real_top = os.path.realpath(top).rstrip(os.sep)
-    folders = [(top, real_top, above)]
-    while folders:
-        folder, real_folder, ignores = folders.pop()
-        try:
-            with os.scandir(folder) as iterator:
-                entries = sorted(iterator, key=lambda entry: entry.name)
-        except OSError as error:
-            problems[folder] = str(error.strerror)
-            continue
-        if folder != top and any(entry.name == _VIRTUAL_ENVIRONMENT_MARKER for entry in entries):
-            continue
-        if ignores is not None:
-            ignores = ignores.inside(real_folder, [entry.name for entry in entries])
-        subfolders = []
-        for entry in entries:
-            real = f"{real_folder}{os.sep}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name in _SKIPPED_FOLDERS or is_excluded(entry.path + "/"):
-                    continue
-                if ignores is None or not ignores.ignores(real + "/"):
-                    subfolders.append((entry.path, real, ignores))
+
+    path: str
+    real: str
+    known: str
+    ignores: Ignores
+
+
+class _Walk:
+    """The way through a folder that was named."""
+
+    def __init__(
+        self,
+        top: str,
+        is_excluded: _Exclusion,
+        respect_gitignore: bool,
+        original: Path | None,
+        found: Discovery,
+    ) -> None:
+        self._top = str(Path(top))
+        self._real_top = os.path.realpath(top).rstrip(os.sep)
+        self._is_excluded = is_excluded
+        self._is_copy = original is not None
+        self._found = found
+        known = os.path.realpath(original or top)
+        ignores = ignores_above(known, respect_gitignore)
+        self._start = _Place(self._top, self._real_top, known.rstrip(os.sep), ignores)
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Each file that is taken, and its path with all links resolved."""
+        pending = [self._start]
+        while pending:
+            folder = pending.pop()
+            try:
+                with os.scandir(folder.path) as iterator:
+                    entries = sorted(iterator, key=lambda entry: entry.name)
+            except OSError as error:
+                self._found.problems[folder.path] = str(error.strerror)
+                self._pass_over(folder.path, Reason.CANNOT_BE_READ, is_folder=True)
                 continue
-            if not _is_wanted(entry) or is_excluded(entry.path):
+            ignores = self._inside(folder, [entry.name for entry in entries])
+            if ignores is None:
+                self._pass_over(folder.path, Reason.ENVIRONMENT, is_folder=True)
                 continue
-            if ignores is not None and ignores.ignores(real):
-                continue
-            if entry.is_file(follow_symlinks=False):
-                yield entry.path, real
-            elif entry.is_symlink():
-                target = os.path.realpath(entry.path)
-                if target.startswith(real_top + os.sep) and Path(target).is_file():
-                    yield entry.path, target
-        folders += reversed(subfolders)
+            subfolders: list[_Place] = []
+            for entry in entries:
+                name = os.sep + entry.name
+                inside = _Place(entry.path, folder.real + name, folder.known + name, ignores)
+                if entry.is_dir(follow_symlinks=False):
+                    subfolders += self._entered(entry.name, inside)
+                else:
+                    yield from self._taken(entry, inside)
+            pending += reversed(subfolders)
+
+    def _inside(self, folder: _Place, names: list[str]) -> Ignores | None:
+        """What counts in a folder that holds these names, `None` if it is an environment."""
+        ignores = folder.ignores
+        is_environment = any(name in names for name in folders.ENVIRONMENT_MARKERS)
+        if is_environment and folder is not self._start:
+            alone = ignores.tracked_alone(folder.known)
+            if alone is None:
+                return None
+            ignores = alone
+        if self._is_copy and os.path.lexists(f"{folder.known}/.git"):
+            names = [*names, ".git"]
+        return ignores.inside(folder.known, names)
+
+    def _entered(self, name: str, folder: _Place) -> Iterator[_Place]:
+        """A folder, if it is looked into."""
+        if name in _NEVER_ENTERED:
+            return
+        reason = self._reason_against(name, folder)
+        ignores = folder.ignores.below(folder.known) if reason is None else None
+        if reason is not None or ignores is None:
+            self._pass_over(folder.path, reason or Reason.IGNORED, is_folder=True)
+        else:
+            yield folder._replace(ignores=ignores)
+
+    def _reason_against(self, name: str, folder: _Place) -> Reason | None:
+        """Why a folder is not looked into, apart from what git ignores."""
+        if self._is_excluded(folder.path + "/"):
+            return Reason.EXCLUDED
+        if name == folders.INSTALLED:
+            return Reason.INSTALLED
+        if not folders.is_named_like_no_source(name):
+            return None
+        if folder.ignores.tracked.has_folder(folder.known) or folders.is_source(folder.path):
+            return None
+        return Reason.ENVIRONMENT if name in folders.ENVIRONMENTS else Reason.BUILT
+
+    def _taken(self, entry: os.DirEntry[str], file: _Place) -> Iterator[tuple[str, str]]:
+        """A file and its path with all links resolved, if it is read."""
+        is_link = entry.is_symlink()
+        if is_link and os.path.isdir(entry.path):  # noqa: PTH112 (a loop is no mistake for it)
+            if not self._is_inside(os.path.realpath(file.path)):
+                self._pass_over(file.path, Reason.OUTSIDE, is_folder=True)
+        elif _is_wanted(entry):
+            real = os.path.realpath(file.path) if is_link else file.real
+            reason = self._reason_against_file(entry, file, real)
+            if reason is None:
+                yield file.path, real
+            elif not is_link or os.path.exists(real):  # noqa: PTH110 (else there is nothing)
+                self._pass_over(file.path, reason)
+
+    def _reason_against_file(
+        self, entry: os.DirEntry[str], file: _Place, real: str
+    ) -> Reason | None:
+        if self._is_excluded(file.path):
+            return Reason.EXCLUDED
+        if file.ignores.ignores(file.known):
+            return Reason.IGNORED
+        if not self._is_inside(real):
+            return Reason.OUTSIDE
+        if not (os.path.isfile(real) if entry.is_symlink() else entry.is_file()):  # noqa: PTH113
+            return Reason.SPECIAL
+        return Reason.TOO_LARGE if _is_data(entry) else None
+
+    def _is_inside(self, real: str) -> bool:
+        return real.startswith(self._real_top + os.sep)
+
+    def _pass_over(self, path: str, reason: Reason, *, is_folder: bool = False) -> None:
+        self._found.passed_over.append(NotRead(str(Path(path)), reason, is_folder))

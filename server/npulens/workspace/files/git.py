@@ -1,11 +1,13 @@
 """What git knows: whether a change to a file can be taken back."""
 
 import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from npulens.workspace.configuration import absolute
+from npulens.workspace.files.committed import CommittedError, first_change
+from npulens.workspace.files.git_index import UnreadableIndexError, read_index
+from npulens.workspace.files.repository import RepositoryError, repository_at
 
 
 class GitError(Exception):
@@ -22,23 +24,39 @@ class GitTrees:
             files: The files, links among them for what they lead to.
 
         Raises:
-            GitError: Git cannot be asked.
+            GitError: It cannot be known what is committed.
         """
         self._roots: dict[str, str | None] = {}
         roots = {self._root(os.path.dirname(_real(file))) for file in files}  # noqa: PTH120
         self._tracked: set[str] = set()
         self.changed: list[str] = []
         for root in sorted(root for root in roots if root is not None):
-            if _git(root, "status", "--porcelain", "-z", "--untracked-files=no"):
-                self.changed.append(root)
-            listed = _git(root, "ls-files", "-z").split(b"\0")
-            self._tracked.update(f"{root}/{os.fsdecode(name)}" for name in listed if name)
+            self._look_at(root)
 
     def is_unknown(self, file: Path) -> bool:
         """Whether a file lies in a tree, and git does not keep it."""
         real = _real(file)
         root = self._root(os.path.dirname(real))  # noqa: PTH120
-        return root is not None and real not in self._tracked
+        return root is not None and real.replace(os.sep, "/") not in self._tracked
+
+    def _look_at(self, root: str) -> None:
+        repository = repository_at(root)
+        if repository is None:
+            raise GitError(f"the .git of {root} is no repository")
+        try:
+            index = read_index(repository)
+            if first_change(repository, index) is not None:
+                self.changed.append(root)
+        except UnreadableIndexError as error:
+            raise GitError(f"the index of {root} cannot be read") from error
+        except RepositoryError as error:
+            raise GitError(f"{root} does not say which commit is checked out") from error
+        except CommittedError as error:
+            raise GitError(str(error)) from error
+        except OSError as error:  # as where there is no place for temporary files
+            raise GitError(f"git cannot be run: {error.strerror}") from error
+        folder = root.replace(os.sep, "/").rstrip("/")
+        self._tracked.update(f"{folder}/{entry.path}" for entry in index.entries)
 
     def _root(self, folder: str) -> str | None:
         passed = []
@@ -57,16 +75,3 @@ class GitTrees:
 
 def _real(file: Path) -> str:
     return os.path.realpath(absolute(file))
-
-
-def _git(root: str, *arguments: str) -> bytes:
-    # A program that the tree names as its file watcher is not run, and no lock is taken.
-    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", root, *arguments]
-    try:
-        result = subprocess.run(command, capture_output=True, check=False)
-    except OSError as error:
-        raise GitError(f"git cannot be run: {error.strerror}") from error
-    if result.returncode:
-        lines = result.stderr.decode("utf-8", "replace").splitlines() or ["no reason given"]
-        raise GitError(f"git refuses: {lines[0]}")
-    return result.stdout

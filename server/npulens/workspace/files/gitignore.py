@@ -4,11 +4,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.text.regular_files import read_regular
 from npulens.workspace.files.patterns import Pattern, Patterns, read_pattern
+from npulens.workspace.files.tracked import NOTHING_TRACKED, Tracked, tracked_in
 
 IGNORE_FILE = ".gitignore"
 _MEGABYTES = 1
@@ -50,16 +51,38 @@ def _longest_literal(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
-    """What counts in a folder.
+    """What counts in a folder. What git tracks is never ignored, as git has it.
 
     Attributes:
         levels: Folders with the patterns that count below them, the innermost last.
+        tracked: What git tracks in the repository that the folder belongs to.
+        has_patterns: Whether `.gitignore` counts.
+        is_ignored: Whether the folder is, but for what git tracks in it.
     """
 
     levels: tuple[tuple[str, _Patterns], ...] = ()
+    tracked: Tracked = NOTHING_TRACKED
+    has_patterns: bool = True
+    is_ignored: bool = False
 
     def ignores(self, path: str) -> bool:
-        """Whether git ignores a path, which has a slash at its end if it is a folder."""
+        """Whether git ignores a file."""
+        if self.tracked.has_file(path):
+            return False
+        return self.is_ignored or self._fits(path)
+
+    def below(self, folder: str) -> "Ignores | None":
+        """What counts in a folder further down, `None` if git ignores all of it."""
+        if not (self.is_ignored or self._fits(folder + "/")):
+            return self
+        return self.tracked_alone(folder)
+
+    def tracked_alone(self, folder: str) -> "Ignores | None":
+        """The same where nothing counts but what git tracks, `None` if that is nothing."""
+        return replace(self, is_ignored=True) if self.tracked.has_folder(folder) else None
+
+    def _fits(self, path: str) -> bool:
+        """Whether a pattern means a path, which has a slash at its end if it is a folder."""
         for folder, patterns in reversed(self.levels):
             decision = patterns.ignores(path[len(folder) + 1 :].replace(os.sep, "/"))
             if decision is not None:
@@ -71,11 +94,17 @@ class Ignores:
 
         What stands in another repository follows the rules of that one alone.
         """
-        found = _of_repository(folder) if ".git" in names else self
+        found = self._of_repository(folder) if ".git" in names else self
         return found.with_file(folder, IGNORE_FILE) if IGNORE_FILE in names else found
+
+    def _of_repository(self, folder: str) -> "Ignores":
+        found = Ignores(tracked=tracked_in(folder), has_patterns=self.has_patterns)
+        return found.with_file(folder, os.path.join(".git", "info", "exclude"))  # noqa: PTH118
 
     def with_file(self, folder: str, name: str) -> "Ignores":
         """The same with the patterns of another file, which counts from `folder` on."""
+        if not self.has_patterns:
+            return self
         folder = folder.rstrip(os.sep)
         path = Path(folder + os.sep + name)
         try:
@@ -86,35 +115,33 @@ class Ignores:
         except OSError:
             return self
         text = data.decode("utf-8-sig", "surrogateescape")
-        return Ignores((*self.levels, (folder, _Patterns(text))))
+        return replace(self, levels=(*self.levels, (folder, _Patterns(text))))
 
 
-def ignores_above(folder: str) -> Ignores:
+def ignores_above(folder: str, has_patterns: bool = True) -> Ignores:
     """What counts for a folder because of those above it, up to that of the repository.
 
-    Nothing, where it is in no repository, or is itself ignored: it was named all the same.
+    Of the patterns none, where it is in no repository, or is itself ignored: it was named all the
+    same.
 
     Args:
         folder: Its path from the root, with all links resolved.
+        has_patterns: Whether `.gitignore` counts.
     """
+    found = Ignores(has_patterns=has_patterns)
     above: list[str] = []
     place = folder
     while not os.path.lexists(os.path.join(place, ".git")):  # noqa: PTH118
         parent = os.path.dirname(place)  # noqa: PTH120
         if parent == place:
-            return Ignores()
+            return found
         place = parent
         above.append(place)
-    found = Ignores()
     for position in range(len(above) - 1, -1, -1):
         place = above[position]
         names = [".git", IGNORE_FILE] if position == len(above) - 1 else [IGNORE_FILE]
         found = found.inside(place, names)
         below = above[position - 1] if position else folder
-        if found.ignores(below + "/"):
-            return Ignores()
+        if found._fits(below + "/"):
+            return Ignores(tracked=found.tracked, has_patterns=has_patterns)
     return found
-
-
-def _of_repository(folder: str) -> Ignores:
-    return Ignores().with_file(folder, os.path.join(".git", "info", "exclude"))  # noqa: PTH118

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from npulens.workspace.files.owners import mark
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -20,12 +22,19 @@ else:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+_held: set[str] = set()
+"""The files that this process holds; to open and close one of them would end its lock."""
 _TAKEN = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
 """What the systems answer where another process has a lock."""
 
 
 class LockedError(Exception):
     """Another run holds the lock."""
+
+
+def is_held(path: Path) -> bool:
+    """Whether this process holds the lock of a file."""
+    return os.path.realpath(path) in _held
 
 
 class Lock:
@@ -56,6 +65,10 @@ class Lock:
                 raise
             if _is_same_file(handle, self._path):
                 self._handle = handle
+                _held.add(os.path.realpath(self._path))
+                with suppress(OSError):
+                    os.ftruncate(handle, 0)
+                    os.write(handle, mark().encode())
                 return
             os.close(handle)  # whoever had the lock removed this file meanwhile
 
@@ -65,6 +78,7 @@ class Lock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        _held.discard(os.path.realpath(self._path))
         if sys.platform == "win32":  # removes no file that is open here, nor in another run
             os.close(self._handle)
         with suppress(OSError):

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from npulens.workspace.files.copying import remove_tree
+from npulens.workspace.files.leftovers import remove_leftovers
 from npulens.workspace.files.locking import Lock
 
 
@@ -62,7 +63,8 @@ def require_empty(folder: Path) -> None:
 def staging_folder(destination: Path) -> Iterator[Path]:
     """A new folder beside a destination, for what shall be put there when it is complete.
 
-    It is removed at the end. What a run that was killed left behind is removed at the start.
+    It is removed at the end. What runs that were killed left behind is removed at the start, also
+    where they made something else in the same place.
 
     Raises:
         LockedError: Another run makes the same destination.
@@ -72,6 +74,7 @@ def staging_folder(destination: Path) -> Iterator[Path]:
     # Named as the user names it: what the path of a file says counts in its analysis.
     folder = destination.parent / f".npulens-{name}"
     with Lock(destination.parent / f".npulens-{name}.lock"):
+        remove_leftovers([destination.parent])
         if folder.exists():
             remove_tree(folder)
         folder.mkdir()

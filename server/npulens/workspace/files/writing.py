@@ -6,6 +6,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from npulens.workspace.files.owners import mark
+
 
 class NotReplacedError(Exception):
     """A file was left as it is; the text says why, in a part of a sentence."""
@@ -22,7 +24,7 @@ def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
     Raises:
         OSError: It cannot be written; what was there is still there.
     """
-    handle, name = tempfile.mkstemp(prefix=".npulens-", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".npulens-{mark()}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -10,6 +10,7 @@ from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.workspace.file_report import FileReport
+from npulens.workspace.files.not_read import Reason
 from npulens.workspace.run import Checker, internal_error
 
 
@@ -60,7 +61,8 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
         return FixedFile(replace(report, problem=f"not fixed: {error}"))
     except Exception as error:  # one file must not end the repair of the others
         problem, traceback = internal_error(error)
-        return FixedFile(FileReport(str(path), problem=problem, traceback=traceback))
+        failed = FileReport(str(path), problem=problem, traceback=traceback, unread=Reason.FAILED)
+        return FixedFile(failed)
 
 
 def _fixed(

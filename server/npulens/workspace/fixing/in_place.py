@@ -1,10 +1,13 @@
 """Writing what fixes made of files, where the files are."""
 
+import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.git import GitTrees
+from npulens.workspace.files.leftovers import remove_leftovers
 from npulens.workspace.files.writing import NotReplacedError, replace_content
 from npulens.workspace.fixing.file_fixes import FixedFile
 
@@ -29,6 +32,11 @@ def write_fixed(fixed: FixedFile, trees: GitTrees | None) -> FileReport:
     except NotReplacedError as error:
         return _not_fixed(fixed, str(error))
     return fixed.report
+
+
+def clean_places(files: Iterable[Path]) -> None:
+    """Remove what runs that were killed left beside files that are to be written."""
+    remove_leftovers({Path(os.path.realpath(file)).parent for file in files})
 
 
 def _not_fixed(fixed: FixedFile, reason: str) -> FileReport:

@@ -11,6 +11,7 @@ from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import LeftOut
+from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.migrating.effort import Effort, effort_of
 
@@ -74,6 +75,7 @@ class ChangeLog:
         notes: What to know besides.
         left_out: What is not in the copy.
         problems: Files that could not be fixed, and why.
+        not_read: The files and folders of which nothing is known, by their paths in the tree.
     """
 
     files: int = 0
@@ -82,6 +84,7 @@ class ChangeLog:
     notes: list[Note] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
+    not_read: list[NotRead] = field(default_factory=list)
     _changed: dict[str, None] = field(default_factory=dict)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
 
@@ -125,6 +128,9 @@ class ChangeLog:
 
     def add_left(self, path: str, report: FileReport) -> None:
         """Keep what is left to do in a file."""
+        if report.unread is not None:
+            unread = NotRead(path, report.unread)
+            self.not_read += [] if unread in self.not_read else [unread]
         if report.problem is not None:
             self.problems[path] = report.problem
         elif report.document is not None:
@@ -136,6 +142,7 @@ class ChangeLog:
         self.left.sort(key=_by_effort)
         self.notes.sort(key=lambda note: note[:2])
         self.left_out.sort()
+        self.not_read.sort()
 
 
 def relative_path(path: str | Path, root: Path) -> str:

@@ -16,19 +16,20 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import (
-    LOG_FOLDER,
     copy_tree,
     finish_folders,
     inventory,
     require_unchanged,
 )
 from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.folders import LOG_FOLDER
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.locking import Lock
+from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
-from npulens.workspace.fixing.in_place import write_fixed
+from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, relative_path
 from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
@@ -69,6 +70,7 @@ class Request:
         distribution: The script to make train in several processes, or `None`.
         jobs: How many processes to use, or `None`.
         log_folder: Where the log goes, or `None` for the tree.
+        original: The folder of which `source` is a copy without its history, or `None`.
     """
 
     source: Path
@@ -78,6 +80,7 @@ class Request:
     distribution: Distribution | None = None
     jobs: int | None = None
     log_folder: Path | None = None
+    original: Path | None = None
 
 
 def migrate_copy(
@@ -110,11 +113,13 @@ def migrate_copy(
         observer.begin(len(found.files))
         for _ in copy_tree(source, tree, found):
             observer.advance()
-        log = ChangeLog(files=len(found.files), left_out=found.left_out)
+        not_read = _not_read(request)
+        log = ChangeLog(files=len(found.files), left_out=found.left_out, not_read=not_read)
         configuration = request.configuration
         if configuration.source is not None:
             configuration = replace(configuration, source=root / configuration.source.name)
-        _migrate(replace(request, source=tree, configuration=configuration), log, observer, _put)
+        copy = replace(request, source=tree, configuration=configuration, original=source)
+        _migrate(copy, log, observer, _put)
         log_folder = request.log_folder or tree / LOG_FOLDER
         log_folder.mkdir(exist_ok=True)
         write_log(log, log_folder)
@@ -143,9 +148,10 @@ def migrate_in_place(
         DistributionError: A script cannot be made to train in several processes.
         OSError: The log cannot be written, or the folder not be read.
     """
-    log = ChangeLog()
+    log = ChangeLog(not_read=_not_read(request))
     with Lock(request.source / ".npulens-migrating"):
         folder = request.log_folder or _free_folder(request.source / LOG_FOLDER)
+        clean_places([request.source / "x", *files_of(request)])
         folder.mkdir(exist_ok=True)  # what could not be logged is not begun
         is_done = False
         try:
@@ -172,6 +178,12 @@ def files_of(request: Request) -> list[Path]:
     return _discovered(request).files
 
 
+def _not_read(request: Request) -> list[NotRead]:
+    """What of the folder of a user is not looked at, by its paths in it."""
+    found = _discovered(request).not_read()
+    return [each._replace(path=relative_path(each.path, request.source)) for each in found]
+
+
 def _discovered(request: Request) -> Discovery:
     configuration = request.configuration
     return discover(
@@ -179,6 +191,7 @@ def _discovered(request: Request) -> Discovery:
         configuration.exclude,
         configuration.root,
         configuration.respect_gitignore,
+        original=request.original,
     )
 
 
@@ -260,7 +273,13 @@ def _around(
     folders = [absolute(request.source)]
     facts = project_facts(full, folders, request.catalogue, contents, memo)
     finder = ShimFinder(contents)
-    return facts, finder.states_of_project(request.configuration, files, request.source)
+    configuration = request.configuration
+    if request.original is None:
+        return facts, finder.states_of_project(configuration, files, request.source)
+    # In a copy there is nothing but the tree.
+    is_inside = absolute(request.source).is_relative_to(absolute(configuration.root))
+    has_root = configuration.source is not None and is_inside
+    return facts, finder.states(files, configuration.root if has_root else request.source)
 
 
 def _keep(fixed: FixedFile, report: FileReport, root: Path, log: ChangeLog) -> None:

@@ -51,6 +51,7 @@ class CopyMigration:
             applicability=self.applicability,
             jobs=self.jobs,
             log_folder=log_folder,
+            original=original,
         )
         log = migrate_in_place(request, None, _Observer(is_cancelled), lambda log, folder: None)
         return len({(change.path, id(change.finding)) for change in log.changes if change.finding})

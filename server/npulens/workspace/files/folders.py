@@ -1,0 +1,41 @@
+"""Folders that hold no source of a project: history, caches, environments, what builds leave."""
+
+import os
+
+LOG_FOLDER = "npulens-migration"
+"""The folder in a migrated tree that says how it came about."""
+HISTORY = frozenset({".bzr", ".git", ".hg", ".svn"})
+CACHES = frozenset(
+    {"__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".npulens_cache", ".pytest_cache"}
+    | {".ruff_cache"}
+)
+ENVIRONMENTS = frozenset({".direnv", ".nox", ".tox", ".venv", "venv"})
+INSTALLED = "site-packages"
+_BUILT = frozenset({".eggs", "build", "dist", "node_modules"})
+_NAMED_LIKE_PACKAGES = frozenset({"build", "dist", "venv"})
+ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
+"""In an environment of Python or Conda one of these stands."""
+
+
+def is_named_like_no_source(name: str) -> bool:
+    """Whether folders of this name usually hold environments, or what a tool made or installed."""
+    return name in ENVIRONMENTS or name in _BUILT or name == INSTALLED
+
+
+def is_source(folder: str) -> bool:
+    """Whether a folder with such a name holds source all the same, as what lies in it shows.
+
+    A package, or scripts, have Python files directly in the folder. What setuptools, wheels, CMake,
+    Sphinx, npm and PyInstaller build has them further down if at all, and so have environments.
+    A repository of its own is somebody's source, whatever it is called.
+    """
+    name = os.path.basename(folder)  # noqa: PTH119
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except OSError:
+        return True  # whoever enters it says why that fails
+    if ".git" in names:
+        return True
+    is_plain = name in _NAMED_LIKE_PACKAGES and not any(m in names for m in ENVIRONMENT_MARKERS)
+    return is_plain and any(each.endswith(".py") for each in names)
