@@ -37,7 +37,8 @@ class ClientTerms:
         language: The language of messages and titles.
         language_is_asked_for: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
-        annotated_edits: It takes edits that ask the user to confirm them.
+        annotated_edits: It takes edits with a label, which it shows in a preview.
+        edit_metadata: It wants to know what an edit is for.
         related_places: It shows other places that belong to a diagnostic.
         tags: The tags of diagnostics that it shows.
         pulls: It asks for diagnostics, so that none are pushed.
@@ -50,6 +51,7 @@ class ClientTerms:
     language_is_asked_for: bool = False
     versioned_edits: bool = False
     annotated_edits: bool = False
+    edit_metadata: bool = False
     related_places: bool = False
     tags: frozenset[types.DiagnosticTag] = frozenset()
     pulls: bool = False
@@ -86,6 +88,7 @@ def agreed_terms(params: types.InitializeParams) -> ClientTerms:
             offered, "workspace.workspace_edit.change_annotation_support"
         )
         is not None,
+        edit_metadata=bool(get_capability(offered, "workspace.workspace_edit.metadata_support")),
         related_places=bool(
             get_capability(offered, "text_document.publish_diagnostics.related_information")
             or getattr(diagnostics, "related_information", False)
