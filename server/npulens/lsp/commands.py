@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -17,6 +18,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Finding, Language
 from npulens.catalog.rule_page import rule_page
+from npulens.fixes.differences import differences
 from npulens.fixes.run_time import run_time_migration
 from npulens.lsp import wording as say
 from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
@@ -33,7 +35,9 @@ from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.views import View
 from npulens.text.document import Document
-from npulens.workspace.fixing.rewriting import rewrite
+from npulens.text.kinds import Kind
+from npulens.text.sources import read_source
+from npulens.workspace.fixing.rewriting import Rewrite, rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
 
@@ -254,12 +258,25 @@ class _Commands:
             document, _ = state.read()
             view = View.of_file(uri, document or Document(str(state.path), ""))
         result = rewrite(view.document, state.surroundings, allowed)
+        if view.document.kind is Kind.NOTEBOOK:
+            view, result = _in_its_file(uri, state.path, result)
         labels = [_label(findings, terms.language) for findings in result.reasons]
         return _Migrated(document_changes(result.edits, view, terms, labels), result.applied)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
         return Progress(self._server, shown, params.work_done_token)
+
+
+def _in_its_file(uri: str, path: Path, result: Rewrite) -> tuple[View, Rewrite]:
+    """What becomes of the file of a notebook that is not open, in which its cells are JSON."""
+    data = path.read_bytes()
+    before = data.decode()
+    after = read_source(str(path), data).encode(result.text).decode()
+    edits = differences(before, after)
+    every = tuple(finding for findings in result.reasons for finding in findings)
+    view = View.of_file(uri, Document(str(path), before))
+    return view, replace(result, edits=edits, reasons=(every,) * len(edits))
 
 
 def _label(findings: Sequence[Finding], language: Language) -> str:

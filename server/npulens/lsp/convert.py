@@ -7,8 +7,9 @@ from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
 from npulens.catalog.model import Finding, Language, Severity
-from npulens.lsp.views import View
+from npulens.lsp.views import NotebookFile, View
 from npulens.text.document import PositionEncoding, TextChange
+from npulens.text.places import shown_place
 from npulens.text.spans import Position
 
 SOURCE = "npulens"
@@ -124,11 +125,19 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
         code=finding.rule.code,
         code_description=None if url is None else types.CodeDescription(url),
         source=SOURCE,
-        message=finding.message(terms.language),
+        message=_message(finding, view, terms.language),
         tags=[tag] if tag is not None and tag in terms.tags else None,
         related_information=related if related and terms.related_places else None,
         data={"rule": finding.rule.name, "fix": fix},
     )
+
+
+def _message(finding: Finding, view: View, language: Language) -> str:
+    """What a finding says; of a notebook that is not open, it tells the cell, too."""
+    message = finding.message(language)
+    if isinstance(view, NotebookFile):
+        return f"{shown_place(view.document, finding.span.start)}: {message}"
+    return message
 
 
 def to_text_changes(

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
+import { migrations } from "./migrations.mjs";
 import { SETTINGS } from "./start.mjs";
 import { LONG } from "./user.mjs";
 
@@ -88,13 +89,6 @@ async function fixes({ user, page }) {
   );
   await user.select("torch.rsqrt");
   await user.fix("npu_rms_norm", "rms-norm");
-  // It has to be read first: the editor asks.
-  const apply = user.seen(".part.panel .monaco-button", "Apply");
-  await apply.waitFor({ timeout: LONG });
-  await user.seen(".part.panel .monaco-list-row", "train.py").click();
-  await user.keyboard.press("Space");
-  await user.picture("rms-norm-preview");
-  await apply.click();
   await user.waitFor("RMSNorm becomes a fused operator", async () =>
     (await user.text()).includes("torch_npu.npu_rms_norm(x, self.weight"),
   );
@@ -281,8 +275,6 @@ async function migrateWorkspace({ user, project }) {
   await user.command("NPU Lens: Migrate Workspace");
   await user.seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
   await user.picture("preview");
-  await user.seen(".part.panel .monaco-list-row", "other.py").click();
-  await user.keyboard.press("Space");
   await user.seen(".part.panel .monaco-button", "Apply").click();
   await user.waitFor("the workspace is migrated after the preview", () =>
     readFileSync(join(project, "other.py"), "utf8").includes("x.npu()"),
@@ -441,5 +433,6 @@ export const STEPS = {
   otherTheme,
   crashes,
   environment,
+  migrations,
   chinese,
 };
