@@ -279,7 +279,7 @@ a.py:3:2: error NPU101 cuda-api: `torch.cuda.synchronize` needs CUDA; on the NPU
    |     ^^^^^^^^^^^^^^^^^^^^^^
    = help: Use `torch.npu.synchronize` (safe fix)
 
-Found 1 problem in 1 file (1 fixable, 0 with unsafe fixes).
+Found 1 problem in 1 file (1 fixable).
 """
 
 
@@ -379,12 +379,10 @@ def test_language_of_the_environment(environment: dict[str, str], language: str)
 
 
 def test_summary() -> None:
-    assert summary(2, 1, 1, 0, 9, "en") == (
-        "Found 2 problems in 1 file (1 fixable, 0 with unsafe fixes)."
-    )
-    assert summary(0, 0, 0, 0, 3, "zh") == "已检查 3 个文件，未发现问题。"
-    assert summary(5, 2, 3, 1, 9, "zh") == (
-        "在 2 个文件中发现 5 个问题（3 个可自动修复，1 个有不安全修复）。"
+    assert summary((2, 0), 1, 1, 0, 9, "en") == "Found 2 problems in 1 file (1 fixable)."
+    assert summary((0, 0), 0, 0, 0, 3, "zh") == "已检查 3 个文件，未发现问题。"
+    assert summary((4, 1), 2, 3, 1, 9, "zh") == (
+        "在 2 个文件中发现 4 个问题和 1 条建议（3 个可自动修复，1 个有不安全修复）。"
     )
 
 

@@ -173,8 +173,8 @@ def test_other_completions_are_left_to_others(client: LspClient, uri: str, text:
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        (f"import torch\n{CALL}()\nx.cuda()\n", "2 to migrate (2 with safe fixes), 0 to know"),
-        ("import torch\nimport torch_npu\n", "nothing to migrate"),
+        (f"import torch\n{CALL}()\nx.cuda()\n", "2 problems · 2 safe to fix"),
+        ("import torch\nimport torch_npu\n", "no problems"),
         ("x = 1\n", None),
     ],
 )

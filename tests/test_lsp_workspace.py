@@ -363,12 +363,16 @@ NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "metadata": {}, "source": ["# Title"]},
         {
-            **{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []},
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {},
+            "outputs": [],
             "source": ["import torch\n", f"{CALL}()"],
         },
     ],
     "metadata": {"language_info": {"name": "python"}},
-    **{"nbformat": 4, "nbformat_minor": 5},
+    "nbformat": 4,
+    "nbformat_minor": 5,
 }
 
 

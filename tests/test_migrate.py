@@ -151,8 +151,7 @@ class TestCopy:
         code, output, _ = invoke("migrate", "src", "-o", "dst")
         assert (code, output) == (
             0,
-            "dst: changed 1 of 3 files in 2 edits.\n"
-            "Left to do: 0 to run as it should; 0 as advice.\n",
+            "dst: changed 1 of 3 files in 2 edits.\nLeft to do: no problems known.\n",
         )
         assert (here / "dst" / "a.py").read_text() == FIXED
         for name in ("clean.py", "data.bin"):
@@ -305,7 +304,7 @@ class TestLog:
     def test_in_chinese(self, here: Path, source: Path) -> None:
         (source / "a.py").write_text(LEFT)
         _, output, _ = invoke("migrate", "src", "-o", "dst", "--language", "zh")
-        assert output.startswith("dst：共 3 个文件，改动其中 1 个，共 2 处编辑。\n待处理问题 1 个")
+        assert output.startswith("dst：共 3 个文件，改动其中 1 个，共 2 处编辑。\n待处理：1 个问题")
         text = (here / "dst" / LOG / "change_log.md").read_text(encoding="utf-8")
         assert "## 待处理" in text
         assert "## 改动" in text

@@ -11,6 +11,7 @@ from npulens.lsp.views import NotebookFile, View
 from npulens.text.document import PositionEncoding, TextChange
 from npulens.text.places import shown_place
 from npulens.text.spans import Position
+from npulens.workspace.problems import is_problem
 
 SOURCE = "npulens"
 
@@ -128,7 +129,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
         message=_message(finding, view, terms.language),
         tags=[tag] if tag is not None and tag in terms.tags else None,
         related_information=related if related and terms.related_places else None,
-        data={"rule": finding.rule.name, "fix": fix},
+        data={"rule": finding.rule.name, "fix": fix, "isProblem": is_problem(finding)},
     )
 
 

@@ -35,14 +35,12 @@ UNSUPPORTED = LocalizedText("not supported", "不支持")
 LIMITED = LocalizedText("supported with limits", "支持，但有限制")
 NOT_LISTED = LocalizedText("not in the support table", "不在支持列表中")
 
-TO_MIGRATE = LocalizedText(
-    "npulens: {todo} to migrate ({safe} with safe fixes), {advice} to know",
-    "npulens：待迁移 {todo} 处（{safe} 处可安全修复），另有 {advice} 条建议",
-)
-ONLY_ADVICE = LocalizedText(
-    "npulens: nothing to migrate, {advice} to know", "npulens：无需迁移，有 {advice} 条建议"
-)
-MIGRATED = LocalizedText("npulens: nothing to migrate", "npulens：无需迁移")
+STATE = LocalizedText("npulens: {state}", "npulens：{state}")
+PROBLEM = LocalizedText("{number} problem", "{number} 个问题")
+PROBLEMS = LocalizedText("{number} problems", "{number} 个问题")
+SAFE_TO_FIX = LocalizedText("{number} safe to fix", "{number} 个可安全修复")
+ADVICE = LocalizedText("advice: {number}", "{number} 条建议")
+MIGRATED = LocalizedText("npulens: no problems", "npulens：未发现问题")
 MIGRATE_FILE = LocalizedText("Migrate this file to the NPU", "将本文件迁移到 NPU")
 MIGRATE_WORKSPACE = LocalizedText("Migrate the workspace to the NPU", "将工作区迁移到 NPU")
 WRITE_REPORT = LocalizedText("Write a report of npulens", "写入 npulens 报告")

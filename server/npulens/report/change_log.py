@@ -10,7 +10,7 @@ from npulens import __version__
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.report.human import printable
-from npulens.report.wording import APPLICABILITIES
+from npulens.report.wording import APPLICABILITIES, counted_findings
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
 from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
@@ -202,12 +202,16 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
     if language == "zh":
         where = "" if place is None else f"{printable(place)}："
         first = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
-        second = f"待处理问题 {len(needed)} 个{_cost(needed, '，', language)}；"
-        return f"{first}\n{second}优化建议 {len(advice)} 条{_cost(advice, '，', language)}。\n"
+        problems = f"{len(needed)} 个问题{_cost(needed, '，', language)}"
+        extra = f"{len(advice)} 条建议{_cost(advice, '，', language)}"
+        parts = [problems] * bool(needed) + [extra] * bool(advice)
+        return f"{first}\n待处理：{'；'.join(parts) or '未发现问题'}。\n"
     where = "" if place is None else f"{printable(place)}: "
     first = f"{where}changed {changed} of {log.files} files in {edits} edits."
-    second = f"Left to do: {len(needed)} to run as it should{_cost(needed, ', ', language)}; "
-    return f"{first}\n{second}{len(advice)} as advice{_cost(advice, ', ', language)}.\n"
+    problems = f"{counted_findings(len(needed), 0, language)}{_cost(needed, ', ', language)}"
+    extra = f"{counted_findings(0, len(advice), language)}{_cost(advice, ', ', language)}"
+    parts = [problems] * bool(needed) + [extra] * bool(advice)
+    return f"{first}\nLeft to do: {'; '.join(parts) or 'no problems known'}.\n"
 
 
 def _cost(lefts: Sequence[Left], separator: str, language: Language) -> str:
