@@ -201,7 +201,7 @@ def test_code_lens_can_be_turned_off() -> None:
 def test_links(client: LspClient, uri: str) -> None:
     client.open(uri, "x.cuda()  # npulens: ignore[NPU105, cuda-api, NPU999]\n")
     found = client.request("textDocument/documentLink", {"textDocument": {"uri": uri}})
-    assert [(link["range"]["start"]["character"], link["target"][-6:]) for link in found] == [
+    assert [(link["range"]["start"]["character"], link["target"][-9:-3]) for link in found] == [
         (28, "NPU105"),
         (36, "NPU101"),
     ]

@@ -298,7 +298,7 @@ class TestLog:
         text = (here / "dst" / LOG / "change_log.md").read_text()
         assert "@@ 2 NPU101: Use `torch.npu.synchronize` (safe fix)\n" in text
         assert "-torch.cuda.synchronize()\n+torch.npu.synchronize()\n" in text
-        assert "- `a.py`:4 [NPU502]" in text
+        assert "- `a.py`:4 NPU502 " in text
         assert text.count("```diff") == 1
 
     def test_in_chinese(self, here: Path, source: Path) -> None:

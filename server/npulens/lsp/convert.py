@@ -7,6 +7,7 @@ from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
 from npulens.catalog.model import Finding, Language, Severity
+from npulens.lsp.rule_pages import page_uri
 from npulens.lsp.views import NotebookFile, View
 from npulens.text.document import PositionEncoding, TextChange
 from npulens.text.places import shown_place
@@ -109,7 +110,7 @@ def _known_tags(support: object) -> frozenset[types.DiagnosticTag]:
 
 def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Diagnostic:
     """A finding as the editor shows it."""
-    url = finding.rule.url
+    page = page_uri(finding.rule, terms.language)
     related = []
     for part in finding.related:
         place = view.locate(part.span, terms.encoding)
@@ -124,7 +125,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
         range=view.locate(finding.span, terms.encoding).range,
         severity=_SEVERITIES[finding.effective_severity],
         code=finding.rule.code,
-        code_description=None if url is None else types.CodeDescription(url),
+        code_description=None if page is None else types.CodeDescription(page),
         source=SOURCE,
         message=_message(finding, view, terms.language),
         tags=[tag] if tag is not None and tag in terms.tags else None,

@@ -154,10 +154,9 @@ def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
         yield f"\n### {advice}{title}\n"
         for left in lefts:
             rule = left.finding.rule
-            shown = f"[{rule.code}]({rule.url})" if rule.url else rule.code
             message = printable(left.finding.message(language))
             time = f" ({duration(left.effort.minutes, language)})" if left.effort.minutes else ""
-            yield f"- {_code(left.path)}:{left.line} {shown} {message}{time}"
+            yield f"- {_code(left.path)}:{left.line} {rule.code} {message}{time}"
 
 
 def _change_lines(changes: Iterable[Change], language: Language) -> Iterator[str]:

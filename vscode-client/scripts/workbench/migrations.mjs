@@ -138,6 +138,8 @@ async function rewrite(context) {
   );
   assert.doesNotMatch(await user.text(), /att = /);
   await user.keyboard.press("Control+z");
+  await user.waitFor("it is undone", async () => (await user.text()).includes("y = att @ v"));
+  await user.keyboard.press("Control+Home");
   await user.waitFor("all of it is undone at once", async () => {
     const text = await user.text();
     return text.includes("import math") && !text.includes("torch_npu");
