@@ -118,7 +118,7 @@ class TestSarif:
             assert re.fullmatch(r"NPU\d{3}", rule["id"])
             assert rule["help"]["text"]
             assert rule["shortDescription"]["text"]
-            assert rule["helpUri"].endswith(rule["id"])
+            assert "helpUri" not in rule and rule["help"]["text"]
             assert rule["defaultConfiguration"]["level"] in LEVELS.values()
         ids = [rule["id"] for rule in driver["rules"]]
         assert len(ids) == len(set(ids))

@@ -35,8 +35,8 @@ class TestStatistics:
         (here / "b.py").write_text(CODE)
         assert invoke("check", "--statistics") == (
             1,
-            "3  NPU101 cuda-api (3 fixable, 0 with unsafe fixes)\n"
-            "1  NPU502 cuda-profiler (0 fixable, 1 with unsafe fixes)\n"
+            "3  NPU101 cuda-api (3 fixable)\n"
+            "1  NPU502 cuda-profiler (1 with unsafe fixes)\n"
             "Found 4 problems in 2 files (3 fixable, 1 with unsafe fixes).\n",
             "",
         )

@@ -198,20 +198,19 @@ def test_what_the_code_does_not_say_is_chosen_place_by_place(client: LspClient, 
     assert changed.count("npu_swiglu(torch.cat((gate, up), dim=-1), dim=-1)") == 1
 
 
-def test_unsafe_edits_ask_to_be_confirmed(client: LspClient, uri: str) -> None:
+def test_an_unsafe_fix_says_so_and_is_applied_as_it_is(client: LspClient, uri: str) -> None:
     text = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
     client.open(uri, text)
     chosen = action(client, uri, 1, "Use `PYTORCH_NPU_ALLOC_CONF`", column=15)
+    assert chosen["title"].endswith(" (unsafe: review the result)")
     assert not chosen.get("isPreferred")
     edit = resolved(client, chosen)["edit"]
-    ((name, annotation),) = edit["changeAnnotations"].items()
-    assert annotation["needsConfirmation"]
-    assert {e["annotationId"] for e in edit["documentChanges"][0]["edits"]} == {name}
+    assert "changeAnnotations" not in edit
     assert "PYTORCH_NPU_ALLOC_CONF" in applied_edit(text, edit)
 
 
-def test_who_confirms_a_fix_has_its_import_too(client: LspClient, uri: str) -> None:
-    """An editor lets each edit be ticked; what needs no confirmation is ticked before."""
+def test_who_applies_a_fix_as_offered_has_all_of_it(client: LspClient, uri: str) -> None:
+    """Editors do not apply what needs confirmation until it is ticked, edit by edit."""
     client.open(uri, NORM)
     (found,) = client.diagnostics(uri, 1)
     line = found["range"]["start"]["line"]
@@ -220,11 +219,20 @@ def test_who_confirms_a_fix_has_its_import_too(client: LspClient, uri: str) -> N
         for each in client.code_actions(uri, (line, 20), (line, 20), only=["refactor"])
         if "npu_rms_norm" in each["title"]
     ]
-    (change,) = resolved(client, chosen)["edit"]["documentChanges"]
-    asked = ["annotationId" in edit for edit in change["edits"]]
-    imports = [edit["newText"].strip() == "import torch_npu" for edit in change["edits"]]
-    assert any(imports) and any(asked)
-    assert [not each for each in asked] == imports
+    edit = resolved(client, chosen)["edit"]
+    assert edit.get("changeAnnotations", {}) == {}
+    after = applied_edit(NORM, edit)
+    assert "import torch_npu\n" in after and "torch_npu.npu_rms_norm(x, weight" in after
+
+
+def test_fixing_all_of_an_unsafe_rule_says_so(client: LspClient, uri: str) -> None:
+    text = "import torch_npu\n" + NORM + NORM[len("import torch") :].replace("rms_norm", "other")
+    client.open(uri, text)
+    (found, *_) = client.diagnostics(uri, 1)
+    line = found["range"]["start"]["line"]
+    titles = [each["title"] for each in client.code_actions(uri, (line, 20), (line, 20))]
+    (fix_all,) = [title for title in titles if title.startswith("Fix all")]
+    assert fix_all.endswith(" (unsafe: review the result)")
 
 
 def test_what_cannot_be_fixed_says_why(client: LspClient, plain: LspClient, uri: str) -> None:

@@ -17,6 +17,7 @@ CAPABILITIES = {
         "workspaceEdit": {
             "documentChanges": True,
             "changeAnnotationSupport": {"groupsOnLabel": True},
+            "metadataSupport": True,
         }
     },
 }
@@ -28,12 +29,14 @@ class Editor:
     def __init__(self, client: LspClient, folder: Path) -> None:
         self.client = client
         self.edits: list[Message] = []
+        self.metadata: object = None
         self.agrees = True
         client.answers["workspace/applyEdit"] = self._apply
         client.initialize(capabilities=CAPABILITIES, rootUri=folder.as_uri())
 
     def _apply(self, params: Message) -> Message:
         self.edits.append(params["edit"])
+        self.metadata = params.get("metadata")
         return {"applied": self.agrees}
 
     def run(self, command: str, *arguments: object, **more: object) -> object:
@@ -67,8 +70,7 @@ def test_a_file_is_migrated_with_what_has_to_be_read(editor: Editor) -> None:
         "fixes": 1,
         "applied": True,
     }
-    (annotation,) = editor.edits[0]["changeAnnotations"].values()
-    assert annotation["needsConfirmation"]
+    assert "changeAnnotations" not in editor.edits[0] and editor.metadata is None
 
 
 def test_the_user_may_not_want_it(editor: Editor) -> None:
@@ -85,8 +87,8 @@ def test_a_workspace_is_migrated_after_a_preview(editor: Editor, tmp_path: Path)
     editor.client.open((tmp_path / "b.py").as_uri(), "\n" + TEXT, version=7)
     assert editor.run("migrateWorkspace") == {"files": 3, "fixes": 3, "applied": True}
     (edit,) = editor.edits
-    (annotation,) = edit["changeAnnotations"].values()
-    assert annotation["needsConfirmation"]
+    assert editor.metadata == {"isRefactoring": True}
+    assert not any(each.get("needsConfirmation") for each in edit["changeAnnotations"].values())
     versions = {}
     for change in edit["documentChanges"]:
         name = change["textDocument"]["uri"][-4:]
@@ -100,22 +102,21 @@ TO_BE_READ = 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = x\n'
 SEVERAL = f"import torch\n\n\ndef f(x):\n    {CALL}()\n    return x.cuda()\n"
 
 
-def test_what_has_to_be_read_is_apart_in_the_preview(editor: Editor, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(SEVERAL)
+def test_each_change_of_a_preview_says_what_it_is_for(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SEVERAL.replace("    return", "    y = 1\n    return"))
     (tmp_path / "b.py").write_text(TO_BE_READ + SEVERAL)
     editor.run("migrateWorkspace", {"unsafe": True})
     (edit,) = editor.edits
-    reasons = {}
+    shown = {}
     for change in edit["documentChanges"]:
-        # A user who could tick the import and its use one by one would be left with one of them.
-        (whole,) = change["edits"]
-        assert (
-            "import torch_npu  # noqa: F401" in whole["newText"] and "torch.npu" in whole["newText"]
-        )
-        label = edit["changeAnnotations"][whole["annotationId"]]
-        assert label["needsConfirmation"]
-        reasons[change["textDocument"]["uri"][-4:]] = label["label"]
-    assert "look through" in reasons["a.py"] and "results may differ" in reasons["b.py"]
+        labels = (edit["changeAnnotations"][each["annotationId"]] for each in change["edits"])
+        assert len(change["edits"]) == 3
+        shown[change["textDocument"]["uri"][-4:]] = [each["label"] for each in labels]
+    imported = "import that the other changes of this file need"
+    assert shown["a.py"] == [imported, "NPU101 cuda-api", "NPU105 cuda-method"]
+    unsafe, *others = shown["b.py"]
+    assert unsafe.endswith(" (unsafe: review the result)")
+    assert others == [imported, "NPU101 cuda-api, NPU105 cuda-method"]
 
 
 def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) -> None:
@@ -136,10 +137,11 @@ def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) ->
             if change["textDocument"]["uri"] in (uris["a"], uris["c"])
         ]
         for change in taken:
-            uri, (edit,) = change["textDocument"]["uri"], change["edits"]
+            uri = change["textDocument"]["uri"]
             if uri == uris["c"]:
                 client.open(uri, SEVERAL)
-            client.change(uri, 2, {"range": edit["range"], "text": edit["newText"]})
+            edits = [{"range": e["range"], "text": e["newText"]} for e in change["edits"]]
+            client.change(uri, 2, *reversed(edits))
         return {"applied": True}
 
     client.answers["workspace/applyEdit"] = take_some
@@ -158,17 +160,6 @@ def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) ->
     assert (
         "import torch_npu  # noqa: F401" in after and "torch.npu" in after and "cuda" not in after
     )
-
-
-def test_edits_are_many_where_nobody_can_untick_them(tmp_path: Path) -> None:
-    with LspClient() as client:
-        edits = []
-        client.answers["workspace/applyEdit"] = lambda params: edits.append(params["edit"])
-        client.initialize(rootUri=tmp_path.as_uri())
-        (tmp_path / "a.py").write_text(SEVERAL)
-        client.request("workspace/executeCommand", {"command": "npulens.migrateWorkspace"})
-        (changes,) = edits[0]["changes"].values()
-        assert len(changes) == 2
 
 
 def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_tags_and_data(client: LspClient) -> None:
     unused, autocast, *_ = client.diagnostics("untitled:1", 1)
     assert (unused["code"], unused["tags"]) == ("NPU002", [1])
     assert (autocast["code"], autocast["tags"]) == ("NPU301", [2])
-    assert unused["data"] == {"rule": "unused-suppression", "fix": "safe"}
+    assert unused["data"] == {"rule": "unused-suppression", "fix": "safe", "isProblem": True}
 
 
 def test_tags_are_kept_from_who_does_not_know_them(client: LspClient) -> None:

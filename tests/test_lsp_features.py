@@ -173,8 +173,8 @@ def test_other_completions_are_left_to_others(client: LspClient, uri: str, text:
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        (f"import torch\n{CALL}()\nx.cuda()\n", "2 to migrate (2 with safe fixes), 0 to know"),
-        ("import torch\nimport torch_npu  # noqa: F401\n", "nothing to migrate"),
+        (f"import torch\n{CALL}()\nx.cuda()\n", "2 problems · 2 safe to fix"),
+        ("import torch\nimport torch_npu  # noqa: F401\n", "no problems"),
         ("x = 1\n", None),
     ],
 )
@@ -201,7 +201,7 @@ def test_code_lens_can_be_turned_off() -> None:
 def test_links(client: LspClient, uri: str) -> None:
     client.open(uri, "x.cuda()  # npulens: ignore[NPU105, cuda-api, NPU999]\n")
     found = client.request("textDocument/documentLink", {"textDocument": {"uri": uri}})
-    assert [(link["range"]["start"]["character"], link["target"][-6:]) for link in found] == [
+    assert [(link["range"]["start"]["character"], link["target"][-9:-3]) for link in found] == [
         (28, "NPU105"),
         (36, "NPU101"),
     ]

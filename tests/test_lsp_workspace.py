@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lsp_client import LspClient, Message
+from lsp_client import LspClient, Message, applied_edit
 from npulens.workspace import cache as cache_module
 from npulens.workspace.background import check_in_background
 
@@ -357,3 +357,56 @@ def test_few_files_are_checked_at_once(project: Path) -> None:
     assert document is not None and document.text == TEXT
     assert [finding.rule.code for finding in findings] == ["NPU101"]
     assert not (project / ".npulens_cache").exists()
+
+
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Title"]},
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {},
+            "outputs": [],
+            "source": ["import torch\n", f"{CALL}()"],
+        },
+    ],
+    "metadata": {"language_info": {"name": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def test_notebooks_that_are_not_open_count(client: LspClient, tmp_path: Path) -> None:
+    """Their places are lines of the file, until the editor has the cells."""
+    file = tmp_path / "look.ipynb"
+    text = json.dumps(NOTEBOOK, indent=1)
+    file.write_text(text)
+    client.initialize(capabilities=PULLS, rootUri=tmp_path.as_uri())
+    (report,) = pulled(client)
+    assert report["uri"] == file.as_uri()
+    (told,) = report["items"]
+    assert told["message"].startswith("cell 2:2:1: ") and told["code"] == "NPU101"
+    line = told["range"]["start"]["line"]
+    assert CALL in text.splitlines()[line]
+    cell = {"kind": 2, "document": "cell:1"}
+    notebook = {"uri": file.as_uri(), "notebookType": "jupyter-notebook", "version": 1}
+    item = {"uri": "cell:1", "languageId": "python", "version": 1, "text": TEXT}
+    client.notify(
+        "notebookDocument/didOpen",
+        {"notebookDocument": {**notebook, "cells": [cell]}, "cellTextDocuments": [item]},
+    )
+    (report,) = pulled(client)
+    assert report["items"] == []
+
+
+def test_notebooks_that_are_not_open_are_migrated(client: LspClient, tmp_path: Path) -> None:
+    file = tmp_path / "look.ipynb"
+    text = json.dumps(NOTEBOOK, indent=1) + "\n"
+    file.write_text(text)
+    edits: list[Message] = []
+    client.answers["workspace/applyEdit"] = lambda params: edits.append(params["edit"])
+    client.initialize(capabilities=PULLS, rootUri=tmp_path.as_uri())
+    client.request("workspace/executeCommand", {"command": "npulens.migrateWorkspace"})
+    after = json.loads(applied_edit(text, edits[0]))
+    code = "".join(after["cells"][1]["source"])
+    assert code == "import torch\nimport torch_npu\ntorch.npu.synchronize()"

@@ -152,7 +152,7 @@ class TestCopy:
         assert (code, output) == (
             0,
             "dst: changed 1 of 3 files in 2 edits.\n"
-            "Left to do: 0 to run as it should; 0 as advice.\n"
+            "Left to do: no problems known.\n"
             "Next, see it run on an emulated NPU: cd dst && npulens verify --as-is SCRIPT\n",
         )
         assert (here / "dst" / "a.py").read_text() == FIXED
@@ -300,13 +300,13 @@ class TestLog:
         text = (here / "dst" / LOG / "change_log.md").read_text()
         assert "@@ 2 NPU101: Use `torch.npu.synchronize` (safe fix)\n" in text
         assert "-torch.cuda.synchronize()\n+torch.npu.synchronize()\n" in text
-        assert "- `a.py`:4 [NPU502]" in text
+        assert "- `a.py`:4 NPU502 " in text
         assert text.count("```diff") == 1
 
     def test_in_chinese(self, here: Path, source: Path) -> None:
         (source / "a.py").write_text(LEFT)
         _, output, _ = invoke("migrate", "src", "-o", "dst", "--language", "zh")
-        assert output.startswith("dst：共 3 个文件，改动其中 1 个，共 2 处编辑。\n待处理问题 1 个")
+        assert output.startswith("dst：共 3 个文件，改动其中 1 个，共 2 处编辑。\n待处理：1 个问题")
         text = (here / "dst" / LOG / "change_log.md").read_text(encoding="utf-8")
         assert "## 待处理" in text
         assert "## 改动" in text

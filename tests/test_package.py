@@ -44,6 +44,15 @@ def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
     assert {"npulens/rules/device.json", "npulens/rules/fused/rms_norm.py"} <= in_wheel.keys()
 
 
+def test_wheel_has_the_pages_of_the_rules(wheel: zipfile.ZipFile) -> None:
+    pages = (ROOT / "docs" / "rules").rglob("*.md")
+    expected = {p.relative_to(ROOT / "docs" / "rules").as_posix(): p.read_bytes() for p in pages}
+    place = "npulens/rule_pages/"
+    found = {n[len(place) :]: wheel.read(n) for n in wheel.namelist() if n.startswith(place)}
+    assert found == expected
+    assert {"NPU101.md", "zh/NPU101.md"} <= found.keys()
+
+
 def test_wheel_has_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     server = ROOT / "server"
     packages = ("npulens", "npulens_emulator")
@@ -51,7 +60,8 @@ def test_wheel_has_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None
     files += (server / "npulens" / "report" / "templates").iterdir()
     modules = {path.relative_to(server).as_posix() for path in files}
     metadata = f"npulens-{__version__}.dist-info/"
-    rest = {n for n in wheel.namelist() if not n.startswith((metadata, "npulens/rules/"))}
+    folders = (metadata, "npulens/rules/", "npulens/rule_pages/")
+    rest = {n for n in wheel.namelist() if not n.startswith(folders)}
     data = {"npulens/py.typed", "npulens_emulator/py.typed", "npulens_emulator/names.json"}
     assert rest - data == modules
     assert data <= rest

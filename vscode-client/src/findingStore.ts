@@ -89,6 +89,7 @@ function toFinding(uri: string, path: string, diagnostic: vscode.Diagnostic): Fi
     code: String(typeof code === "object" ? code.value : (code ?? "")),
     rule: typeof data["rule"] === "string" ? data["rule"] : "",
     message,
+    isProblem: data["isProblem"] === true,
     isSafe: data["fix"] === "safe",
   };
 }

@@ -16,29 +16,24 @@ export interface Finding {
   /** The name of the rule, such as `cuda-api`; empty where the server does not tell. */
   readonly rule: string;
   readonly message: string;
+  /** It has to be changed before code runs as it should; all others are advice. */
+  readonly isProblem: boolean;
   /** There is a fix that keeps results and needs no reading. */
   readonly isSafe: boolean;
 }
 
 /** How many findings of a kind there are. */
 export interface Counts {
-  /** Work: errors and warnings. */
-  readonly left: number;
+  readonly problems: number;
   /** Those of them with a safe fix. */
   readonly ready: number;
-  /** Advice: informations and hints. */
   readonly advice: number;
 }
 
-/** Whether something has to be done about a finding. */
-export function isWork(finding: Finding): boolean {
-  return finding.severity === "error" || finding.severity === "warning";
-}
-
 export function count(findings: readonly Finding[]): Counts {
-  const work = findings.filter(isWork);
-  const ready = work.filter((finding) => finding.isSafe).length;
-  return { left: work.length, ready, advice: findings.length - work.length };
+  const problems = findings.filter((finding) => finding.isProblem);
+  const ready = problems.filter((finding) => finding.isSafe).length;
+  return { problems: problems.length, ready, advice: findings.length - problems.length };
 }
 
 /** Whether a finding has all words in its path, rule or message, in upper or lower case. */

@@ -1,6 +1,7 @@
 /** What the user is told about the server, and what can be done about it. */
 
 import * as vscode from "vscode";
+import type { Counts } from "./findings";
 import { OLDEST_PYTHON } from "./interpreter";
 import { PYTHON_EXTENSION } from "./pythonExtension";
 import type { Problem, ServerChoice } from "./serverChoice";
@@ -27,6 +28,22 @@ export function describe(server: ServerChoice): string {
     case "path":
       return vscode.l10n.t("npulens {0}, as set in npulens.path ({1})", version, server.command);
   }
+}
+
+/** How many findings there are, as everywhere in npulens; what there is none of is left out. */
+export function countsText({ problems, ready, advice }: Counts): string {
+  const parts = [];
+  if (problems > 0) {
+    const one = vscode.l10n.t("1 problem");
+    parts.push(problems === 1 ? one : vscode.l10n.t("{0} problems", problems));
+  }
+  if (ready > 0) {
+    parts.push(vscode.l10n.t("{0} safe to fix", ready));
+  }
+  if (advice > 0) {
+    parts.push(vscode.l10n.t("advice: {0}", advice));
+  }
+  return parts.join(" · ") || vscode.l10n.t("no problems");
 }
 
 /** Why there is no server, and what to do. */

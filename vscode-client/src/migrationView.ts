@@ -2,7 +2,8 @@
 
 import * as vscode from "vscode";
 import type { FindingStore } from "./findingStore";
-import { count, type Counts, type Finding, type Severity } from "./findings";
+import { count, type Finding, type Severity } from "./findings";
+import { countsText } from "./messages";
 import { MIGRATE_FILE, RESTART_INDEX } from "./serverCommands";
 import type { Session } from "./session";
 import { buildTree, type Branch, type Family, type Grouping, type Leaf, type Node } from "./tree";
@@ -85,10 +86,10 @@ export class MigrationView implements vscode.TreeDataProvider<Node>, vscode.Disp
   }
 
   private update(): void {
-    const { left, ready } = count(this.store.all());
-    const tooltip = vscode.l10n.t("{0} to migrate, {1} of them with a safe fix", left, ready);
+    const counts = count(this.store.all());
     this.view.message = this.message();
-    this.view.badge = left === 0 ? undefined : { value: left, tooltip };
+    this.view.badge =
+      counts.problems === 0 ? undefined : { value: counts.problems, tooltip: countsText(counts) };
     this.changed.fire();
   }
 
@@ -159,7 +160,7 @@ function branchItem({ id, group, counts }: Branch): vscode.TreeItem {
   }
   item.id = id;
   item.description = countsText(counts);
-  item.tooltip = countsTooltip(counts);
+  item.tooltip = item.description;
   return item;
 }
 
@@ -181,29 +182,6 @@ function leafItem({ id, finding, isBelowFile }: Leaf): vscode.TreeItem {
     arguments: [vscode.Uri.parse(finding.uri), { selection: rangeOf(finding) }],
   };
   return item;
-}
-
-function countsText({ left, ready, advice }: Counts): string {
-  const parts = [];
-  if (left > 0) {
-    parts.push(vscode.l10n.t("{0} left", left));
-  }
-  if (ready > 0) {
-    parts.push(vscode.l10n.t("{0} ready to fix", ready));
-  }
-  if (advice > 0) {
-    parts.push(vscode.l10n.t("{0} to know", advice));
-  }
-  return parts.join(" · ");
-}
-
-function countsTooltip({ left, ready, advice }: Counts): string {
-  return vscode.l10n.t(
-    "{0} errors and warnings, {1} of them with a safe fix; {2} pieces of advice",
-    left,
-    ready,
-    advice,
-  );
 }
 
 function familyName(family: Family): string {

@@ -79,12 +79,15 @@ function activePython(): string | undefined {
 }
 
 function tellOfFixes(answer: unknown): void {
-  const { fixes } = (answer ?? {}) as { fixes?: unknown };
-  if (typeof fixes === "number") {
-    const text =
-      fixes === 0
-        ? vscode.l10n.t("npulens: there is nothing left that can be fixed safely.")
-        : vscode.l10n.t("npulens: {0} safe fixes.", fixes);
-    vscode.window.setStatusBarMessage(text, SHOWN_FOR);
+  const { fixes, applied } = (answer ?? {}) as { fixes?: unknown; applied?: unknown };
+  if (typeof fixes !== "number") {
+    return;
   }
+  let text = vscode.l10n.t("npulens: {0} safe fixes.", fixes);
+  if (fixes === 0) {
+    text = vscode.l10n.t("npulens: there is nothing left that can be fixed safely.");
+  } else if (applied === false) {
+    text = vscode.l10n.t("npulens: nothing has been changed.");
+  }
+  vscode.window.setStatusBarMessage(text, SHOWN_FOR);
 }

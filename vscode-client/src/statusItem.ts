@@ -2,8 +2,8 @@
 
 import * as vscode from "vscode";
 import type { FindingStore } from "./findingStore";
-import { count } from "./findings";
-import { describe, explain } from "./messages";
+import { count, type Counts } from "./findings";
+import { countsText, describe, explain } from "./messages";
 import type { Session } from "./session";
 
 const ICONS = { starting: "loading~spin", running: "eye", waiting: "sync~spin", failed: "error" };
@@ -13,10 +13,10 @@ export function createStatusItem(session: Session, store: FindingStore): vscode.
   item.name = "npulens";
   item.command = "npulens.showLog";
   const update = (): void => {
-    const { left, ready } = count(store.all());
+    const counts = count(store.all());
     const isRunning = session.state === "running";
-    item.text = `$(${ICONS[session.state]}) npulens${isRunning && left > 0 ? ` ${left}` : ""}`;
-    item.tooltip = tooltip(session, left, ready);
+    item.text = `$(${ICONS[session.state]}) npulens${isRunning && counts.problems > 0 ? ` ${counts.problems}` : ""}`;
+    item.tooltip = tooltip(session, counts);
     item.backgroundColor =
       session.state === "failed"
         ? new vscode.ThemeColor("statusBarItem.errorBackground")
@@ -27,11 +27,11 @@ export function createStatusItem(session: Session, store: FindingStore): vscode.
   return vscode.Disposable.from(item, session.onDidChange(update), store.onDidChange(update));
 }
 
-function tooltip(session: Session, left: number, ready: number): vscode.MarkdownString {
+function tooltip(session: Session, counts: Counts): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   const lines = [stateText(session)];
   if (session.state === "running") {
-    lines.push(vscode.l10n.t("{0} to migrate, {1} of them with a safe fix", left, ready));
+    lines.push(countsText(counts));
   }
   lines.push(vscode.l10n.t("Click for the log"));
   lines.forEach((line, index) => text.appendText(index === 0 ? line : `\n\n${line}`));

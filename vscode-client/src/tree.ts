@@ -1,6 +1,6 @@
 /** What the Migration view shows, as a tree without anything of the editor. */
 
-import { count, filterWords, fits, isWork, type Counts, type Finding } from "./findings";
+import { count, filterWords, fits, type Counts, type Finding } from "./findings";
 
 export type Grouping = "family" | "file";
 
@@ -126,7 +126,7 @@ function groups<Key>(
 function inOrder(a: Finding, b: Finding): number {
   return (
     compare(a.path, b.path) ||
-    Number(isWork(b)) - Number(isWork(a)) ||
+    Number(b.isProblem) - Number(a.isProblem) ||
     a.line - b.line ||
     a.column - b.column
   );

@@ -10,7 +10,18 @@ function finding(
   isSafe = false,
 ): Finding {
   const [uri, rule, message] = [`file:///${path}`, `rule-${code}`, `Message of ${code}`];
-  return { uri, path, line, column: 0, severity, code, rule, message, isSafe };
+  return {
+    uri,
+    path,
+    line,
+    column: 0,
+    severity,
+    code,
+    rule,
+    message,
+    isProblem: severity === "error" || severity === "warning",
+    isSafe,
+  };
 }
 
 const FINDINGS = [
@@ -33,7 +44,7 @@ function drawn(nodes: readonly Node[], indent = ""): string[] {
     const name =
       group.kind === "family" ? group.family : group.kind === "rule" ? group.code : group.path;
     const advice = counts.advice > 0 ? ` +${counts.advice}` : "";
-    const text = `${indent}${name} ${counts.left}/${counts.ready}${advice}`;
+    const text = `${indent}${name} ${counts.problems}/${counts.ready}${advice}`;
     return [text, ...drawn(node.children, `${indent}  `)];
   });
 }
@@ -103,7 +114,7 @@ describe("the tree", () => {
 
 describe("counts", () => {
   it("take only work for ready", () => {
-    assert.deepEqual(count(FINDINGS), { left: 4, ready: 2, advice: 2 });
+    assert.deepEqual(count(FINDINGS), { problems: 4, ready: 2, advice: 2 });
   });
 });
 

@@ -240,13 +240,6 @@ class Rule:
     enabled: bool = True
     file: str = "example.py"
 
-    @property
-    def url(self) -> str | None:
-        """The page that explains the rule; a user's own rule has none."""
-        if not self.code.startswith("NPU"):
-            return None
-        return f"https://npulens.readthedocs.io/rules/{self.code}"
-
 
 @dataclass(frozen=True, slots=True)
 class PatternSource:

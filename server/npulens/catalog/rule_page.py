@@ -31,8 +31,6 @@ def rule_page(rule: Rule, language: Language) -> str:
         parts += [f"## {_EXAMPLE.in_language(language)}", _code(example.before, rule)]
         if example.after is not None:
             parts += [f"{_BECOMES.in_language(language)}", _code(example.after, rule)]
-    if rule.url is not None:
-        parts.append(f"<{rule.url}>")
     return "\n\n".join(parts) + "\n"
 
 

@@ -16,7 +16,7 @@ from npulens.catalog.model import Applicability, Finding, LocalizedText, Migrati
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
-from npulens.lsp.edits import document_changes, to_workspace_edit, workspace_edit
+from npulens.lsp.edits import to_workspace_edit
 from npulens.lsp.engine import Analysis
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import Session
@@ -30,7 +30,7 @@ from npulens.lsp.wording import (
     NO_FIX,
     SUPPRESS_IN_FILE,
     SUPPRESS_ON_LINE,
-    TO_BE_READ,
+    UNSAFE,
 )
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Kind
@@ -103,14 +103,12 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
         return
     diagnostic = request.analysis.diagnostics[index]
     for number, fix in enumerate(finding.fixes):
-        action = _lazy(
-            request,
-            fix.title.in_language(request.analysis.terms.language),
-            kind,
-            {"do": "fix", "finding": index, "fix": number},
-        )
+        title = fix.title.in_language(request.analysis.terms.language)
+        is_safe = fix.applicability is Applicability.SAFE
+        title = title if is_safe else request.says(UNSAFE, title=title)
+        action = _lazy(request, title, kind, {"do": "fix", "finding": index, "fix": number})
         action.diagnostics = [diagnostic]
-        action.is_preferred = number == 0 and fix.applicability is Applicability.SAFE
+        action.is_preferred = number == 0 and is_safe
         yield action
     if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
         title = request.says(NO_FIX, code=finding.rule.code)
@@ -124,9 +122,12 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
     It names the diagnostics that it is offered for: editors show what names none behind the rest.
     """
     findings, diagnostics = request.analysis.findings, request.analysis.diagnostics
-    fixable = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
-    if sum(each in Applicability.UNSAFE.included for each in fixable) > 1:
+    found = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
+    fixable = [each for each in found if each in Applicability.UNSAFE.included]
+    if len(fixable) > 1:
         title = request.says(FIX_ALL_OF_RULE, code=code)
+        if any(each is not Applicability.SAFE for each in fixable):
+            title = request.says(UNSAFE, title=title)
         action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
         action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]
         yield action
@@ -200,8 +201,7 @@ def edit_of(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | N
 
 def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
     fix = analysis.findings[data["finding"]].fixes[data["fix"]]
-    is_safe = fix.applicability is Applicability.SAFE
-    return to_workspace_edit(fix.edits, analysis.view, analysis.terms, _reason(analysis, is_safe))
+    return to_workspace_edit(fix.edits, analysis.view, analysis.terms)
 
 
 def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -231,9 +231,7 @@ def _rewritten(
     result = rewrite(document, analysis.surroundings, applicability, wanted, style)
     if not result.edits:
         return None
-    reason = _reason(analysis, not result.has_unsafe)
-    changes = document_changes(result.edits, analysis.view, analysis.terms, reason)
-    return workspace_edit(changes, analysis.terms)
+    return to_workspace_edit(result.edits, analysis.view, analysis.terms)
 
 
 def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
@@ -245,11 +243,6 @@ def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceE
     else:
         edit = suppress_on_line(document.lines, finding.span, finding.rule.code, find_comments)
     return None if edit is None else to_workspace_edit([edit], analysis.view, analysis.terms)
-
-
-def _reason(analysis: Analysis, is_safe: bool) -> str | None:
-    """Why the user has to confirm an edit."""
-    return None if is_safe else TO_BE_READ.in_language(analysis.terms.language)
 
 
 _EDITS: dict[str, Callable[[dict[str, Any], Analysis], types.WorkspaceEdit | None]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
-from npulens.catalog.model import Applicability, Language, Severity
+from npulens.catalog.model import Language
 from npulens.lsp import wording as say
 from npulens.lsp.commands import MIGRATE_FILE, RANK_SHAPES
 from npulens.lsp.engine import Analysis
@@ -14,21 +14,22 @@ from npulens.shapes.hotspots import Ranked
 from npulens.shapes.scoring import TOLD
 from npulens.text.spans import Span
 from npulens.workspace.configuration import is_selected
+from npulens.workspace.problems import counts_of
 
-_WORK = (Severity.ERROR, Severity.WARNING)
 _FIRST_LINE = types.Range(types.Position(0, 0), types.Position(0, 0))
 
 
 def state_of(analysis: Analysis, language: Language) -> str:
     """The state of a file in a few words, empty if it has nothing to do with GPUs or NPUs."""
-    todo = [f for f in analysis.findings if f.effective_severity in _WORK]
-    advice = len(analysis.findings) - len(todo)
-    safe = sum(bool(f.fixes) and f.fixes[0].applicability is Applicability.SAFE for f in todo)
-    if todo:
-        text = say.TO_MIGRATE.in_language(language)
-        return text.format(todo=len(todo), safe=safe, advice=advice)
-    if advice:
-        return say.ONLY_ADVICE.in_language(language).format(advice=advice)
+    counts = counts_of(analysis.findings)
+    told = (
+        (say.PROBLEM if counts.problems == 1 else say.PROBLEMS, counts.problems),
+        (say.SAFE_TO_FIX, counts.safe),
+        (say.ADVICE, counts.advice),
+    )
+    parts = [text.in_language(language).format(number=each) for text, each in told if each]
+    if parts:
+        return say.STATE.in_language(language).format(state=" · ".join(parts))
     return say.MIGRATED.in_language(language) if _names_npu(analysis) else ""
 
 

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability, Language
+from npulens.catalog.model import Applicability, Finding, Language
 from npulens.catalog.rule_page import rule_page
+from npulens.fixes.differences import differences
 from npulens.fixes.run_time import run_time_migration
 from npulens.lsp import wording as say
 from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
@@ -33,7 +35,9 @@ from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.views import View
 from npulens.text.document import Document
-from npulens.workspace.fixing.rewriting import rewrite
+from npulens.text.kinds import Kind
+from npulens.text.sources import read_source
+from npulens.workspace.fixing.rewriting import Rewrite, rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
 
@@ -92,16 +96,15 @@ class _Commands:
             allowed = _applicability(params, 1)
             document = analysis.view.document
             result = await asyncio.to_thread(rewrite, document, analysis.surroundings, allowed)
-        confirm = say.TO_BE_READ.in_language(analysis.terms.language) if result.has_unsafe else None
-        changes = document_changes(result.edits, analysis.view, analysis.terms, confirm)
+        changes = document_changes(result.edits, analysis.view, analysis.terms)
         edit = workspace_edit(changes, analysis.terms)
         is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
         return {"fixes": result.applied, "applied": is_applied}
 
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Offer the fixes of all files as one change to look through before it is made.
+        """Offer the fixes of all files as one change, which a client may show before it is made.
 
-        The user takes or leaves each file; what of them was taken, the client tells by its changes.
+        Such a client has each edit ticked. What of them was taken, it tells by its changes.
         """
         allowed = _applicability(params, 0)
         files = fixes = 0
@@ -114,7 +117,8 @@ class _Commands:
                     files += bool(found.changes)
                     fixes += found.fixes
         edit = workspace_edit(changes, self._session.terms)
-        is_applied = bool(changes) and await self._apply(edit, say.MIGRATE_WORKSPACE.en)
+        title = say.MIGRATE_WORKSPACE.en
+        is_applied = bool(changes) and await self._apply(edit, title, is_refactoring=True)
         return {"files": files, "fixes": fixes, "applied": is_applied}
 
     async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
@@ -204,9 +208,17 @@ class _Commands:
             raise JsonRpcInvalidParams(f"{uri} is not open.")
         return analysis
 
-    async def _apply(self, edit: types.WorkspaceEdit, label: str) -> bool:
-        """Have the client change its documents; whether it did."""
-        params = types.ApplyWorkspaceEditParams(edit, label)
+    async def _apply(
+        self, edit: types.WorkspaceEdit, label: str, *, is_refactoring: bool = False
+    ) -> bool:
+        """Have the client change its documents; whether it did.
+
+        Of a refactoring, clients may show a preview, and save the files that were not open.
+        """
+        metadata = None
+        if is_refactoring and self._session.terms.edit_metadata:
+            metadata = types.WorkspaceEditMetadata(is_refactoring=True)
+        params = types.ApplyWorkspaceEditParams(edit, label, metadata)
         try:
             answer = await self._server.workspace_apply_edit_async(params)
         except JsonRpcException as error:
@@ -247,13 +259,35 @@ class _Commands:
             document, _ = state.read()
             view = View.of_file(uri, document or Document(str(state.path), ""))
         result = rewrite(view.document, state.surroundings, allowed)
-        reason = say.TO_BE_READ if result.has_unsafe else say.PREVIEW
-        confirm = reason.in_language(terms.language)
-        return _Migrated(document_changes(result.edits, view, terms, confirm), result.applied)
+        if view.document.kind is Kind.NOTEBOOK:
+            view, result = _in_its_file(uri, state.path, result)
+        labels = [_label(findings, terms.language) for findings in result.reasons]
+        return _Migrated(document_changes(result.edits, view, terms, labels), result.applied)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
         return Progress(self._server, shown, params.work_done_token)
+
+
+def _in_its_file(uri: str, path: Path, result: Rewrite) -> tuple[View, Rewrite]:
+    """What becomes of the file of a notebook that is not open, in which its cells are JSON."""
+    data = path.read_bytes()
+    before = data.decode()
+    after = read_source(str(path), data).encode(result.text).decode()
+    edits = differences(before, after)
+    every = tuple(finding for findings in result.reasons for finding in findings)
+    view = View.of_file(uri, Document(str(path), before))
+    return view, replace(result, edits=edits, reasons=(every,) * len(edits))
+
+
+def _label(findings: Sequence[Finding], language: Language) -> str:
+    """What a preview calls an edit, by the rules that it is for."""
+    if not findings:
+        return say.NEEDED_IMPORT.in_language(language)
+    rules = sorted({f"{finding.rule.code} {finding.rule.name}" for finding in findings})
+    label = ", ".join(rules)
+    is_safe = all(each.fixes[0].applicability is Applicability.SAFE for each in findings)
+    return label if is_safe else say.UNSAFE.in_language(language).format(title=label)
 
 
 def _records(state: FileState, language: Language) -> list[dict[str, Any]]:

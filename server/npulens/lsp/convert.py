@@ -7,9 +7,12 @@ from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
 from npulens.catalog.model import Finding, Language, Severity
-from npulens.lsp.views import View
+from npulens.lsp.rule_pages import page_uri
+from npulens.lsp.views import NotebookFile, View
 from npulens.text.document import PositionEncoding, TextChange
+from npulens.text.places import shown_place
 from npulens.text.spans import Position
+from npulens.workspace.problems import is_problem
 
 SOURCE = "npulens"
 
@@ -37,7 +40,8 @@ class ClientTerms:
         language: The language of messages and titles.
         language_is_asked_for: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
-        annotated_edits: It takes edits that ask the user to confirm them.
+        annotated_edits: It takes edits with a label, which it shows in a preview.
+        edit_metadata: It wants to know what an edit is for.
         related_places: It shows other places that belong to a diagnostic.
         tags: The tags of diagnostics that it shows.
         pulls: It asks for diagnostics, so that none are pushed.
@@ -50,6 +54,7 @@ class ClientTerms:
     language_is_asked_for: bool = False
     versioned_edits: bool = False
     annotated_edits: bool = False
+    edit_metadata: bool = False
     related_places: bool = False
     tags: frozenset[types.DiagnosticTag] = frozenset()
     pulls: bool = False
@@ -86,6 +91,7 @@ def agreed_terms(params: types.InitializeParams) -> ClientTerms:
             offered, "workspace.workspace_edit.change_annotation_support"
         )
         is not None,
+        edit_metadata=bool(get_capability(offered, "workspace.workspace_edit.metadata_support")),
         related_places=bool(
             get_capability(offered, "text_document.publish_diagnostics.related_information")
             or getattr(diagnostics, "related_information", False)
@@ -104,7 +110,7 @@ def _known_tags(support: object) -> frozenset[types.DiagnosticTag]:
 
 def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Diagnostic:
     """A finding as the editor shows it."""
-    url = finding.rule.url
+    page = page_uri(finding.rule, terms.language)
     related = []
     for part in finding.related:
         place = view.locate(part.span, terms.encoding)
@@ -119,13 +125,21 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
         range=view.locate(finding.span, terms.encoding).range,
         severity=_SEVERITIES[finding.effective_severity],
         code=finding.rule.code,
-        code_description=None if url is None else types.CodeDescription(url),
+        code_description=None if page is None else types.CodeDescription(page),
         source=SOURCE,
-        message=finding.message(terms.language),
+        message=_message(finding, view, terms.language),
         tags=[tag] if tag is not None and tag in terms.tags else None,
         related_information=related if related and terms.related_places else None,
-        data={"rule": finding.rule.name, "fix": fix},
+        data={"rule": finding.rule.name, "fix": fix, "isProblem": is_problem(finding)},
     )
+
+
+def _message(finding: Finding, view: View, language: Language) -> str:
+    """What a finding says; of a notebook that is not open, it tells the cell, too."""
+    message = finding.message(language)
+    if isinstance(view, NotebookFile):
+        return f"{shown_place(view.document, finding.span.start)}: {message}"
+    return message
 
 
 def to_text_changes(

@@ -16,7 +16,7 @@ from npulens.lsp.convert import SOURCE, ClientTerms, to_diagnostic
 from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.settings import ClientSettings
-from npulens.lsp.views import View
+from npulens.lsp.views import view_on_disk
 from npulens.text.document import Document
 from npulens.workspace.overview import FileState
 
@@ -70,7 +70,12 @@ def register(server: NpulensServer) -> None:
         sent: list[_Report] = []
         async for portion in _Asked(server, params).portions():
             # Open documents are asked for on their own, with the text that the editor has.
-            kept = [each for each in portion if each.uri not in session.opened]
+            # Those of a notebook that has been opened are of its cells, and none of its file.
+            kept = [
+                _nothing_in(each.uri) if each.uri in session.opened else each
+                for each in portion
+                if each.uri not in session.opened or each.uri.endswith(".ipynb")
+            ]
             if params.partial_result_token is None:
                 sent += kept
             elif kept:
@@ -79,6 +84,10 @@ def register(server: NpulensServer) -> None:
                     types.PROGRESS, types.ProgressParams(params.partial_result_token, partial)
                 )
         return types.WorkspaceDiagnosticReport(sent)
+
+
+def _nothing_in(uri: str) -> _Report:
+    return types.WorkspaceFullDocumentDiagnosticReport(uri, [])
 
 
 class _Folder(NamedTuple):
@@ -159,7 +168,7 @@ class _Asked:
         if before == identity:
             return types.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity)
         document, findings = state.read()
-        view = View.of_file(uri, document or Document(uri, ""))
+        view = view_on_disk(uri, document or Document(uri, ""))
         found = [to_diagnostic(finding, view, terms) for finding in findings]
         return types.WorkspaceFullDocumentDiagnosticReport(uri, found, result_id=identity)
 

@@ -1,7 +1,8 @@
-"""Edits of the engine as edits of the client's documents, which it may show to the user first.
+"""Edits of the engine as edits of the client's documents.
 
-A client that knows annotations lets the user tick what to apply, each edit on its own. What needs
-each other must not come apart then: an import without its use, or a use without its import.
+No edit asks to be confirmed: editors leave out what asks until the user ticks it, and apply the
+rest, so that an import came without its use. Titles say which fixes are unsafe, and each is one
+step to undo.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,37 +24,27 @@ class DocumentChange(NamedTuple):
     Attributes:
         version: The version that they are for, `None` if it is not open.
         edits: The edits, none of which overlap.
-        confirm: Why the user has to confirm them, or `None`.
+        labels: What a preview calls each of them; empty if none is wanted.
     """
 
     version: int | None
     edits: Sequence[types.TextEdit]
-    confirm: str | None = None
+    labels: Sequence[str] = ()
 
 
-def to_workspace_edit(
-    edits: Iterable[Edit], view: View, terms: ClientTerms, confirm: str | None = None
-) -> types.WorkspaceEdit:
+def to_workspace_edit(edits: Iterable[Edit], view: View, terms: ClientTerms) -> types.WorkspaceEdit:
     """The edits of one fix.
 
     Args:
         edits: The edits of the text that is analysed, none of which overlap.
         view: What they are for.
         terms: What the client takes.
-        confirm: Why the user has to confirm them, or `None`. Imports alone need not be confirmed:
-            they are ticked before, so that who ticks the rest has both.
     """
-    changes = document_changes(edits, view, terms, confirm, whole=False)
-    return workspace_edit(changes, terms)
+    return workspace_edit(document_changes([*edits], view, terms), terms)
 
 
 def document_changes(
-    edits: Iterable[Edit],
-    view: View,
-    terms: ClientTerms,
-    confirm: str | None = None,
-    *,
-    whole: bool = True,
+    edits: Sequence[Edit], view: View, terms: ClientTerms, labels: Sequence[str] = ()
 ) -> dict[_Uri, DocumentChange]:
     """The changes of the documents that a view consists of.
 
@@ -61,23 +52,22 @@ def document_changes(
         edits: The edits of the text that is analysed, none of which overlap.
         view: What they are for.
         terms: What the client takes.
-        confirm: Why the user has to confirm them, or `None`.
-        whole: Those of a document that have to be confirmed are one edit, which the user takes or
-            leaves.
+        labels: What a preview calls each of them; empty if none is wanted.
     """
-    by_part: dict[_Uri, list[Edit]] = {}
-    for edit in edits:
+    by_part: dict[_Uri, list[tuple[Edit, str]]] = {}
+    for edit, label in zip(edits, labels or [""] * len(edits), strict=True):
         moved = _in_its_part(edit, view)
-        by_part.setdefault(view.part_of(moved.span.start).uri, []).append(moved)
+        by_part.setdefault(view.part_of(moved.span.start).uri, []).append((moved, label))
     changes = {}
     for part in view.parts:
-        found = by_part.get(part.uri)
-        if found is not None:
-            if whole and confirm is not None and _asks(terms):
-                found = [_as_one(found, view.document.text)]
-            ranges = (view.locate(edit.span, terms.encoding).range for edit in found)
-            shown = [types.TextEdit(r, e.replacement) for r, e in zip(ranges, found, strict=True)]
-            changes[part.uri] = DocumentChange(part.document.version, shown, confirm)
+        found = by_part.get(part.uri, ())
+        shown = [
+            types.TextEdit(view.locate(edit.span, terms.encoding).range, edit.replacement)
+            for edit, _ in found
+        ]
+        if shown:
+            called = [label for _, label in found] if labels else []
+            changes[part.uri] = DocumentChange(part.document.version, shown, called)
     return changes
 
 
@@ -87,53 +77,28 @@ def workspace_edit(
     """Changes of documents, as the client can."""
     if not terms.versioned_edits:
         return types.WorkspaceEdit(changes={uri: [*each.edits] for uri, each in changes.items()})
-    asks = _asks(terms)
     document_changes = [
         types.TextDocumentEdit(
             types.OptionalVersionedTextDocumentIdentifier(uri, change.version),
-            [_annotated(edit, change.confirm if asks else None) for edit in change.edits],
+            _annotated(change) if terms.annotated_edits else [*change.edits],
         )
         for uri, change in changes.items()
     ]
-    reasons = dict.fromkeys(each.confirm for each in changes.values() if each.confirm and asks)
-    annotations = {
-        reason: types.ChangeAnnotation(reason, needs_confirmation=True)
-        for reason in reasons
-        if reason is not None
-    }
+    labels = (label for change in changes.values() for label in change.labels)
+    annotations = {label: types.ChangeAnnotation(label) for label in labels}
     return types.WorkspaceEdit(
-        document_changes=[*document_changes], change_annotations=annotations or None
+        document_changes=[*document_changes],
+        change_annotations=(annotations or None) if terms.annotated_edits else None,
     )
 
 
-def _asks(terms: ClientTerms) -> bool:
-    return terms.versioned_edits and terms.annotated_edits
-
-
 def _annotated(
-    edit: types.TextEdit, reason: str | None
-) -> types.TextEdit | types.AnnotatedTextEdit:
-    if reason is None or _is_import(edit):
-        return edit
-    return types.AnnotatedTextEdit(reason, edit.range, edit.new_text)
-
-
-def _is_import(edit: types.TextEdit) -> bool:
-    """Whether an edit adds imports and nothing else."""
-    lines = [line for line in edit.new_text.splitlines() if line.strip()]
-    is_added = edit.range.start == edit.range.end
-    return is_added and bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
-
-
-def _as_one(edits: Sequence[Edit], text: str) -> Edit:
-    """One edit that makes of a text what several do."""
-    ordered = sorted(edits, key=lambda edit: edit.span)
-    pieces: list[str] = []
-    place = ordered[0].span.start
-    for edit in ordered:
-        pieces += (text[place : edit.span.start], edit.replacement)
-        place = edit.span.end
-    return Edit(Span(ordered[0].span.start, place), "".join(pieces))
+    change: DocumentChange,
+) -> list[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit]:
+    if not change.labels:
+        return [*change.edits]
+    labelled = zip(change.labels, change.edits, strict=True)
+    return [types.AnnotatedTextEdit(label, edit.range, edit.new_text) for label, edit in labelled]
 
 
 def _in_its_part(edit: Edit, view: View) -> Edit:

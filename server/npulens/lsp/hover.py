@@ -8,10 +8,11 @@ from dataclasses import replace
 from lsprotocol import types
 
 from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
-from npulens.catalog.model import Finding, Language, LocalizedText
+from npulens.catalog.model import Finding, Language, LocalizedText, Rule
 from npulens.checks.names_at import NameAt, names_at
 from npulens.lsp import wording as say
 from npulens.lsp.engine import Analysis, OpenDocument
+from npulens.lsp.rule_pages import page_uri
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.shape_paths import paths_at
 from npulens.syntax.words import word_at
@@ -87,8 +88,8 @@ def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
         yield "\n".join(
             [f"| PyTorch | {say.ON_NPU.in_language(language)} |", "| --- | --- |", *rows]
         )
-    if facts.rule is not None and facts.rule.url is not None:
-        yield f"[{facts.rule.code} {facts.rule.name}]({facts.rule.url})"
+    if facts.rule is not None:
+        yield _titled(facts.rule, language)
     if facts.sources:
         source = _plain("; ".join(facts.sources))
         yield f"*{_said(say.SOURCE, language, source=source)}*"
@@ -112,10 +113,15 @@ def _status(status: ReleaseStatus, language: Language) -> str:
     return f"| {releases} | {shown} |"
 
 
+def _titled(rule: Rule, language: Language) -> str:
+    """The code and name of a rule, and where it is explained."""
+    title, page = f"{rule.code} {rule.name}", page_uri(rule, language)
+    return title if page is None else f"[{title}]({page})"
+
+
 def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
     rule = finding.rule
-    title = f"{rule.code} {rule.name}"
-    yield f"**{title}**" if rule.url is None else f"**[{title}]({rule.url})**"
+    yield f"**{_titled(rule, language)}**"
     yield finding.message(language)
     yield rule.explanation.in_language(language)
 

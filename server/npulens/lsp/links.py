@@ -7,6 +7,7 @@ from lsprotocol import types
 
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.lsp.engine import Analysis
+from npulens.lsp.rule_pages import page_uri
 from npulens.lsp.server import NpulensServer
 from npulens.syntax.comments import suppressions
 from npulens.syntax.strings import comments
@@ -45,7 +46,8 @@ def register(server: NpulensServer) -> None:
         links = []
         for span, code in codes_in(analysis):
             rule = analysis.surroundings.catalogue.rule_named(code)
+            page = None if rule is None else page_uri(rule, analysis.terms.language)
             place = analysis.view.locate(span, analysis.terms.encoding)
-            if rule is not None and rule.url is not None and place.part.uri == uri:
-                links.append(types.DocumentLink(place.range, rule.url, tooltip=rule.name))
+            if rule is not None and page is not None and place.part.uri == uri:
+                links.append(types.DocumentLink(place.range, page, tooltip=rule.name))
         return links

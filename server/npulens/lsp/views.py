@@ -8,6 +8,8 @@ from typing import NamedTuple
 from lsprotocol import types
 
 from npulens.text.document import Document, PositionEncoding
+from npulens.text.kinds import Kind
+from npulens.text.places import file_line
 from npulens.text.spans import Position, Span
 
 
@@ -79,6 +81,22 @@ class View:
         """A position in a part as an offset in the text that is analysed."""
         position = Position(place.line, place.character)
         return part.start + part.document.offset_at(position, encoding)
+
+
+class NotebookFile(View):
+    """The view of a notebook that is not open: places are lines of its file."""
+
+    def locate(self, span: Span, encoding: PositionEncoding) -> Located:
+        """The lines of the file in which a span stands, to the start of the next."""
+        start = file_line(self.document, span.start) - 1
+        end = file_line(self.document, span.end)
+        return Located(self.parts[0], types.Range(types.Position(start, 0), types.Position(end, 0)))
+
+
+def view_on_disk(uri: str, document: Document) -> View:
+    """The view of a file that is not open."""
+    kind = NotebookFile if document.kind is Kind.NOTEBOOK else View
+    return kind.of_file(uri, document)
 
 
 def joined(path: str, version: int | None, cells: Sequence[tuple[str, Document, str]]) -> View:

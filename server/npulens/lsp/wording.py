@@ -15,9 +15,9 @@ EXPLAIN = LocalizedText("Explain {code}", "解释 {code}")
 AGNOSTIC_STYLE = LocalizedText(
     "Rewrite this file in device-agnostic style", "将本文件改写为与设备无关的写法"
 )
-TO_BE_READ = LocalizedText(
-    "npulens: results may differ, please read these changes",
-    "npulens：结果可能不同，请确认这些修改",
+UNSAFE = LocalizedText("{title} (unsafe: review the result)", "{title}（不安全：请检查修改结果）")
+NEEDED_IMPORT = LocalizedText(
+    "import that the other changes of this file need", "本文件其他修改所需的导入"
 )
 
 ON_THE_NPU = LocalizedText("On the NPU: `{name}`", "在 NPU 上使用：`{name}`")
@@ -35,23 +35,18 @@ UNSUPPORTED = LocalizedText("not supported", "不支持")
 LIMITED = LocalizedText("supported with limits", "支持，但有限制")
 NOT_LISTED = LocalizedText("not in the support table", "不在支持列表中")
 
-TO_MIGRATE = LocalizedText(
-    "npulens: {todo} to migrate ({safe} with safe fixes), {advice} to know",
-    "npulens：待迁移 {todo} 处（{safe} 处可安全修复），另有 {advice} 条建议",
-)
-ONLY_ADVICE = LocalizedText(
-    "npulens: nothing to migrate, {advice} to know", "npulens：无需迁移，有 {advice} 条建议"
-)
-MIGRATED = LocalizedText("npulens: nothing to migrate", "npulens：无需迁移")
+STATE = LocalizedText("npulens: {state}", "npulens：{state}")
+PROBLEM = LocalizedText("{number} problem", "{number} 个问题")
+PROBLEMS = LocalizedText("{number} problems", "{number} 个问题")
+SAFE_TO_FIX = LocalizedText("{number} safe to fix", "{number} 个可安全修复")
+ADVICE = LocalizedText("advice: {number}", "{number} 条建议")
+MIGRATED = LocalizedText("npulens: no problems", "npulens：未发现问题")
 MIGRATE_FILE = LocalizedText("Migrate this file to the NPU", "将本文件迁移到 NPU")
 MIGRATE_WORKSPACE = LocalizedText("Migrate the workspace to the NPU", "将工作区迁移到 NPU")
 WRITE_REPORT = LocalizedText("Write a report of npulens", "写入 npulens 报告")
 RUN_TIME_MIGRATION = LocalizedText("Migration at run time", "运行时迁移")
 CHECK_WORKSPACE = LocalizedText("Checking the workspace", "检查工作区")
 RESTART_INDEX = LocalizedText("Read the workspace again", "重新读取工作区")
-PREVIEW = LocalizedText(
-    "npulens: migration to the NPU, please look through", "npulens：迁移到 NPU，请检查"
-)
 
 DYNAMIC = LocalizedText("dynamic", "动态")
 SYMBOLIC_SHAPE = LocalizedText(

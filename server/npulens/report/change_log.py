@@ -11,7 +11,7 @@ from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.report.not_read import counted, reason_of
-from npulens.report.wording import APPLICABILITIES
+from npulens.report.wording import APPLICABILITIES, counted_findings
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
 from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
@@ -163,10 +163,9 @@ def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
         yield f"\n### {advice}{title}\n"
         for left in lefts:
             rule = left.finding.rule
-            shown = f"[{rule.code}]({rule.url})" if rule.url else rule.code
             message = printable(left.finding.message(language))
             time = f" ({duration(left.effort.minutes, language)})" if left.effort.minutes else ""
-            yield f"- {_code(left.path)}:{left.line} {shown} {message}{time}"
+            yield f"- {_code(left.path)}:{left.line} {rule.code} {message}{time}"
 
 
 def _change_lines(changes: Iterable[Change], language: Language) -> Iterator[str]:
@@ -212,14 +211,16 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
     if language == "zh":
         where = "" if place is None else f"{printable(place)}："
         first = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
-        second = f"待处理问题 {len(needed)} 个{_cost(needed, '，', language)}；"
-        third = f"优化建议 {len(advice)} 条{_cost(advice, '，', language)}"
-        return f"{first}\n{second}{third}{'；' if not_read else ''}{not_read}。\n"
+        problems = f"{len(needed)} 个问题{_cost(needed, '，', language)}"
+        extra = f"{len(advice)} 条建议{_cost(advice, '，', language)}"
+        parts = [problems] * bool(needed) + [extra] * bool(advice) or ["未发现问题"]
+        return f"{first}\n待处理：{'；'.join([*parts, not_read] if not_read else parts)}。\n"
     where = "" if place is None else f"{printable(place)}: "
     first = f"{where}changed {changed} of {log.files} files in {edits} edits."
-    second = f"Left to do: {len(needed)} to run as it should{_cost(needed, ', ', language)}; "
-    third = f"{len(advice)} as advice{_cost(advice, ', ', language)}"
-    return f"{first}\n{second}{third}{'; ' if not_read else ''}{not_read}.\n"
+    problems = f"{counted_findings(len(needed), 0, language)}{_cost(needed, ', ', language)}"
+    extra = f"{counted_findings(0, len(advice), language)}{_cost(advice, ', ', language)}"
+    parts = [problems] * bool(needed) + [extra] * bool(advice) or ["no problems known"]
+    return f"{first}\nLeft to do: {'; '.join([*parts, not_read] if not_read else parts)}.\n"
 
 
 def _cost(lefts: Sequence[Left], separator: str, language: Language) -> str:

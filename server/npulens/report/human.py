@@ -12,6 +12,7 @@ from npulens.report.wording import APPLICABILITIES, HELP, summary, with_lines
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span
+from npulens.workspace.problems import counts_of
 
 _COLOURS = {
     Severity.ERROR: "red",
@@ -31,13 +32,15 @@ class HumanReport:
     def __init__(self, language: Language, colour: bool = False) -> None:
         self._language: Language = language
         self._colour = colour
-        self._findings = self._files = 0
+        self._problems = self._advice = self._files = 0
         self._fixes = dict.fromkeys(Applicability, 0)
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
         """The part of one file."""
         self._files += bool(findings)
-        self._findings += len(findings)
+        counts = counts_of(findings)
+        self._problems += counts.problems
+        self._advice += counts.advice
         for finding in findings:
             if finding.fixes:
                 self._fixes[finding.fixes[0].applicability] += 1
@@ -46,7 +49,8 @@ class HumanReport:
     def end(self, checked: int) -> str:
         """What follows the last of so many files checked."""
         safe, unsafe = self._fixes[Applicability.SAFE], self._fixes[Applicability.UNSAFE]
-        line = summary(self._findings, self._files, safe, unsafe, checked, self._language)
+        found = self._problems, self._advice
+        line = summary(found, self._files, safe, unsafe, checked, self._language)
         return self._style(line, bold=True) + "\n"
 
     def _finding(self, document: Document, finding: Finding) -> str:

@@ -24,7 +24,8 @@ from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.migrating.effort import effort_of
-from npulens.workspace.migrating.readiness import Readiness, is_blocker, is_work, readiness_of
+from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of
+from npulens.workspace.problems import is_problem
 
 _MOST_PLACES = 3
 """Of a group, so many places are shown with their lines."""
@@ -81,7 +82,7 @@ def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
             start = finding.span.start
             places = file_line(document, start), shown_place(document, start)
             line = line_of(document, finding.span)
-            work = is_work(finding)
+            work = is_problem(finding)
             entries.append(Entry(index, finding, document, fix, minutes, work, *places, line))
     return tuple(entries)
 

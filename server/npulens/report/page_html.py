@@ -179,7 +179,7 @@ def _data(page: Page, entries: Sequence[Entry], listed_files: Mapping[int, int])
         rule = entry.finding.rule
         if rule.code not in rules:
             rules[rule.code] = len(rule_rows)
-            rule_rows.append([rule.code, rule.name, rule.family, rule.url or ""])
+            rule_rows.append([rule.code, rule.name, rule.family])
         message = messages.setdefault(entry.finding.message(language), len(messages))
         severity = severities.index(entry.finding.effective_severity)
         line = entry.line

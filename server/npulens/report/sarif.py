@@ -80,7 +80,7 @@ class SarifReport:
 
     def _rule(self, rule: Rule) -> dict[str, Any]:
         explanation = rule.explanation.in_language(self._language)
-        described: dict[str, Any] = {
+        return {
             "id": rule.code,
             "name": rule.name,
             "shortDescription": {"text": rule.name.replace("-", " ")},
@@ -88,9 +88,6 @@ class SarifReport:
             "defaultConfiguration": {"level": _LEVELS[rule.severity]},
             "properties": {"tags": [rule.family]},
         }
-        if rule.url is not None:
-            described["helpUri"] = rule.url
-        return described
 
     def _fix(self, document: Document, fix: Fix) -> dict[str, Any]:
         return {

@@ -7,6 +7,7 @@ from npulens.catalog.model import Applicability, Finding, Language, Rule
 from npulens.report.json_text import json_text
 from npulens.report.wording import fixable, summary
 from npulens.text.document import Document
+from npulens.workspace.problems import counts_of
 
 
 class Statistics:
@@ -15,13 +16,16 @@ class Statistics:
     def __init__(self, language: Language) -> None:
         self._language: Language = language
         self._rules: dict[str, Rule] = {}
-        self._files = 0
+        self._problems = self._advice = self._files = 0
         self._counts: Counter[str] = Counter()
         self._fixes: Counter[tuple[str, Applicability]] = Counter()
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
         """The part of one file, which comes at the end."""
         self._files += bool(findings)
+        counts = counts_of(findings)
+        self._problems += counts.problems
+        self._advice += counts.advice
         for finding in findings:
             code = finding.rule.code
             self._rules[code] = finding.rule
@@ -36,12 +40,12 @@ class Statistics:
         width = len(str(max(self._counts.values(), default=0)))
         for code, safe, unsafe in self._ordered():
             name, number = self._rules[code].name, str(self._counts[code]).rjust(width)
-            shown = f" ({fixable(safe, unsafe, self._language)})" if safe or unsafe else ""
+            shown = fixable(safe, unsafe, self._language)
             lines.append(f"{number}  {code} {name}{shown}\n")
         all_safe = sum(safe for _, safe, _ in self._ordered())
         all_unsafe = sum(unsafe for _, _, unsafe in self._ordered())
-        total = sum(self._counts.values())
-        last = summary(total, self._files, all_safe, all_unsafe, checked, self._language)
+        found = self._problems, self._advice
+        last = summary(found, self._files, all_safe, all_unsafe, checked, self._language)
         return "".join(lines) + last + "\n"
 
     def _ordered(self) -> list[tuple[str, int, int]]:

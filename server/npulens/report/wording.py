@@ -30,12 +30,12 @@ def environment_language(environment: Mapping[str, str]) -> Language:
 
 
 def summary(
-    findings: int, files: int, safe: int, unsafe: int, checked: int, language: Language
+    found: tuple[int, int], files: int, safe: int, unsafe: int, checked: int, language: Language
 ) -> str:
     """The last line of a check.
 
     Args:
-        findings: How many findings there are.
+        found: How many problems there are, and how many pieces of advice.
         files: In how many files they are.
         safe: How many have a safe fix.
         unsafe: How many have an unsafe one.
@@ -44,19 +44,32 @@ def summary(
     """
     fixes = fixable(safe, unsafe, language)
     if language == "zh":
-        if not findings:
+        if not any(found):
             return f"已检查 {checked} 个文件，未发现问题。"
-        return f"在 {files} 个文件中发现 {findings} 个问题（{fixes}）。"
-    if not findings:
+        return f"在 {files} 个文件中发现 {counted_findings(*found, language)}{fixes}。"
+    if not any(found):
         return f"Found no problems in {_counted(checked, 'file')}."
-    return f"Found {_counted(findings, 'problem')} in {_counted(files, 'file')} ({fixes})."
+    where = _counted(files, "file")
+    return f"Found {counted_findings(*found, language)} in {where}{fixes}."
+
+
+def counted_findings(problems: int, advice: int, language: Language) -> str:
+    """So many problems and pieces of advice; what there is none of is left out."""
+    if language == "zh":
+        parts = [f"{problems} 个问题"] * bool(problems) + [f"{advice} 条建议"] * bool(advice)
+        return "和 ".join(parts)
+    pieces = _counted(advice, "piece") + " of advice"
+    parts = [_counted(problems, "problem")] * bool(problems) + [pieces] * bool(advice)
+    return " and ".join(parts)
 
 
 def fixable(safe: int, unsafe: int, language: Language) -> str:
-    """How many findings have fixes of which kind."""
+    """How many findings have fixes of which kind, in brackets; empty if none has."""
     if language == "zh":
-        return f"{safe} 个可自动修复，{unsafe} 个有不安全修复"
-    return f"{safe} fixable, {unsafe} with unsafe fixes"
+        parts = [f"{safe} 个可自动修复"] * bool(safe) + [f"{unsafe} 个有不安全修复"] * bool(unsafe)
+        return f"（{'，'.join(parts)}）" if parts else ""
+    parts = [f"{safe} fixable"] * bool(safe) + [f"{unsafe} with unsafe fixes"] * bool(unsafe)
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 NEXT_STEP = LocalizedText(

@@ -10,7 +10,6 @@ from time import monotonic
 
 from npulens.catalog.model import Finding, Shim
 from npulens.text.document import Document
-from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.background import check_in_background
 from npulens.workspace.configuration import Settings, absolute
 from npulens.workspace.files.discovery import discover
@@ -187,9 +186,7 @@ def _stamps(folder: Path, surroundings: Surroundings) -> dict[Path, _Stamp]:
         configuration.root,
         configuration.respect_gitignore,
     ).files
-    # Editors show the cells of a notebook, and not the file that holds them.
-    names = [file for file in files if kind_by_name(file.name) is not Kind.NOTEBOOK]
-    return {file: stamp for file in names if (stamp := _stamp(file)) is not None}
+    return {file: stamp for file in files if (stamp := _stamp(file)) is not None}
 
 
 def _stamp(path: Path) -> _Stamp | None:

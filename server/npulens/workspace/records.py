@@ -19,7 +19,6 @@ def finding_record(document: Document, finding: Finding, language: Language) -> 
         "family": rule.family,
         "severity": finding.effective_severity.value,
         "message": finding.message(language),
-        "url": rule.url,
         "related": [
             {**_range(document, part.span), "message": part.text.in_language(language)}
             for part in finding.related

@@ -9,6 +9,7 @@ export const SETTINGS = {
   "workbench.startupEditor": "none",
   "security.workspace.trust.enabled": false,
   "telemetry.telemetryLevel": "off",
+  "files.autoSave": "off", // as on a desktop
   "extensions.autoUpdate": false,
   "update.mode": "none",
   "chat.disableAIFeatures": true,

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
+import { migrations } from "./migrations.mjs";
 import { SETTINGS } from "./start.mjs";
 import { LONG } from "./user.mjs";
 
@@ -88,13 +89,6 @@ async function fixes({ user, page }) {
   );
   await user.select("torch.rsqrt");
   await user.fix("npu_rms_norm", "rms-norm");
-  // It has to be read first: the editor asks.
-  const apply = user.seen(".part.panel .monaco-button", "Apply");
-  await apply.waitFor({ timeout: LONG });
-  await user.seen(".part.panel .monaco-list-row", "train.py").click();
-  await user.keyboard.press("Space");
-  await user.picture("rms-norm-preview");
-  await apply.click();
   await user.waitFor("RMSNorm becomes a fused operator", async () =>
     (await user.text()).includes("torch_npu.npu_rms_norm(x, self.weight"),
   );
@@ -281,9 +275,8 @@ async function migrateWorkspace({ user, project }) {
   await user.command("NPU Lens: Migrate Workspace");
   await user.seen(".part.panel .monaco-list-row", "other.py").waitFor({ timeout: LONG });
   await user.picture("preview");
-  await user.seen(".part.panel .monaco-list-row", "other.py").click();
-  await user.keyboard.press("Space");
   await user.seen(".part.panel .monaco-button", "Apply").click();
+  await user.command("File: Save All Files"); // the editor saves several files by itself, not one
   await user.waitFor("the workspace is migrated after the preview", () =>
     readFileSync(join(project, "other.py"), "utf8").includes("x.npu()"),
   );
@@ -404,7 +397,7 @@ async function chinese({ user, page, project, workbench }) {
   // Commands are found by their English titles, too.
   await user.palette("F1", "NPU Lens: Open Sample Script", "打开示例脚本");
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
-  const lens = user.seen(".codelens-decoration", "npulens：待迁移");
+  const lens = user.seen(".codelens-decoration", "个问题");
   await lens.waitFor({ timeout: LONG });
   const show = page.locator('.sidebar .action-label[aria-label="显示报告"]').first();
   if (!(await show.isVisible())) {
@@ -441,5 +434,6 @@ export const STEPS = {
   otherTheme,
   crashes,
   environment,
+  migrations,
   chinese,
 };

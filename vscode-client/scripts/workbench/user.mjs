@@ -54,10 +54,10 @@ export class User {
     await this.palette("F1", title);
   }
 
-  async openWorkspace(url) {
+  async openWorkspace(url, name = "train.py") {
     await this.page.goto(url);
     await this.page.locator(".monaco-workbench").waitFor({ timeout: LONG });
-    const file = this.seen(".explorer-folders-view .monaco-list-row", "train.py");
+    const file = this.seen(".explorer-folders-view .monaco-list-row", name);
     await file.dblclick({ timeout: LONG });
     await this.page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
   }

@@ -237,7 +237,7 @@
     },
   );
 
-  const rules = data.rules.map(([code, name, family, url]) => ({ code, name, family, url }));
+  const rules = data.rules.map(([code, name, family]) => ({ code, name, family }));
   const findings = data.findings.map(
     ([file, rule, severity, fix, work, line, place, effort, message, before, marked, after]) => ({
       file: files[file], rule: rules[rule], severity, fix, work, line, place, effort,
@@ -257,8 +257,8 @@
     (each) => {
       const [key, label] = data.severities[each.severity];
       const [fixKey, fixLabel] = data.fixes[each.fix];
-      const { code, name, url } = each.rule;
-      const rule = url ? link(url, "rule", code) : element("span", "rule", code);
+      const { code, name } = each.rule;
+      const rule = element("span", "rule", code);
       rule.title = name;
       const href = `${each.file.href}${data.lineMark}${each.line}`;
       const place = breakable(`${each.file.name}:${each.place}`);

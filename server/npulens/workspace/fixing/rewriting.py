@@ -1,11 +1,11 @@
 """Fixing a whole text with what counts for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from npulens.analysis import analyze
 from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
-from npulens.fixes.apply import FixesNeverEndError, fix_text
+from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
 from npulens.fixes.differences import differences
 from npulens.text.document import Document
 from npulens.workspace.project.surroundings import Surroundings
@@ -19,14 +19,14 @@ class Rewrite:
     Attributes:
         text: What becomes of it.
         edits: What leads there, in whole lines.
+        reasons: Of each edit the findings that it is for; none for an import that others need.
         applied: How many fixes were applied.
-        has_unsafe: Some of them have to be read.
     """
 
     text: str
     edits: tuple[Edit, ...]
+    reasons: tuple[tuple[Finding, ...], ...]
     applied: int
-    has_unsafe: bool
 
 
 def _any_finding(_: Finding) -> bool:
@@ -60,10 +60,21 @@ def rewrite(
     try:
         fixed = fix_text(document.text, findings, applicability, wanted, document.kind)
     except FixesNeverEndError:
-        return Rewrite(document.text, (), 0, False)
-    return Rewrite(
-        fixed.text,
-        differences(document.text, fixed.text),
-        len(fixed.applied),
-        any(f.fixes[0].applicability is not Applicability.SAFE for f in fixed.applied),
-    )
+        return Rewrite(document.text, (), (), 0)
+    edits = differences(document.text, fixed.text)
+    reasons = tuple(_reasons(edit, fixed.edits) for edit in edits)
+    return Rewrite(fixed.text, edits, reasons, len(fixed.applied))
+
+
+def _reasons(edit: Edit, applied: Iterable[AppliedEdit]) -> tuple[Finding, ...]:
+    if _is_import(edit):
+        return ()
+    start, end = edit.span
+    return tuple(each.finding for each in applied if start <= each.offset < max(end, start + 1))
+
+
+def _is_import(edit: Edit) -> bool:
+    """Whether an edit adds imports and nothing else."""
+    lines = [line for line in edit.replacement.splitlines() if line.strip()]
+    is_added = edit.span.start == edit.span.end
+    return is_added and bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)

@@ -20,7 +20,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Finding, Severity
+from npulens.catalog.model import Applicability, Finding
+from npulens.workspace.problems import is_problem
 
 
 class EffortClass(str, Enum):
@@ -110,8 +111,7 @@ def effort_of(finding: Finding) -> Effort:
     minutes = _minutes(finding)
     again = min(minutes, max(1, minutes // 4))
     symbol = "" if code.startswith(_OF_CODE) else finding.arguments.get("symbol", "")
-    is_advice = finding.effective_severity in (Severity.INFO, Severity.HINT)
-    return Effort(minutes, again, (code, symbol), is_advice)
+    return Effort(minutes, again, (code, symbol), not is_problem(finding))
 
 
 def total_minutes(efforts: Iterable[Effort]) -> int:

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from enum import Enum
 
 from npulens.catalog.model import Applicability, Finding, Severity
+from npulens.workspace.problems import is_problem
 
 _ENGINE = "engine"
 _UNREAD = frozenset({"NPU001", "NPU003", "NPU004"})
 """Something of the file could not be looked at."""
-_SPEED = "dynamic"
-"""A dynamic shape costs time, however loud it is told; it keeps nothing from running."""
 
 _TO_PORT = "NPU607"
 """A warning, since the operators may have another way; but none that npulens knows."""
@@ -34,10 +33,8 @@ class Readiness(str, Enum):
 
 
 def is_work(finding: Finding) -> bool:
-    """Whether a finding says that code will not run as it should; the others are advice."""
-    if finding.rule.family in (_ENGINE, _SPEED):
-        return False
-    return finding.effective_severity in (Severity.ERROR, Severity.WARNING)
+    """Whether a problem is one of the code, and not that a part of it could not be looked at."""
+    return is_problem(finding) and finding.rule.family != _ENGINE
 
 
 def is_blocker(finding: Finding) -> bool:

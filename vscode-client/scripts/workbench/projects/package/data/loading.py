@@ -1,0 +1,7 @@
+import torch
+
+
+def batches(tensors):
+    for tensor in tensors:
+        yield tensor.cuda()
+    torch.cuda.synchronize()

@@ -1,0 +1,1 @@
+"""A model, its data, and a script that trains it."""
