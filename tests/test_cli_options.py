@@ -261,6 +261,7 @@ class TestSuppressions:
         ("name", "text"),
         [
             ("a.json", '{"device": "cuda"}\n'),
+            (".env", "CUDA_VISIBLE_DEVICES=0\n"),
             ("Dockerfile", "FROM x\nRUN nvidia-smi\n"),
         ],
     )

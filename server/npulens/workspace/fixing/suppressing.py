@@ -22,7 +22,10 @@ from npulens.workspace.run import Checker, internal_error
 
 _PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
 _KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
-"""Those in which a comment may stand behind anything in a line."""
+"""Those in which a comment may stand behind anything in a line.
+
+In `.env` files it may not: `docker run --env-file` takes it for a part of the value.
+"""
 
 
 def suppress_findings(checker: Checker, path: Path) -> FixedFile:
