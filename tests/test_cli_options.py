@@ -257,6 +257,23 @@ class TestSuppressions:
         settings = '{"device": "cuda"}\n'
         assert self.suppressed(here, settings, "a.json") == settings
 
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("a.json", '{"device": "cuda"}\n'),
+            (".env", "CUDA_VISIBLE_DEVICES=0\n"),
+            ("Dockerfile", "FROM x\nRUN nvidia-smi\n"),
+        ],
+    )
+    def test_kinds_without_comments_are_named(self, here: Path, name: str, text: str) -> None:
+        (here / name).write_text(text)
+        result = command("check", "--add-suppressions", name)
+        reason = "it takes no comments; use per-file-ignores or a baseline"
+        assert result.stderr.decode() == f"npulens: {name}: not suppressed: {reason}\n"
+        assert result.returncode == 2
+        (here / name).write_text("\n")
+        assert command("check", "--add-suppressions", name).returncode == 0
+
     def test_what_is_told(self, here: Path) -> None:
         (here / "a.py").write_text(MIXED)
         code, output, _ = invoke("check", "--add-suppressions")

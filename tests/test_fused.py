@@ -238,6 +238,21 @@ def test_a_private_pattern_is_read_and_never_run(tmp_path: Path) -> None:
     assert record["code"] == "ACME701"
     [edit, *_] = [e for e in record["fix"]["edits"] if "acme.scaled_sum" in e["new_text"]]
     assert edit["new_text"] == "acme.scaled_sum(a, b)"
+    assert record["message"] == "Use `acme.scaled_sum`. Look twice."
+    added = [e["new_text"] for e in record["fix"]["edits"] if e is not edit]
+    assert any("import acme" in text for text in added) and "torch_npu" not in str(added)
+
+
+def test_a_replacement_of_torch_is_named_and_needs_no_torch_npu(tmp_path: Path) -> None:
+    pattern = PRIVATE_PATTERN.replace("acme.scaled_sum(x, y)", "torch.addcmul(x, x, y)")
+    source = project(tmp_path, pattern)
+    result = CliRunner().invoke(cli, ["check", "--output-format", "json", str(source)])
+    [record] = json.loads(result.output)
+    assert record["message"] == "Use `torch.addcmul`. Look twice."
+    assert record["fix"]["title"] == "Use torch.addcmul"
+    result = CliRunner().invoke(cli, ["fix", "--unsafe-fixes", "--allow-dirty", str(source)])
+    text = source.read_text(encoding="utf-8")
+    assert "return torch.addcmul(a, a, b)" in text and "torch_npu" not in text
 
 
 BROKEN = {
@@ -246,6 +261,8 @@ BROKEN = {
     "unknown beside": PRIVATE_PATTERN.replace("CHECK =", 'BESIDE = ("a moon",)\nCHECK ='),
     "does not parse": PRIVATE_PATTERN.replace("def pattern(x, y):", "def pattern(x, y:"),
     "nothing to replace by": PRIVATE_PATTERN.replace("def replacement", "def other"),
+    "nothing that is called": PRIVATE_PATTERN.replace("acme.scaled_sum(x, y)", "x + y"),
+    "only a method": PRIVATE_PATTERN.replace("acme.scaled_sum(x, y)", "x.add(y)"),
     "an unknown rule": PRIVATE_PATTERN.replace("ACME701", "ACME999"),
     "an unknown condition": PRIVATE_PATTERN.replace(
         "CHECK =", 'CONDITIONS = {"x": ("blue",)}\nCHECK ='

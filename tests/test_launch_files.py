@@ -396,6 +396,11 @@ def test_only_ascending_numbers_are_renamed_without_reading(value: str, is_safe:
         ("file:///a/Dockerfile", "", Kind.DOCKERFILE),
         ("compose.yaml", "", Kind.YAML),
         ("a.YML", "", Kind.YAML),
+        (".env", "", Kind.ENVIRONMENT),
+        ("conf/train.env", "", Kind.ENVIRONMENT),
+        (".env.local", "", Kind.ENVIRONMENT),
+        ("env.py", "", Kind.PYTHON),
+        (".env.json", "", Kind.JSON),
         ("ds.json", "", Kind.JSON),
         ("pyproject.toml", "", Kind.TOML),
         ("requirements-gpu.txt", "", Kind.REQUIREMENTS),
@@ -450,6 +455,15 @@ def test_folders_are_searched_for_them(tmp_path: Path, monkeypatch: pytest.Monke
     ]
 
 
+def test_a_file_of_variables(tmp_path: Path) -> None:
+    text = "# for the launcher\nWANDB=x y\nCUDA_VISIBLE_DEVICES=0,1\nexport NCCL_DEBUG='INFO'\n(\n"
+    assert [f.rule.code for f in findings(".env", text)] == ["NPU901", "NPU901"]
+    after = fixed(".env", text)
+    assert "ASCEND_RT_VISIBLE_DEVICES=0,1\n" in after
+    (tmp_path / ".env").write_text(text)
+    assert discover([str(tmp_path)], [], Path()).files == [tmp_path / ".env"]
+
+
 def test_a_file_that_is_named_is_read_whatever_its_size(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     path.write_text('{"device": "cuda"' + " " * 300_000 + "}")
@@ -470,7 +484,7 @@ def test_bytes_that_are_no_text_are_told_and_not_raised() -> None:
     assert [f.rule.code for f in report.findings] == ["NPU003"]
 
 
-FILES = ["a.sh", "Dockerfile", "a.yaml", "a.json", "a.toml", "requirements.txt"]
+FILES = ["a.sh", ".env", "Dockerfile", "a.yaml", "a.json", "a.toml", "requirements.txt"]
 ENDLESS = [
     "$(", "(", "{", "[", '"', "'", "`", "<<E\n", "#\n", "a: ", "- ", "a=", "\\\n", "\\", ",", "a ",
     "FROM a\n", "ENV A=b \\\n", "RUN <<EOF\n", '{"a":', "a:\n", " a:\n  ", "x" * 50, "| ", "a: |\n",
@@ -511,6 +525,8 @@ def test_nothing_raises(file: str, pieces: list[str]) -> None:
         ("file:///p/Dockerfile", "dockerfile", "FROM x\nRUN nvidia-smi\n"),
         ("file:///p/a.toml", "toml", "device = 'cuda'\n"),
         ("untitled:Untitled-1", "shellscript", "nvidia-smi\n"),
+        ("file:///p/.env", "dotenv", "CUDA_VISIBLE_DEVICES=0\n"),
+        ("file:///p/.env", "plaintext", "CUDA_VISIBLE_DEVICES=0\n"),
     ],
 )
 def test_the_editor_shows_them_with_fixes(uri: str, language: str, text: str) -> None:

@@ -24,6 +24,7 @@ cannot be copied: {0}|无法复制：{0}
 cannot be made: there is no folder {0}|无法创建：目录 {0} 不存在
 its fixes still change it after {0} passes|{0} 轮修复后仍有改动
 files still change after {0} rounds|{0} 轮之后文件仍在变化
+not suppressed: it takes no comments; use per-file-ignores or a baseline|未抑制：此类文件不支持注释；请使用 per-file-ignores 或基线
 not fixed: {0}|未修复：{0}
 left out: {0}|已略过：{0}
 no such file|文件不存在
@@ -66,7 +67,7 @@ SOURCE_DATE_EPOCH is "{0}", which is no time in seconds|SOURCE_DATE_EPOCH 为“
 there is nothing to run: name a script, or a module with -m|没有可运行的内容：请给出脚本，或用 -m 给出模块
 verify needs {0}; there is none beside npulens|verify 需要 {0}；npulens 所在的环境中没有
 verify needs {0}; beside npulens there is {1}|verify 需要 {0}；npulens 所在的环境中是 {1}
-PyTorch {0} is not among the releases covered, from {1} to {2}|PyTorch {0} 不在支持的版本范围内（{1} 至 {2}）
+npulens covers PyTorch {0} to {1}, not {2}|npulens 支持 PyTorch {0} 至 {1}，不支持 {2}
 "{0}" is no PyTorch version, such as 2.8|“{0}”不是 PyTorch 版本，版本形如 2.8
 --tcp and --websocket cannot be used at once|--tcp 与 --websocket 不能同时使用
 --allow-origin needs --websocket|--allow-origin 需要与 --websocket 同时使用
@@ -146,6 +147,7 @@ unknown key "{0}"|未知的键“{0}”
 "{0}" must be a table of rules, each with a severity|“{0}”必须是以规则为键、严重级别为值的表
 "{0}" must be {1}|“{0}”必须是 {1}
 no rule files found|没有找到规则文件
+{0} must call something of torch_npu, torch or another module|{0} 必须调用 torch_npu、torch 或其他模块中的接口
 needs WORDS, a tuple of the words its code is told by|需要 WORDS：用于识别其代码的词组成的元组
 BESIDE must be a tuple of these names: {0}|BESIDE 必须是由以下名称组成的元组：{0}
 there is no rule {0}|没有规则 {0}

@@ -34,7 +34,7 @@ def rule_page(rule: Rule, language: Language) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_FENCES = {Kind.SHELL: "bash", Kind.REQUIREMENTS: "text"}
+_FENCES = {Kind.SHELL: "bash", Kind.ENVIRONMENT: "bash", Kind.REQUIREMENTS: "text"}
 
 
 def _code(code: str, rule: Rule) -> str:

@@ -29,8 +29,7 @@ def _torch_version(context: click.Context, parameter: click.Parameter, value: st
     if version is None and value is not None:
         raise click.BadParameter(f'"{value}" is no PyTorch version, such as 2.8')
     if version is not None and not is_covered(version):
-        covered = f"from {OLDEST} to {NEWEST}"
-        raise click.BadParameter(f"PyTorch {version} is not among the releases covered, {covered}")
+        raise click.BadParameter(f"npulens covers PyTorch {OLDEST} to {NEWEST}, not {version}")
     return version
 
 

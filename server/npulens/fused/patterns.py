@@ -30,7 +30,7 @@ from npulens.text.lines import LineMap
 
 _PATTERN = "pattern"
 _REPLACEMENT = "replacement"
-_OPERATOR = re.compile(r"torch_npu(\.\w+)+")
+_NAME = re.compile(r"\w+(\.\w+)+")
 
 
 class PatternError(CatalogueError):
@@ -278,9 +278,21 @@ def _replacement(
     end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
     text = _on_one_line(source.text[start:end])
     expression = expression_tree(text)
-    names = [ast.unparse(n) for n in nodes_below(expression) if isinstance(n, ast.Attribute)]
-    operator = next((name for name in names if _OPERATOR.fullmatch(name)), "")
+    operator = _operator(expression, function)
+    if not operator:
+        named = f"{source.name}: {function.node.name}"
+        raise PatternError(f"{named} must call something of torch_npu, torch or another module")
     return Replacement(text, expression, operator, _defaults(function), provided)
+
+
+def _operator(expression: ast.expr, function: FunctionHere) -> str:
+    """What a replacement calls, by its full name: of torch_npu, or else of another module."""
+    own = {each.arg for each in ast.walk(function.node.args) if isinstance(each, ast.arg)}
+    attributes = [n for n in nodes_below(expression) if isinstance(n, ast.Attribute)]
+    names = [name for name in map(ast.unparse, attributes) if _NAME.fullmatch(name)]
+    of_modules = [name for name in names if name.partition(".")[0] not in own]
+    of_plugin = (name for name in of_modules if name.startswith("torch_npu."))
+    return next(of_plugin, None) or next(iter(of_modules), "")
 
 
 def _on_one_line(text: str) -> str:

@@ -140,7 +140,7 @@ class Rewriter:
         operator = replacement.operator
         if style is MigrationStyle.NPU:
             title = LocalizedText(f"Use {operator}", f"改用 {operator}")
-            needs = ImportNeed.PLUGIN_NAME
+            needs = ImportNeed.PLUGIN_NAME if _names_plugin(replacement) else ImportNeed.NOTHING
         else:
             title = LocalizedText(
                 f"Use {operator} on the NPU, keep this for other devices",
@@ -152,6 +152,8 @@ class Rewriter:
                 f"{title.en}, {replacement.provided.en}", f"{title.zh}（{replacement.provided.zh}）"
             )
         module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
+        if not _names_plugin(replacement):
+            module = operator.partition(".")[0]
         applicability = self._applicability(match, replacement)
         return Fix(title, applicability, tuple(edits), style, imports=needs, module=module)
 
@@ -204,10 +206,10 @@ class Rewriter:
         if text is None or device is None or indent.strip():
             return None
         step = "    " if "\t" not in indent else "\t"
+        plugin = f"{indent}{step}import torch_npu\n\n" if _names_plugin(replacement) else ""
         added = (
             f'{indent}if {atom(device)}.device.type == "npu":\n'
-            f"{indent}{step}import torch_npu\n\n"
-            f"{indent}{step}return {text}\n"
+            f"{plugin}{indent}{step}return {text}\n"
         )
         edits = (Edit(Span(line, line), added),)
         return self._fix(match, replacement, edits, MigrationStyle.DEVICE_AGNOSTIC)
@@ -277,6 +279,10 @@ class Rewriter:
             if opens and not followed and not edit.replacement:
                 kept[index] = Edit(Span(edit.span.start, gap), "")
         return kept
+
+
+def _names_plugin(replacement: Replacement) -> bool:
+    return replacement.operator.startswith("torch_npu.")
 
 
 def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:

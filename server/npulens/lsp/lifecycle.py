@@ -32,6 +32,8 @@ _WATCHED = (
     *(f"**/{name}" for name in (*CONFIGURATION_FILES, *REQUIREMENT_FILES)),
     "**/*.{py,pyi,cu,cuh,cpp,cc,cxx,sh,bash,slurm,sbatch,yaml,yml,json,toml,txt}",
     "**/*{D,d}ockerfile*",
+    "**/*.env",
+    "**/*.env.*",
     "**/.gitignore",
 )
 """What findings depend on; a file that is missing here is looked at again every 30 seconds."""

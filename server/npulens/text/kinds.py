@@ -14,6 +14,8 @@ class Kind(str, Enum):
     JSON = "json"
     TOML = "toml"
     REQUIREMENTS = "requirements"
+    ENVIRONMENT = "dotenv"
+    """Variables as `.env` files have them."""
     NATIVE = "cpp"
     """C++ and CUDA."""
     NOTEBOOK = "notebook"
@@ -46,6 +48,7 @@ _REQUIREMENTS = re.compile(
     r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._-][\w.-]*)?\.(?:txt|in)\Z",
     re.IGNORECASE,
 )
+_ENVIRONMENT = re.compile(r"(?:[\w.-]+)?\.env(?:\.[\w-]+)?\Z", re.IGNORECASE)
 _SHEBANG = re.compile(r"#!\s*\S*?\b(?:env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?sh\b")
 _EDITOR_LANGUAGES = {
     "python": Kind.PYTHON,
@@ -60,6 +63,7 @@ _EDITOR_LANGUAGES = {
     "jsonc": Kind.JSON,
     "toml": Kind.TOML,
     "pip-requirements": Kind.REQUIREMENTS,
+    "dotenv": Kind.ENVIRONMENT,
     "cpp": Kind.NATIVE,
     "cuda-cpp": Kind.NATIVE,
 }
@@ -78,7 +82,7 @@ def kind_by_name(path: str) -> Kind | None:
         name.endswith(".txt") and folder.rpartition("/")[2] == "requirements"
     ):
         return Kind.REQUIREMENTS
-    return None
+    return Kind.ENVIRONMENT if _ENVIRONMENT.match(name) else None
 
 
 def kind_by_first_line(line: str) -> Kind | None:

@@ -26,6 +26,8 @@ from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
 _HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
+_SHELL = frozenset({Kind.SHELL, Kind.ENVIRONMENT})
+"""An assignment without a command is what each line of a `.env` file is."""
 _WORD = re.compile(r"\S+")
 _INSTRUCTION = re.compile(
     r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+(?P<rest>(?:[^\\\n]|\\\r?\n|\\.)*)",
@@ -53,7 +55,7 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
     kind = document.kind
     if is_of_other_framework(place):
         pass  # torch_npu is not for it
-    elif kind is Kind.SHELL:
+    elif kind in _SHELL:
         shell_findings(report)
     elif is_for_other_hardware(place):
         pass  # the same for the NPU stands or belongs beside it
@@ -70,7 +72,7 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
 
 def comments_of(kind: Kind) -> Callable[[str], Iterable[Span]]:
     """What finds the comments of a kind of text, in which findings may be silenced."""
-    if kind is Kind.SHELL:
+    if kind in _SHELL:
         return lambda text: read_shell(text).comments
     return _no_comments if kind is Kind.JSON else _hash_comments
 

@@ -22,7 +22,10 @@ from npulens.workspace.run import Checker, internal_error
 
 _PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
 _KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
-"""Those in which a comment may stand behind anything in a line."""
+"""Those in which a comment may stand behind anything in a line.
+
+In `.env` files it may not: `docker run --env-file` takes it for a part of the value.
+"""
 
 
 def suppress_findings(checker: Checker, path: Path) -> FixedFile:
@@ -32,8 +35,11 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
         return FixedFile(data)
     report = checker.check_bytes(str(path), data)
     document = report.document
-    if document is None or not document.text or document.kind not in _KINDS:
+    if document is None or not document.text:
         return FixedFile(report)
+    if document.kind not in _KINDS:
+        problem = "not suppressed: it takes no comments; use per-file-ignores or a baseline"
+        return FixedFile(FileReport(report.path, problem=problem) if report.findings else report)
     try:
         source = read_source(report.path, data)
         text = _suppressed(document, report.findings)
