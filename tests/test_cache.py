@@ -34,7 +34,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     analyze = run_module.analyze
 
     def remember(document: Document, *others):  # type: ignore[no-untyped-def]
-        paths.append(document.path)
+        paths.append(os.path.relpath(document.path))
         return analyze(document, *others)
 
     monkeypatch.setattr(run_module, "analyze", remember)
@@ -206,7 +206,7 @@ class TestWhatFindingsDependOn:
     def test_the_name_of_the_file(self, here: Path) -> None:
         checker_cache = FindingCache(here, load_catalogue(), Configuration(), ProjectFacts())
         digests = {
-            checker_cache.digest(path, shim, data)
+            checker_cache.digest(path, shim, data, "")
             for path in ("a.py", "tests/a.py")
             for shim in Shim
             for data in (b"", b"x")
@@ -302,7 +302,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     analyze = shapes_module.analyze_returned_shapes
 
     def remember(document: Document, *others):  # type: ignore[no-untyped-def]
-        paths.append(document.path)
+        paths.append(os.path.relpath(document.path))
         return analyze(document, *others)
 
     monkeypatch.setattr(shapes_module, "analyze_returned_shapes", remember)
@@ -333,7 +333,10 @@ class TestFacts:
         assert not evaluated
         (project / "pack/other.py").write_text(MASKED + "from pack import other\n")
         invoke("check")
-        assert set(evaluated) == {"pack/other.py", "pack/utils.py"}  # this as others are known
+        assert {*map(os.path.relpath, evaluated)} == {
+            "pack/other.py",
+            "pack/utils.py",
+        }  # this as others are known
 
     def test_each_file_is_read_once_for_all_facts(
         self, project: Path, monkeypatch: pytest.MonkeyPatch

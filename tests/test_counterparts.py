@@ -59,7 +59,12 @@ def test_syntax_errors_are_told(here: Path) -> None:
     ["library/ipex/hijacks.py", "ops/xpu/norm.py", "op_rocm/gemm.py", "train_tpu.py", "mlu.py"],
 )
 def test_what_is_for_hardware_of_others(here: Path, file: str) -> None:
-    assert found_in(here, {file: CODE}) == []
+    of_others = f"{CODE}\nif hasattr(torch, 'xpu'):\n    torch.xpu.synchronize()\n"
+    assert found_in(here, {file: of_others}) == []
+
+
+def test_a_folder_that_is_only_called_after_other_hardware(here: Path) -> None:
+    assert found_in(here, {"my_tpu/train.py": CODE}) == [("my_tpu/train.py", "NPU101")]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The files that a command is about, and what checks them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,8 +82,8 @@ def find_project(
 def _folder(paths: "Sequence[str]") -> Path:
     """The project's folder where no file marks one: what was named, or what files are named in."""
     here, named = Path.cwd(), common_folder(paths)
-    if any(Path(path).is_dir() for path in paths):
-        return named if named.is_dir() else named.parent
+    if any(map(os.path.isdir, paths)):  # unlike a method of `Path` it raises for no name
+        return named if os.path.isdir(named) else named.parent
     return here if named.is_relative_to(here) else named.parent
 
 

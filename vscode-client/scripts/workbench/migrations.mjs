@@ -146,7 +146,7 @@ async function rewrite(context) {
   });
   assert.deepEqual(await migrate(opened), ["model.py"]);
   assert.match(content(opened.project, "model.py"), /y = att @ v/);
-  await user.select("torch.rsqrt");
+  await user.select("self.weight * x");
   await user.fix("Use torch_npu.npu_rms_norm (unsafe: review", "rms-norm-of-a-model");
   await user.keyboard.press("Control+s");
   await user.waitFor("RMSNorm is rewritten on the disk", () =>
