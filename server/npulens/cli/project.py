@@ -83,7 +83,7 @@ def _folder(paths: "Sequence[str]") -> Path:
     """The project's folder where no file marks one: what was named, or what files are named in."""
     here, named = Path.cwd(), common_folder(paths)
     if any(map(os.path.isdir, paths)):  # unlike a method of `Path` it raises for no name
-        return named if os.path.isdir(named) else named.parent
+        return named if named.is_dir() else named.parent
     return here if named.is_relative_to(here) else named.parent
 
 
