@@ -148,6 +148,9 @@ async function rewrite(context) {
   assert.match(content(opened.project, "model.py"), /y = att @ v/);
   await user.select("self.weight * x");
   await user.fix("Use torch_npu.npu_rms_norm (unsafe: review", "rms-norm-of-a-model");
+  await user.waitFor("RMSNorm becomes a fused operator in the model", async () =>
+    (await user.text()).includes("torch_npu.npu_rms_norm("),
+  );
   await user.keyboard.press("Control+s");
   await user.waitFor("RMSNorm is rewritten on the disk", () =>
     /torch_npu\.npu_rms_norm\(x, self\.weight/.test(content(opened.project, "model.py")),

@@ -390,6 +390,7 @@ async function chinese({ user, page, project, workbench }) {
   await page.waitForTimeout(3_000);
   await page.goto(`http://127.0.0.1:${workbench.port}/?folder=${project}`);
   await page.locator(".monaco-workbench").waitFor({ timeout: LONG });
+  await user.openFile("train.py"); // what starts the extension; the editor may not have it open
   await user.waitFor("the server runs in Chinese", () =>
     workbench.log().includes("扩展自带，运行于"),
   );
