@@ -420,7 +420,7 @@ def test_a_method_named_through_its_class_is_found(symbol: str) -> None:
 
 def with_plugin(text: str) -> str:
     """The text with torch_npu imported behind its first line, which imports torch."""
-    return text.replace("\n", "\nimport torch_npu\n", 1)
+    return text.replace("\n", "\nimport torch_npu  # noqa: F401\n", 1)
 
 
 # Strings that name a device or a backend.
