@@ -127,7 +127,14 @@ def _imports(tree: ast.Module) -> Iterator[_Import]:
 
 
 def _is_of_others(statement: _Import) -> bool:
-    """Whether it imports from another package: what is of the own one may be there for others."""
+    """Whether it imports from another package: what is of the own one may be there for others.
+
+    `import torch.cuda as c` stays, since torch has to be imported for what takes its place.
+    """
+    if isinstance(statement, ast.Import) and any(
+        n.name.startswith("torch.") for n in statement.names
+    ):
+        return False
     return not getattr(statement, "level", 0) and getattr(statement, "module", "") != "__future__"
 
 
