@@ -409,4 +409,4 @@ def test_notebooks_that_are_not_open_are_migrated(client: LspClient, tmp_path: P
     client.request("workspace/executeCommand", {"command": "npulens.migrateWorkspace"})
     after = json.loads(applied_edit(text, edits[0]))
     code = "".join(after["cells"][1]["source"])
-    assert code == "import torch\nimport torch_npu\ntorch.npu.synchronize()"
+    assert code == "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()"

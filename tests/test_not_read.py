@@ -96,7 +96,7 @@ class TestCommands:
     def test_a_migration(self, project: Path, here: Path, options: tuple[str, ...]) -> None:
         code, output, _ = invoke("migrate", "src", *options, "--show-skipped")
         assert code == 0
-        assert output.endswith(f"Left to do: 0 to run as it should; 0 as advice; {NUMBER}.\n")
+        assert f"\nLeft to do: no problems known; {NUMBER}.\n" in output
         listed = [line for line in output.splitlines() if ": " in line][:7]
         assert [f"src/{line}" for line in listed] == LISTED.splitlines()
         log = here / options[1].replace("--allow-dirty", "src") / "npulens-migration"

@@ -100,11 +100,11 @@ FIXES = [
     ),
     (
         "import acme.gpu as g\nimport acme.npu\ng.to_gpu(x)\n",
-        "import acme.gpu as g\nimport acme.npu\nacme.npu.to_npu(x)\n",
+        "import acme.npu\nacme.npu.to_npu(x)\n",
     ),
     (
         "import acme\nfrom acme import gpu, npu\ngpu.to_gpu(x)\n",
-        "import acme\nfrom acme import gpu, npu\nimport acme.npu\nacme.npu.to_npu(x)\n",
+        "import acme\nfrom acme import npu\nimport acme.npu\nacme.npu.to_npu(x)\n",
     ),
     (
         "import acme.gpu as g\nacme = 3\ng.to_gpu(x)\n",  # the name is taken

@@ -270,7 +270,9 @@ def test_a_migrated_copy_has_all_that_git_tracks_fixed(here: Path) -> None:
     committed(src, "a.py", "out/b.py", "dist/lib/c.py", "venv/d.py")
     make(src, "out/new.py", "build/lib/new.py", ".venv/lib/e.py")
     assert invoke("migrate", "src", "-o", "dst")[0] == 0
-    fixed = CODE.replace("cuda", "npu").replace("torch\n", "torch\nimport torch_npu\n", 1)
+    fixed = CODE.replace("cuda", "npu").replace(
+        "torch\n", "torch\nimport torch_npu  # noqa: F401\n", 1
+    )
     for path in ("a.py", "out/b.py", "dist/lib/c.py", "venv/d.py"):
         assert (here / "dst" / path).read_text() == fixed, path
     for path in ("out/new.py", "build/lib/new.py"):

@@ -14,6 +14,7 @@ from npulens.text.spans import Span
 
 _Import = ast.Import | ast.ImportFrom
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))+")
 _LONGEST_NAMING = 200
 """In characters; a longer text speaks to people."""
 
@@ -44,7 +45,7 @@ def leftovers(before: str, after: str) -> list[Leftover]:
     if old is None or new is None:
         return []
     used = set(_used_words(new))
-    orphans = set(_used_words(old)) - used - {"torch"}  # torch_npu is imported beside it
+    orphans = set(_used_words(old)) - used - {"torch"}  # `import torch_npu` goes behind it
     lines = LineMap(after)
     found = []
     for statement in _imports(new):
@@ -69,6 +70,10 @@ def without_names(statement: _Import, aliases: list[ast.alias], lines: LineMap) 
     end = text.find("\n", span.end) + 1 or len(text)
     if text[start : span.start].strip() or text[span.end : end].strip():
         return None
+    before = lines.starts[max(statement.lineno - 2, 0)]
+    blank = _BLANK_LINES.match(text, end)
+    if blank and not text[before:start].strip():
+        end = blank.end()  # of two gaps one stays
     return Edit(Span(start, end), "")
 
 
@@ -127,14 +132,7 @@ def _imports(tree: ast.Module) -> Iterator[_Import]:
 
 
 def _is_of_others(statement: _Import) -> bool:
-    """Whether it imports from another package: what is of the own one may be there for others.
-
-    `import torch.cuda as c` stays, since torch has to be imported for what takes its place.
-    """
-    if isinstance(statement, ast.Import) and any(
-        n.name.startswith("torch.") for n in statement.names
-    ):
-        return False
+    """Whether it imports from another package: what is of the own one may be there for others."""
     return not getattr(statement, "level", 0) and getattr(statement, "module", "") != "__future__"
 
 

@@ -24,7 +24,6 @@ from npulens.shapes.values import (
     HOST_BATCH,
     NOTHING,
     UNKNOWN,
-    Closure,
     Foreign,
     Items,
     Layer,
@@ -322,7 +321,7 @@ class Expressions(Indexing):
         return value
 
     def _lambda(self, node: ast.Lambda) -> Value:
-        return Closure(node, self.names, self.function)
+        return self.closure(node)
 
     def _starred(self, node: ast.Starred) -> Value:
         self.read(node.value)

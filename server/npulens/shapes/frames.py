@@ -26,6 +26,7 @@ from npulens.shapes.extents import NO_SOURCES, Sources
 from npulens.shapes.values import (
     CONSTANT,
     UNKNOWN,
+    Closure,
     Layer,
     Layers,
     Tensor,
@@ -97,6 +98,7 @@ class Session:
         visited: The functions that the current one rests on.
         handed: What calls within a class hand to its methods.
         on_host: Attributes of classes that their methods move to the host.
+        definers: The functions that define nested functions and lambdas, whoever calls those.
     """
 
     definitions: Definitions
@@ -117,6 +119,7 @@ class Session:
     visited: list[ast.AST] = field(default_factory=list)
     handed: list[Handed] = field(default_factory=list)
     on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
@@ -208,6 +211,11 @@ class Frame:
         if value is UNKNOWN and name in self.known:
             return Tensor()
         return value
+
+    def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
+        """A function that this one defines."""
+        self.session.definers[node] = self.function
+        return Closure(node, self.names)
 
     def is_given(self, name: str) -> bool:
         """Whether all calls of this function fill a parameter that defaults to `None`."""

@@ -131,7 +131,7 @@ class Statements(Binding):
         return True
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        self.names[node.name] = Closure(node, self.names, self.function)
+        self.names[node.name] = self.closure(node)
         return True
 
     # Compound statements
@@ -335,14 +335,14 @@ class Statements(Binding):
         for name, value in [*zip(own, arguments, strict=False), *keywords.items()]:
             if value is not UNKNOWN or names_inside.get(name) is UNKNOWN:
                 names_inside[name] = value
-        inner = nested_function(node, closure.function)
+        inner = nested_function(node, self.session.definers[node])
         return evaluate(self.session, inner, names_inside, frozenset())
 
     def _of_lambda(self, node: ast.Lambda, closure: Closure, arguments: list[Value]) -> Value:
         """What a lambda returns; what happens in it stands in the function that defines it."""
         names = [argument.arg for argument in node.args.args]
         inside = {**closure.names, **dict(zip(names, arguments, strict=False))}
-        frame = Statements(self.session, closure.function, inside, frozenset())
+        frame = Statements(self.session, self.session.definers[node], inside, frozenset())
         frame.control, frame.around, frame.rare = self.control, self.around, self.rare
         frame.depth, frame.steps = self.depth, self.steps
         return frame.read(node.body)

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.definitions import ClassHere
 from npulens.shapes.extents import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources, joined
 
 
@@ -94,13 +94,11 @@ class Closure(NamedTuple):
 
     Attributes:
         node: The function.
-        names: What names around it hold.
-        function: The function that defines it, whoever calls it.
+        names: What names around it hold. The closure is one of them, so it refers to nothing else.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     names: "Mapping[str, Value]"
-    function: FunctionHere
 
 
 class Foreign(NamedTuple):
