@@ -145,6 +145,7 @@ class TestModel:
             Readiness.REVIEW: 0,
             Readiness.BLOCKED: 2,
             Readiness.UNKNOWN: 1,
+            Readiness.OTHER: 0,
         }
 
     def test_effort_is_that_of_the_findings(self) -> None:
@@ -571,6 +572,40 @@ class TestCommand:
         assert code == 2
         assert "report.pdf ends neither in .html nor in .md: give --format, too" in errors
         assert invoke("report", ".", "-o", "report.txt", "--format", "markdown")[0] == 0
+
+    def test_scripts_are_judged_by_what_they_import(self, here: Path) -> None:
+        net = "import cupy\nimport torch\nfrom ..tools import text\n"
+        for name, text in {
+            "train.py": "import lib.models\nif __name__ == '__main__':\n    pass\n",
+            "show.py": (
+                "from lib import (tools,  # words\n    other)\nif __name__ == '__main__': pass\n"
+            ),
+            "tests/test_all.py": "import lib.models\nif __name__ == '__main__':\n    pass\n",
+            "src/lib/__init__.py": "",
+            "src/lib/models/__init__.py": "from . import net\n",
+            "src/lib/models/net.py": net,
+            "src/lib/tools.py": "def text():\n    import torch.nn as nn\n",
+            "src/lib/other.py": "import json\n",
+            "notes.py": "# torch is not imported here\n",
+        }.items():
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).write_text(text)
+        for root in (".", str(here)):
+            code, output, _ = invoke("report", root)
+            assert code == 0
+            headline = (
+                "**50%** of the 2 files that use PyTorch run as they are or after safe fixes;"
+            )
+            assert f"{headline} 1 of them have to change\n" in output
+            assert "| Without PyTorch | 7 |  |" in output
+            scripts = output[output.index("### Scripts") : output.index("### Blockers")]
+            assert [
+                line.partition("](")[2].partition(")")[::2] for line in scripts.splitlines()[2:4]
+            ] == [
+                ("train.py", ": Blocked (1 of the 2 files with PyTorch that it reaches)"),
+                ("show.py", ": Runs as it is (1 of the 1 files with PyTorch that it reaches)"),
+            ]
+            assert "test\\_all.py" not in scripts
 
     def test_without_paths(self, project: Path) -> None:
         assert invoke("report")[0] == 2

@@ -14,6 +14,7 @@ from npulens.cli.options import jobs_option, settings, settings_options, show_sk
 from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
 
 if TYPE_CHECKING:
+    from npulens.catalog.tables import Catalogue
     from npulens.cli.project import Project
     from npulens.cli.skipped import Skipped
     from npulens.workspace.configuration import Settings
@@ -102,6 +103,7 @@ def report(
         FileNames(str(root), str(folder), editor_links),
         date,
         skipped.all,
+        *_reached(project, asked.catalogue, root),
     )
     page = page_of(results, asked.language)
     if form == "html":
@@ -115,6 +117,23 @@ def report(
     output.close()
     skipped.complain()
     context.exit(FAILURE if any(each.problem is not None for each in reports) else 0)
+
+
+def _reached(
+    project: "Project", catalogue: "Catalogue", root: Path
+) -> "tuple[set[str], list[tuple[str, list[str]]]]":
+    """The files without PyTorch, and what each script imports, as the reports name them."""
+    from npulens.workspace.configuration import absolute
+    from npulens.workspace.project.memo import Memo
+    from npulens.workspace.project.reached_files import ReachedFiles
+
+    names = {absolute(file): str(file) for file in project.files}
+    libraries = {name.partition(".")[0] for name in catalogue.libraries}
+    found = ReachedFiles(names, absolute(root), libraries, Memo())
+    scripts = [
+        (names[each.path], [names[path] for path in each.reached]) for each in found.scripts()
+    ]
+    return {names[file] for file in found.without_torch()}, scripts
 
 
 def _format_of(file: str) -> str:

@@ -18,13 +18,14 @@ from npulens.report.page_model import (
     LibraryRow,
     Page,
     Results,
+    ScriptRow,
     Shown,
 )
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.migrating.effort import effort_of
-from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of
+from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of, worst_of
 from npulens.workspace.problems import is_problem
 
 _MOST_PLACES = 3
@@ -49,6 +50,7 @@ def page_of(results: Results, language: Language) -> Page:
         advice=sum(entry.minutes for entry in entries if not entry.work),
         by_hand=sum(entry.work and entry.fix is Applicability.MANUAL for entry in entries),
         files=files,
+        scripts=_scripts(results, files),
         entries=entries,
         families=_families(entries),
         blockers=grouping.groups(entry for entry in entries if is_blocker(entry.finding)),
@@ -98,7 +100,7 @@ def _file_rows(
         FileRow(
             results.names.name(report.path),
             results.names.link(report.path),
-            readiness_of(report.findings) if report.problem is None else Readiness.UNKNOWN,
+            _readiness(report, results),
             len(report.findings),
             work[index],
             advice[index],
@@ -106,6 +108,27 @@ def _file_rows(
         )
         for index, report in enumerate(results.files)
     )
+
+
+def _readiness(report: FileReport, results: Results) -> Readiness:
+    if report.problem is not None:
+        return Readiness.UNKNOWN
+    if not report.findings and report.path in results.without_torch:
+        return Readiness.OTHER
+    return readiness_of(report.findings)
+
+
+def _scripts(results: Results, files: Sequence[FileRow]) -> tuple[ScriptRow, ...]:
+    rows = {report.path: row for report, row in zip(results.files, files, strict=True)}
+    found = []
+    for script, paths in results.scripts:
+        reached = [rows[path] for path in paths if path in rows]
+        using = [row for row in reached if row.readiness is not Readiness.OTHER]
+        worst = worst_of(row.readiness for row in using)
+        in_state = sum(row.readiness is worst for row in using)
+        work = sum(row.work for row in using)
+        found.append(ScriptRow(rows[script], worst, len(using), in_state, work))
+    return tuple(found)
 
 
 def _severities(entries: Sequence[Entry]) -> Mapping[Severity, int]:

@@ -66,6 +66,7 @@ def as_html(page: Page) -> str:
         style_name=wording.STYLES[page.target.style].in_language(language),
         reached={key: each.in_language(language) for key, each in wording.REACHED.items()},
         percent=wording.percent,
+        script_state=partial(wording.script_state, language=language),
         fix_counts=_fix_counts,
         effort=effort,
         formula=_formula(language),

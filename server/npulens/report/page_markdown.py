@@ -7,7 +7,7 @@ import npulens
 from npulens.catalog.model import Language
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Page, Shown
-from npulens.report.page_wording import duration, family_name, percent, text
+from npulens.report.page_wording import duration, family_name, percent, script_state, text
 from npulens.workspace.migrating.readiness import Readiness
 
 _MOST_ROWS = 5
@@ -23,13 +23,11 @@ def as_markdown(page: Page) -> str:
 def _lines(page: Page) -> Iterator[str]:
     language = page.language
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
-    total = len(page.files)
-    ready = page.shares[Readiness.AS_IS] + page.shares[Readiness.SAFE]
     yield f"## {text('heading', language)}: {_plain(page.title)}"
     yield ""
-    changing = total - page.shares[Readiness.AS_IS] - page.shares[Readiness.UNKNOWN]
-    headline = text("ready_headline", language, files=f"{total:,}", changing=f"{changing:,}")
-    yield f"**{percent(ready, total)}** {headline}"
+    files, changing = f"{page.using:,}", f"{page.changing:,}"
+    headline = text("ready_headline", language, files=files, changing=changing)
+    yield f"**{percent(page.ready, page.using)}** {headline}"
     yield ""
     if page.not_read:
         stop = "。" if language == "zh" else "."
@@ -40,13 +38,15 @@ def _lines(page: Page) -> Iterator[str]:
     for state, count in page.shares.items():
         if count:
             name = wording.STATES[state].in_language(language)
-            yield _row([name, f"{count:,}", percent(count, total)])
+            share = "" if state is Readiness.OTHER else percent(count, page.using)
+            yield _row([name, f"{count:,}", share])
     yield ""
     effort = [
         f"**{duration(page.work, language)}** {text('effort_to_run', language)}",
         f"{duration(page.advice, language)} {text('effort_advice', language)}",
     ]
     yield f"{text('effort', language)}{colon}{comma.join(effort)}"
+    yield from _scripts(page)
     yield from _blockers(page)
     yield from _families(page)
     yield from _libraries(page)
@@ -64,6 +64,17 @@ def _unread(page: Page) -> str:
     if len(page.unread) > _MOST_ROWS:
         shown.append(text("further", language, number=len(page.unread) - _MOST_ROWS))
     return _sentence_list(shown, language)
+
+
+def _scripts(page: Page) -> Iterator[str]:
+    if not page.scripts:
+        return
+    language = page.language
+    yield from _heading("scripts", page)
+    for script in page.scripts[:_MOST_ROWS]:
+        link = f"[{_plain(script.file.name)}]({script.file.link})"
+        yield f"- {link}: {_plain(script_state(script, language))}"
+    yield from _further(len(page.scripts), language)
 
 
 def _blockers(page: Page) -> Iterator[str]:

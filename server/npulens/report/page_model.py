@@ -1,6 +1,6 @@
 """What a page about a project says, apart from how it looks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ class Results:
         names: How files are named and linked.
         date: The day of the run, or empty.
         not_read: The files and folders that were not read.
+        without_torch: The paths of files that do not use PyTorch.
+        scripts: The scripts that are started, each with the paths of what it imports.
     """
 
     title: str
@@ -36,6 +38,8 @@ class Results:
     names: FileNames
     date: str = ""
     not_read: Sequence[NotRead] = ()
+    without_torch: Collection[str] = ()
+    scripts: Sequence[tuple[str, Collection[str]]] = ()
 
 
 class Fixes(NamedTuple):
@@ -92,6 +96,25 @@ class FileRow:
     work: int
     advice: int
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRow:
+    """A script that somebody starts, judged by all that it imports.
+
+    Attributes:
+        file: The script.
+        readiness: The worst state of a file that it imports, or its own.
+        files: How many files that use PyTorch it imports, itself among them.
+        in_state: How many of them are in that state.
+        work: The minutes until all of them run.
+    """
+
+    file: FileRow
+    readiness: Readiness
+    files: int
+    in_state: int
+    work: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +202,7 @@ class Page:
         work: The minutes until all runs.
         advice: The minutes that all advice would take.
         by_hand: How many findings keep code from running and have no fix.
+        scripts: The scripts that reach PyTorch, those that reach most first.
         blockers: What has no fix and has to be written, the most laborious first.
         fused: Where an operator of the NPU could stand, the most frequent first.
         folders: The tree of folders with what is to be done in them.
@@ -198,6 +222,7 @@ class Page:
     advice: int
     by_hand: int
     files: tuple[FileRow, ...]
+    scripts: tuple[ScriptRow, ...]
     entries: tuple[Entry, ...]
     families: tuple[FamilyRow, ...]
     blockers: tuple[Group, ...]
@@ -207,3 +232,18 @@ class Page:
     folders: Folder
     not_read: str
     unread: tuple[tuple[str, str], ...]
+
+    @property
+    def using(self) -> int:
+        """How many files use PyTorch, or are settings and scripts that are about it."""
+        return len(self.files) - self.shares[Readiness.OTHER]
+
+    @property
+    def ready(self) -> int:
+        """How many of those run as they are or after safe fixes."""
+        return self.shares[Readiness.AS_IS] + self.shares[Readiness.SAFE]
+
+    @property
+    def changing(self) -> int:
+        """How many have to change before they run."""
+        return self.using - self.shares[Readiness.AS_IS] - self.shares[Readiness.UNKNOWN]

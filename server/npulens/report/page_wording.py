@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from npulens.catalog.model import Applicability, Language, LocalizedText, MigrationStyle
+from npulens.report.page_model import ScriptRow
 from npulens.workspace.migrating.readiness import Readiness
 
 _ = LocalizedText
@@ -13,6 +14,7 @@ STATES: Mapping[Readiness, LocalizedText] = {
     Readiness.REVIEW: _("After review", "需人工确认"),
     Readiness.BLOCKED: _("Blocked", "受阻"),
     Readiness.UNKNOWN: _("Not judged", "未能判断"),
+    Readiness.OTHER: _("Without PyTorch", "未使用 PyTorch"),
 }
 MEANINGS: Mapping[Readiness, LocalizedText] = {
     Readiness.AS_IS: _(
@@ -34,6 +36,10 @@ MEANINGS: Mapping[Readiness, LocalizedText] = {
     Readiness.UNKNOWN: _(
         "It, or a part of it, could not be read or parsed, and the rest is not blocked.",
         "文件或其中一部分无法读取或解析，其余部分未受阻。",
+    ),
+    Readiness.OTHER: _(
+        "It imports neither PyTorch nor a library for it; it is not in the share.",
+        "未导入 PyTorch 及其相关库，不计入比例。",
     ),
 }
 FIXES: Mapping[Applicability, LocalizedText] = {
@@ -64,6 +70,10 @@ REACHED: Mapping[str, LocalizedText] = {
     "evaluation": _("evaluation or start-up", "评估或启动"),
     "unknown": _("not known", "未知"),
 }
+_SCRIPT_STATE = _(
+    "{state} ({in_state} of the {files} files with PyTorch that it reaches)",
+    "{state}（所涉及的 {files} 个使用 PyTorch 的文件中有 {in_state} 个）",
+)
 TEXTS: Mapping[str, LocalizedText] = {
     "heading": _("NPU readiness", "NPU 就绪度报告"),
     "checked_for": _("Checked for", "检查目标"),
@@ -71,8 +81,10 @@ TEXTS: Mapping[str, LocalizedText] = {
     "theme": _("Light or dark", "浅色/深色"),
     "overview": _("Overview", "总览"),
     "ready_headline": _(
-        "of files run as they are or after safe fixes; {changing} of {files} have to change",
-        "的文件可直接运行或经安全修复后运行（共 {files} 个文件，其中 {changing} 个需要修改）",
+        "of the {files} files that use PyTorch run as they are or after safe fixes; {changing} of "
+        "them have to change",
+        "的文件可直接运行或经安全修复后运行（共 {files} 个使用 PyTorch 的文件，其中 {changing} 个"
+        "需要修改）",
     ),
     "files": _("Files", "文件"),
     "file": _("File", "文件"),
@@ -122,6 +134,12 @@ TEXTS: Mapping[str, LocalizedText] = {
     "next_nothing": _("There is nothing to do before it runs.", "无需任何修改即可运行。"),
     "by_severity": _("By severity", "按级别"),
     "by_fix": _("By fix", "按修复方式"),
+    "scripts": _("Scripts", "入口脚本"),
+    "scripts_note": _(
+        "What somebody starts, judged by all files of the project that it imports.",
+        "可直接启动的脚本，按其导入的项目内全部文件判断。",
+    ),
+    "script": _("Script", "脚本"),
     "blockers": _("Blockers", "阻塞项"),
     "blockers_note": _(
         "What needs new code: errors without a fix and CUDA operators, the most laborious first.",
@@ -230,6 +248,15 @@ def duration(minutes: int, language: Language) -> str:
 
 def _rounded(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0") if number < 10 else f"{number:,.0f}"
+
+
+def script_state(script: ScriptRow, language: Language) -> str:
+    """The state of a script, and how many of the files that it reaches are in it."""
+    return _SCRIPT_STATE.in_language(language).format(
+        state=STATES[script.readiness].in_language(language),
+        in_state=f"{script.in_state:,}",
+        files=f"{script.files:,}",
+    )
 
 
 def percent(part: int, whole: int) -> str:

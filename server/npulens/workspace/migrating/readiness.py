@@ -23,6 +23,7 @@ class Readiness(str, Enum):
         REVIEW: Somebody reads an unsafe fix, or looks at a warning that has no fix.
         BLOCKED: Somebody writes code: an error has no fix, or CUDA code has to be ported.
         UNKNOWN: It, or a part of it, could not be read, and the rest is not blocked.
+        OTHER: It does not use PyTorch, so there is nothing that could fail.
     """
 
     AS_IS = "as-is"
@@ -30,6 +31,16 @@ class Readiness(str, Enum):
     REVIEW = "review"
     BLOCKED = "blocked"
     UNKNOWN = "unknown"
+    OTHER = "other"
+
+
+_WORST_FIRST = (Readiness.BLOCKED, Readiness.UNKNOWN, Readiness.REVIEW, Readiness.SAFE)
+
+
+def worst_of(states: Iterable[Readiness]) -> Readiness:
+    """The state of a program that consists of files in these states."""
+    found = frozenset(states)
+    return next((state for state in _WORST_FIRST if state in found), Readiness.AS_IS)
 
 
 def is_work(finding: Finding) -> bool:

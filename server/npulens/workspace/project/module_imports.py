@@ -13,6 +13,7 @@ from npulens.workspace.project.memo import Memo, text, texts
 
 _IMPORT = b"import"
 """Plain searches: an expression takes seconds for large projects."""
+_COMMENT = re.compile(rb"[#\\].*")
 _WORD = re.compile(rb"\w+")
 
 
@@ -61,6 +62,21 @@ def _words(parts: list[bytes]) -> str:
 def _read_words(plain: Any) -> ImportWords:
     modules, names = plain
     return ImportWords(frozenset(text(modules).split()), frozenset(text(names).split()))
+
+
+def imported_modules(data: bytes) -> Iterator[str]:
+    """What a text imports: of `from .a import b` both `.a` and `.a.b`, for both may be modules."""
+    for before, behind in _imports(data):
+        names = [each.split()[:1] for each in _COMMENT.sub(b"", behind).strip(b"() \t").split(b",")]
+        first = [b"".join(words).decode("ascii", "ignore") for words in names]
+        source = before.split()
+        if source[:1] != [b"from"]:
+            yield from filter(None, first)
+            continue
+        module = b"".join(source[1:]).decode("ascii", "ignore")
+        yield module
+        joint = "" if module.endswith(".") else "."
+        yield from (f"{module}{joint}{name}" for name in first if name.isidentifier())
 
 
 def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -23,9 +23,14 @@ def training_scripts(files: Iterable[Path], root: Path) -> list[Path]:
     return [path for path in files if _trains(path, root)]
 
 
-def _trains(path: Path, root: Path) -> bool:
+def is_test(path: Path, root: Path) -> bool:
+    """Whether a file of a project belongs to its tests, by its path from the project's folder."""
     inside = path.relative_to(root) if path.is_relative_to(root) else path
-    if kind_by_name(path.name) is not Kind.PYTHON or _TESTS.search(inside.as_posix()):
+    return _TESTS.search(inside.as_posix()) is not None
+
+
+def _trains(path: Path, root: Path) -> bool:
+    if kind_by_name(path.name) is not Kind.PYTHON or is_test(path, root):
         return False
     try:
         if path.stat().st_size > _MAX_SIZE:

@@ -1,0 +1,112 @@
+"""Which files of a project use PyTorch, and which of those each script that is started imports."""
+
+import re
+from collections.abc import Collection, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.project.contents import Content, Contents
+from npulens.workspace.project.memo import Memo, texts
+from npulens.workspace.project.module_imports import imported_modules
+from npulens.workspace.project.training_scripts import is_test
+
+_IS_STARTED = re.compile(rb"^if[ \t(]+__name__[ \t]*==", re.MULTILINE)
+_SOURCES = ("", "src", "source", "python", "lib")
+"""Folders of a project that its packages lie in."""
+
+
+class Script(NamedTuple):
+    """A script, and the files of the project that it imports, itself among them."""
+
+    path: Path
+    reached: frozenset[Path]
+
+
+class ReachedFiles:
+    """Follows the imports of a project.
+
+    Imports are read from the text, so one in a comment counts too: what is reached may be too
+    much, and is too little only where a name is made up while the program runs.
+
+    Args:
+        files: The files of the project.
+        root: Its folder.
+        libraries: Packages of PyTorch's world, besides those whose names start with `torch`.
+        memo: What is known of contents.
+    """
+
+    def __init__(
+        self, files: Iterable[Path], root: Path, libraries: Collection[str], memo: Memo
+    ) -> None:
+        self._root = root
+        self._libraries = libraries
+        self._memo = memo
+        self._contents = Contents()
+        self._files = tuple(files)
+        self._known: dict[tuple[Path, Path], frozenset[Path]] = {}
+        self._found: dict[tuple[Path, str], frozenset[Path]] = {}
+        self._modules = {file for file in self._files if kind_by_name(file.name) is Kind.PYTHON}
+
+    def without_torch(self) -> frozenset[Path]:
+        """The Python files that import neither PyTorch nor a library of its world."""
+        return frozenset(file for file in self._modules if not self._uses_torch(file))
+
+    def scripts(self) -> list[Script]:
+        """The scripts that reach a file with PyTorch, those that reach most first; no tests."""
+        started = [file for file in sorted(self._modules) if self._is_started(file)]
+        found = [Script(file, self._reached_from(file)) for file in started]
+        using = [each for each in found if any(map(self._uses_torch, each.reached))]
+        return sorted(using, key=lambda each: -len(each.reached))
+
+    def _uses_torch(self, file: Path) -> bool:
+        roots = {name.partition(".")[0] for name in self._imports(self._contents.of(file))}
+        return any(root.startswith("torch") or root in self._libraries for root in roots)
+
+    def _is_started(self, file: Path) -> bool:
+        if is_test(file, self._root):
+            return False
+        return _IS_STARTED.search(self._contents.of(file).data) is not None
+
+    def _reached_from(self, script: Path) -> frozenset[Path]:
+        reached = {script}
+        waiting = [script]
+        while waiting:
+            new = self._imported_by(waiting.pop(), script.parent) - reached
+            reached |= new
+            waiting += new
+        return frozenset(reached)
+
+    def _imported_by(self, file: Path, beside: Path) -> frozenset[Path]:
+        """The modules of the project that a file imports, where a script of a folder runs."""
+        if (file, beside) not in self._known:
+            names = self._imports(self._contents.of(file))
+            found = (self._files_of(name, file, beside) for name in names)
+            self._known[file, beside] = frozenset(chain.from_iterable(found))
+        return self._known[file, beside]
+
+    def _files_of(self, name: str, importer: Path, beside: Path) -> frozenset[Path]:
+        """The module of the project that a name stands for, and the packages around it."""
+        plain = name.lstrip(".")
+        dots = len(name) - len(plain)
+        if dots:
+            above = importer.parents
+            return self._along(above[min(dots, len(above)) - 1], plain)
+        folders = (beside, *(self._root / each for each in _SOURCES))
+        return next(filter(None, (self._along(each, plain) for each in folders)), frozenset())
+
+    def _along(self, folder: Path, name: str) -> frozenset[Path]:
+        if (folder, name) not in self._found:
+            above, _, last = name.rpartition(".")
+            around = self._along(folder, above) if above else frozenset()
+            place = folder.joinpath(*name.split("."))
+            own = {place.with_name(f"{last}.py"), place / "__init__.py"} if last else set()
+            self._found[folder, name] = around | (own & self._modules)
+        return self._found[folder, name]
+
+    def _imports(self, content: Content) -> tuple[str, ...]:
+        def answer() -> list[str]:
+            return sorted(set(imported_modules(content.data)))
+
+        return self._memo.recall("imported modules", (content.digest,), answer, texts)
