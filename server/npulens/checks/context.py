@@ -111,6 +111,8 @@ class Context:
     class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
     """How often each word stands in a class, as far as that was asked."""
     held: dict[str, bool] = field(default_factory=dict)
+    called: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    """The plain names that a function calls, as far as that was asked."""
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
     cuda_branches: OptionalCode = field(default_factory=OptionalCode)

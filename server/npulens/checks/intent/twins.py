@@ -26,7 +26,6 @@ class _Block(NamedTuple):
         helper_tests: Its `if`s that ask for the NPU in words of their author.
         beginnings: How its `if`s begin.
         targets: What its assignments assign to.
-        made_for_npu: What is assigned a value that names the NPU, and how the value begins.
         decided_again: What such an `if` assigns to where there is an NPU.
         called_for_npu: The functions of `torch.npu` that helper tests call.
     """
@@ -34,7 +33,6 @@ class _Block(NamedTuple):
     helper_tests: list[ast.If]
     beginnings: frozenset[str]
     targets: frozenset[str]
-    made_for_npu: frozenset[tuple[str, str]]
     decided_again: frozenset[str]
     called_for_npu: frozenset[str]
 
@@ -128,7 +126,7 @@ class Twins:
                 return True
             if self._mentions_npu(statement.value) or self._builds_on(target, statement.value):
                 return False
-            return target in block.decided_again or self._made(statement) in block.made_for_npu
+            return target in block.decided_again
         called = (
             _CUDA_CALL.match(self._source(statement)) if isinstance(statement, ast.Expr) else None
         )
@@ -142,7 +140,6 @@ class Twins:
             helper_tests,
             frozenset(self._beginning(node) for node in ifs),
             frozenset(self._source(node.targets[0]) for node in assignments),
-            frozenset(self._made(node) for node in assignments if self._mentions_npu(node.value)),
             frozenset(
                 self._source(s.targets[0])
                 for node in ifs
@@ -157,11 +154,6 @@ class Twins:
         """Whether an assignment goes on with what it assigns to: `model = wrap(model)`."""
         words = re.findall(r"[\w.]+", self._source(value))
         return any(word == target or word.startswith(f"{target}.") for word in words)
-
-    def _made(self, node: ast.Assign) -> tuple[str, str]:
-        """What is assigned to, and the value up to its first bracket, as if it were for the NPU."""
-        value = self._source(node.value).partition("(")[0].replace("cuda", "npu")
-        return self._source(node.targets[0]), value
 
     def _beginning(self, statement: ast.If) -> str:
         """The test, and the first statement up to its first bracket."""

@@ -23,7 +23,6 @@ _CI = re.compile(
     r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
     r"|travis|appveyor|jenkins)[\w.-]*\.ya?ml\Z|(?:^|/)\.pre-commit"
 )
-_NPU_VALUE = re.compile(r"npu(?::\d+)?\Z|hccl\Z|MULTI_NPU\Z|huawei\.com/Ascend")
 _COMMAND_KEYS = frozenset(
     {"command", "cmd", "entrypoint", "args", "run", "script", "setup", "arguments", "launch"}
     | {"train_command", "runargs", "docker_args", "extra_args", "shell", "commands", "runcmd"}
@@ -43,8 +42,6 @@ _WORD = re.compile(r"\S+")
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     """Report what a file of settings holds."""
     settings = list(_READERS[kind](report.text))
-    if any(_NPU_VALUE.match(s.value) or _NPU_VALUE.match(s.key) for s in settings):
-        return
     only_variables = _CI.search(path.replace("\\", "/")) is not None
     of_tests = is_of_tests(path)
     for words in _lists(settings):

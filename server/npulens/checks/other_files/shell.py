@@ -9,7 +9,8 @@ from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
 from npulens.syntax.shell import Command, read_shell
 from npulens.text.spans import Span
 
-_NPU = re.compile(r"(?<![a-z])npu|NPU|[Aa]scend|ASCEND|davinci")
+_NPU = re.compile(r"(?<![a-z])npu|NPU|[Aa]scend|ASCEND(?!_RT_VISIBLE_DEVICES)|davinci")
+"""Not what a fix makes of `CUDA_VISIBLE_DEVICES`."""
 _CONDITIONS = frozenset({"if", "elif", "while", "until", "case", "[", "[[", "test"})
 _PROBES = frozenset({"command", "which", "type", "hash", "if", "elif", "while", "until", "!"})
 _TEXT_COMMANDS = frozenset(

@@ -1,7 +1,6 @@
 """Methods and properties of tensors and modules: `.cuda()`, `.is_cuda`."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
@@ -24,6 +23,7 @@ from npulens.syntax.meanings import (
 )
 from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
 from npulens.syntax.values import Defined, Imported, Name, dotted_name
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 ACCELERATOR = "torch.accelerator.current_accelerator()"
@@ -49,9 +49,17 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     function = getattr(scope, "node", None)
     if not isinstance(function, Function):
         return
-    called = re.compile(rf"(?<![\w.]){re.escape(target.id)}[ \t]*\(")
-    if called.search(context.source(function)) is not None:
+    if function not in context.called:
+        context.called[function] = frozenset(_called_names(function))
+    if target.id in context.called[function]:
         _taken(node.value, scope, context)
+
+
+def _called_names(function: ast.AST) -> Iterator[str]:
+    """The plain names that a function calls."""
+    for node in nodes_below(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
 
 
 def _taken(value: ast.expr, scope: Scope, context: Context) -> None:
