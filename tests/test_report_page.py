@@ -121,7 +121,7 @@ def test_charts_are_drawn(show: Any) -> None:
     parts = [part.bounding_box() for part in chart.locator("rect").all()]
     assert len(parts) == 4  # as they are, safe fixes, blocked, not judged
     assert abs(sum(part["width"] for part in parts) - whole["width"]) < 3
-    assert parts[0]["width"] == pytest.approx(whole["width"] * 4 / 8, rel=0.02)
+    assert parts[0]["width"] == pytest.approx(whole["width"] * 3 / 7, rel=0.02)
     assert all(part["height"] > 10 for part in parts)
     colours = {
         chart.locator("rect").nth(index).evaluate("each => getComputedStyle(each).fill")

@@ -234,9 +234,14 @@ class Page:
     unread: tuple[tuple[str, str], ...]
 
     @property
+    def judged(self) -> Mapping[Readiness, int]:
+        """The shares without the files that have nothing to do with PyTorch."""
+        return {state: n for state, n in self.shares.items() if state is not Readiness.OTHER}
+
+    @property
     def using(self) -> int:
         """How many files use PyTorch, or are settings and scripts that are about it."""
-        return len(self.files) - self.shares[Readiness.OTHER]
+        return sum(self.judged.values())
 
     @property
     def ready(self) -> int:

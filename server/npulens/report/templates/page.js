@@ -207,7 +207,7 @@
     name, href, state, findings, work, advice, lower: name.toLowerCase(),
   }));
   // What needs most comes first, until somebody sorts.
-  const urgency = ["blocked", "unknown", "review", "safe", "as-is"];
+  const urgency = ["blocked", "unknown", "review", "safe", "as-is", "other"];
   const rank = (file) => urgency.indexOf(data.states[file.state][0]);
   const byUrgency = [...files].sort((left, right) =>
     rank(left) - rank(right) || right.work - left.work || right.findings - left.findings);
