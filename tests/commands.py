@@ -35,6 +35,13 @@ def command(
     )
 
 
+def git(*arguments: str, at: Path | None = None) -> str:
+    """Run git with the name of an author, in a folder; what it prints."""
+    settings = ["user.name=A", "user.email=a@b", "protocol.file.allow=always"]
+    command = ["git", *(word for each in settings for word in ("-c", each)), *arguments]
+    return subprocess.run(command, cwd=at, capture_output=True, text=True, check=True).stdout
+
+
 def invoke(*arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
     """Run the command in this process: its exit code, output, and errors."""
     result = CliRunner().invoke(cli, arguments, input=stdin)

@@ -18,6 +18,15 @@ def torch_npu() -> Iterator[ModuleType]:
 
 
 @pytest.fixture
+def inner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with another around it, which is the current one."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, which is the current one, and an environment that asks for nothing."""
     from commands import PACKAGE_FOLDER

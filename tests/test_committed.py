@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import CODE, command, invoke
+from commands import CODE, command, git, invoke
 from npulens.workspace.files.git import GitError, GitTrees
 
 pytestmark = [
@@ -19,17 +19,8 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def git(*arguments: str, at: Path | None = None) -> str:
-    settings = ["user.name=A", "user.email=a@b", "protocol.file.allow=always"]
-    command = ["git", *(word for each in settings for word in ("-c", each)), *arguments]
-    return subprocess.run(command, cwd=at, capture_output=True, text=True, check=True).stdout
+def here(inner: Path) -> Path:
+    return inner
 
 
 def commit(folder: Path, *options: str) -> None:

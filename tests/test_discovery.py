@@ -22,11 +22,8 @@ def found(*paths: str, exclude: Sequence[str] = ()) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+def here(inner: Path) -> Path:
+    return inner
 
 
 def test_folders_are_walked_in_a_fixed_order(here: Path) -> None:

@@ -12,11 +12,8 @@ on_posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+def here(inner: Path) -> Path:
+    return inner
 
 
 def make(folder: Path, **texts: str) -> None:

@@ -5,13 +5,12 @@ import hashlib
 import os
 import random
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from commands import CODE, invoke
+from commands import CODE, git, invoke
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.files.git_index import UnreadableIndexError, parse_index
 
@@ -19,17 +18,8 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not 
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def git(*arguments: str, at: Path | None = None) -> str:
-    settings = ["user.name=A", "user.email=a@b", "protocol.file.allow=always"]
-    command = ["git", *(word for each in settings for word in ("-c", each)), *arguments]
-    return subprocess.run(command, cwd=at, capture_output=True, text=True, check=True).stdout
+def here(inner: Path) -> Path:
+    return inner
 
 
 def make(folder: Path, *paths: str) -> None:
