@@ -108,7 +108,7 @@ async function trainer(context) {
   const opened = await open(context, "trainer");
   assert.deepEqual(await migrate(opened), ["train.py"]);
   const text = content(opened.project, "train.py");
-  assert.match(text, /^import torch\nimport torch_npu\n/m);
+  assert.match(text, /^import torch\nimport torch_npu  # noqa: F401\n/m);
   assert.doesNotMatch(text, /cuda/);
 }
 
