@@ -231,7 +231,10 @@ async function run(user, picture) {
   await user.seen(".quick-input-widget", "Run train.py on an Emulated NPU").waitFor();
   await user.picture("run-arguments");
   await user.keyboard.press("Enter");
-  const told = user.seen(".notification-toast", /npulens: (passed|cut|not ready|stopped)|was not run/);
+  const told = user.seen(
+    ".notification-toast",
+    /npulens: (passed|cut|not ready|stopped)|was not run/,
+  );
   await told.waitFor({ timeout: 3 * LONG });
   await user.picture(picture);
   const text = await told.innerText();
