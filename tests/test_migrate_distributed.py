@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -533,17 +534,39 @@ def test_nothing_of_cuda_is_left(here: Path, name: str) -> None:
     assert made.index("DistributedDataParallel(") < made.index("optim.SGD(")
 
 
+DRIVER = """\
+import runpy
+import sys
+
+import torch.distributed as dist
+
+for name in sys.argv[1:]:
+    runpy.run_path(name, run_name="__main__")
+    if dist.is_initialized():
+        dist.destroy_process_group()
+"""
+"""Runs scripts one after the other, since two processes take seconds to start."""
+GROUPS = 3
+
+
 @pytest.mark.emulated
-@pytest.mark.parametrize("name", MOVING)
-def test_it_trains_on_two_cards(here: Path, name: str) -> None:
-    distributed(here, MOVING[name])
-    assert_trains_on_two_cards(here / "dst")
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_it_trains_on_two_cards(here: Path, group: int) -> None:
+    folder = here / "together"
+    folder.mkdir()
+    (folder / "main.py").write_text(DRIVER)
+    texts = list(MOVING.values())[group::GROUPS]
+    for number, text in enumerate(texts):
+        distributed(here, text)
+        (here / "dst" / "main.py").rename(folder / f"{number}.py")
+        shutil.rmtree(here / "dst")
+    assert_trains_on_two_cards(folder, *(f"{number}.py" for number in range(len(texts))))
 
 
-def assert_trains_on_two_cards(folder: Path) -> None:
+def assert_trains_on_two_cards(folder: Path, *scripts: str) -> None:
     options = ("--as-is", "--processes", "2", "--steps", "0", "--output-format", "json")
     done = subprocess.run(
-        [sys.executable, "-m", "npulens", "verify", *options, "main.py"],
+        [sys.executable, "-m", "npulens", "verify", *options, "main.py", *scripts],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -552,7 +575,7 @@ def assert_trains_on_two_cards(folder: Path) -> None:
     )
     found = json.loads(done.stdout)
     assert done.returncode == 0, found
-    assert found["steps"] == 8, found  # 2 epochs of half of 8 batches
+    assert found["steps"] == 8 * (len(scripts) or 1), found  # 2 epochs of half of 8 batches
     assert found["cuda_calls"] == []
 
 

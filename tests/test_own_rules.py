@@ -201,3 +201,51 @@ def test_an_import_of_what_is_renamed_never_becomes_one_of_torch(
         Applicability.SAFE,
     )
     assert result.text == after
+
+
+MISH = '''\
+"""Mish."""
+
+import torch
+
+RULE = "NPU708"
+WORDS = ("softplus",)
+
+
+def pattern(x):
+    return x * torch.tanh(torch.nn.functional.softplus(x))
+
+
+def replacement(x):
+    return {becomes}
+'''
+BY_HAND = """\
+import torch
+
+
+def mish(x):
+    return x * torch.tanh(torch.nn.functional.softplus(x))
+"""
+
+
+def with_pattern(folder: Path, becomes: str) -> Result:
+    """What `check` says where a pattern of one's own becomes this."""
+    (folder / "mish.py").write_text(MISH.format(becomes=becomes))
+    (folder / "npulens.toml").write_text('extend-rules = ["mish.py"]\n')
+    (folder / "model.py").write_text(BY_HAND)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return CliRunner().invoke(cli, ["check", "model.py"])
+
+
+def test_a_pattern_may_become_a_function_of_pytorch(tmp_path: Path) -> None:
+    result = with_pattern(tmp_path, "torch.nn.functional.mish(x)")
+    assert result.exit_code == 1
+    assert "help: Use torch.nn.functional.mish " in result.output
+
+
+def test_a_pattern_that_calls_nothing_is_refused(tmp_path: Path) -> None:
+    """A finding would have no name to propose."""
+    result = with_pattern(tmp_path, "x * 2")
+    assert result.exit_code == 2
+    assert "mish.py: replacement must call something of torch_npu, torch" in result.output
