@@ -82,6 +82,13 @@ def test_all_faces_count_the_same(project: Path) -> None:
     assert in_editor(project) == found
 
 
+def test_a_report_counts_what_a_check_counts(project: Path) -> None:
+    text = run("report", project, "--format", "markdown")
+    families = text[text.index("### Families") :].splitlines()
+    rows = [line.split("|") for line in families if line.startswith("|")][2:]
+    assert sum(int(row[2]) for row in rows) == sum(told(run("check", project).splitlines()[-1]))
+
+
 def test_what_a_migration_leaves_is_what_a_check_of_it_finds(project: Path) -> None:
     """A dynamic shape is advice in both, whatever its severity."""
     target = project.parent / "migrated"
