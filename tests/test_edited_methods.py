@@ -213,7 +213,8 @@ COMMENTED = code(
 
 
 @pytest.mark.parametrize(
-    "typed", ["  # npu", " ", "  # .cuda()", " # npulens: ignore", "\\", '  # """']
+    "typed",
+    ["  # npu", " ", "  # .cuda()", " # npulens: ignore", "\\", '  # """', " # \0", " # \ud800"],
 )
 @pytest.mark.parametrize("ending", ["\n", "\r"])
 def test_what_is_found_follows_comments(typed: str, ending: str) -> None:

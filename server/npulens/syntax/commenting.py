@@ -10,6 +10,8 @@ from npulens.text.differences import changed_part
 from npulens.text.lines import LineMap
 
 _LINE_END = re.compile(r"[\r\n]")
+_NEVER_ALIKE = re.compile(r"[\n\r\f\0\ud800-\udfff]")
+"""What ends a line, and what no text may hold that is to be parsed."""
 
 
 def is_in_comment(before: LineMap, body: list[ast.stmt], text: str) -> bool:
@@ -26,7 +28,7 @@ def is_in_comment(before: LineMap, body: list[ast.stmt], text: str) -> bool:
     edited = changed_part(before.text, text)
     longer = len(text) - len(before.text)
     old, new = before.text[slice(*edited)], text[edited.start : edited.end + longer]
-    if not set("\n\r\f").isdisjoint(old + new):
+    if _NEVER_ALIKE.search(old + new):
         return False
     line = bisect_right(before.starts, edited.start)
     start = before.starts[line - 1]
