@@ -535,12 +535,30 @@ def test_nothing_of_cuda_is_left(here: Path, name: str) -> None:
 
 
 DRIVER = """\
+import os
 import runpy
+import socket
 import sys
+import time
+from pathlib import Path
 
 import torch.distributed as dist
 
+
+def agreed_port(note):
+    # On the port of the last script its store may still answer the faster process.
+    if os.environ["RANK"] == "0":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            Path(f"{note}.new").write_text(str(free.getsockname()[1]))
+        os.rename(f"{note}.new", note)
+    while not os.path.exists(note):
+        time.sleep(0.01)
+    return Path(note).read_text()
+
+
 for name in sys.argv[1:]:
+    os.environ["MASTER_PORT"] = agreed_port(f"{name}.port")
     runpy.run_path(name, run_name="__main__")
     if dist.is_initialized():
         dist.destroy_process_group()

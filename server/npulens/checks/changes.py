@@ -20,7 +20,8 @@ class Signature(NamedTuple):
 
     Attributes:
         stars: The modules of its star imports.
-        names: What each name is bound to; with the places of the pieces only where these differ.
+        names: What each name is bound to, and whether on a condition; with the places of the
+            pieces only where these differ.
     """
 
     stars: tuple[str, ...]
@@ -34,7 +35,9 @@ def module_signature(pieces: Sequence[Piece]) -> Signature:
     for index, piece in enumerate(pieces):
         stars += piece.bindings.stars
         for name, found in piece.bindings.names.items():
-            names.setdefault(name, []).append((index, *(b.value for b in found)))
+            names.setdefault(name, []).append(
+                (index, *((b.value, b.is_conditional) for b in found))
+            )
     # Where a name is bound only once, the place of the statement does not matter.
     return Signature(
         tuple(stars),

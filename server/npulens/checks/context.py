@@ -48,6 +48,8 @@ class ModuleFacts:
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
+        said: Words anywhere in the module that decide elsewhere, see `module_words.said_in`.
+        checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
         evidence: What its text tells of its author's intentions.
         trains: The module is a script that is run and holds a training loop.
         pins_memory: A loader of the module asks for pinned memory.
@@ -74,6 +76,8 @@ class ModuleFacts:
     classes_elsewhere: OtherModules[frozenset[str]]
     device_functions: frozenset[str]
     devices_elsewhere: OtherModules[bool]
+    said: frozenset[str] = frozenset()
+    checked_for_none: frozenset[str] = frozenset()
     evidence: Evidence = NO_EVIDENCE
     trains: bool = False
     pins_memory: bool = False

@@ -13,6 +13,7 @@ from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
 from npulens.checks.intent.device_functions import device_functions
 from npulens.checks.intent.guards import holds_word, npu_words
+from npulens.checks.module_words import checked_for_none, said_in
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.graphs.interfaces import Interface
@@ -170,6 +171,7 @@ class Piece:
         has_backward: It holds a backward pass.
         runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It asks for pinned memory.
+        said: Words in it that decide elsewhere in the module, see `module_words.said_in`.
         npu_words: Where it names the NPU.
         device_names: Names handed to something that takes a device; `None` until asked for.
         backend_names: The same for process groups.
@@ -212,6 +214,7 @@ class Piece:
     has_backward: bool = False
     runs: bool = False
     pins_memory: bool = False
+    said: frozenset[str] = frozenset()
     device_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
@@ -271,6 +274,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
         has_backward=".backward(" in text,
         runs=_runs(parsed),
         pins_memory="pin_memory" in text and _PINNED.search(text) is not None,
+        said=said_in(text),
     )
 
 
@@ -391,11 +395,20 @@ def module_facts(
         classes_elsewhere=OtherModules(target.project.own_methods, path),
         device_functions=frozenset().union(*(p.device_functions for p in pieces)),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
+        said=frozenset().union(*(p.said for p in pieces)),
+        checked_for_none=_checked_for_none(pieces),
         evidence=evidence_of(
             [piece.words for piece in pieces],
             frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),
         ),
     )
+
+
+def _checked_for_none(pieces: Sequence[Piece]) -> frozenset[str]:
+    """Names that are compared with `None`; of use only beside compute capabilities."""
+    if not any("get_device_capability" in piece.words.identifiers for piece in pieces):
+        return frozenset()
+    return checked_for_none(piece.parsed.text for piece in pieces)
 
 
 def _unpatched_names(pieces: Sequence[Piece]) -> frozenset[str]:

@@ -61,6 +61,7 @@ class Recognizer:
         self._text = lines.text
         self._lines = lines
         self._evaluator = Evaluator(definitions, configured)
+        self._configured = configured
         self._definitions = definitions
         self._catalogue = catalogue
         self._style = style
@@ -74,7 +75,8 @@ class Recognizer:
         found: list[Idiom] = []
         inlined: set[tuple[ast.AST, str]] = set()
         start = self._lines.starts[function.node.lineno - 1]
-        self._evaluator.visited = set()
+        # What is noted of a parameter must not count for one of the same name elsewhere.
+        self._evaluator = Evaluator(self._definitions, self._configured)
         self._looks_left = _MOST_LOOKS
         record = self._evaluator.evaluate(function)
         for place in [] if record is None else self._places(record):

@@ -40,6 +40,11 @@ class Binding(NamedTuple):
     place: Place
     block: tuple[Place, Place] = _WHOLE
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it is bound in a conditional block only."""
+        return self.block != _WHOLE
+
 
 class Bindings:
     """The names one scope binds, in order of place.

@@ -115,7 +115,7 @@ def _is_type_of_any_device(node: ast.expr, scope: Scope, context: Context) -> bo
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     if name not in _DEVICE_TYPES:
         return False
-    if context.holds("current_accelerator()"):
+    if "current accelerator" in context.facts.said:
         return True
     device = node.value if isinstance(node, ast.Attribute) and name == "type" else node
     values = resolve(device, scope) if isinstance(device, (ast.Name, ast.Attribute)) else []

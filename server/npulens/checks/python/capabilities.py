@@ -4,7 +4,6 @@ Told of code for the NPU as well, where somebody has replaced the word `cuda`.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from npulens.checks.context import Context
@@ -54,6 +53,4 @@ def _is_asked_for_none(value: ast.expr, context: Context) -> bool:
     """Whether the code asks of a name first whether it holds anything."""
     if isinstance(value, ast.Call):
         return False
-    name = re.escape(context.source(value))
-    asked = rf"\b{name}\s+is\s+(?:not\s+)?None\b|\b(?:if|and|not)\s+{name}(?:\s*:|\s+and\b|\s+or\b)"
-    return re.search(asked, context.text) is not None
+    return context.source(value) in context.facts.checked_for_none

@@ -45,7 +45,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
     if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
         return
-    if entry.variable == _SET_BY_LAUNCHER and context.holds("TORCHELASTIC_"):
+    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):

@@ -105,7 +105,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
         isinstance(workers, ast.Constant)
         and isinstance(workers.value, int)
         and "persistent_workers" not in given
-        and _has_epochs(context)
+        and "epochs" in context.facts.said
     ):
         fix = _added_keyword(node, "persistent_workers=True", context)
         _report("loader-restarts-workers", node, context, fix, shown=node.func)
@@ -118,10 +118,6 @@ def _is_in_memory(dataset: ast.expr, scope: Scope) -> bool:
         isinstance(value, Instance) and value.name in _IN_MEMORY
         for value in resolve(dataset, scope)
     )
-
-
-def _has_epochs(context: Context) -> bool:
-    return "for epoch" in context.text or "for ep " in context.text
 
 
 def _compile_mode(node: ast.Call, context: Context) -> None:

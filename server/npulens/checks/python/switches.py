@@ -117,13 +117,12 @@ def _is_usual(name: str, value: object, context: Context) -> bool:
     off elsewhere; turning it off does. There is no cuDNN, and nothing else to turn on or off.
     """
     if name == "torch.backends.cudnn.allow_tf32":
-        return value is True and _TURNED_OFF.search(context.text) is None
+        return value is True and "cudnn tf32 off" not in context.facts.said
     if name == "torch.backends.cudnn.enabled":
         return True
     return name in _USUAL and value is _USUAL[name]
 
 
-_TURNED_OFF = re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")
 _USUAL = {
     "torch.backends.cudnn.benchmark": False,
     "torch.backends.cudnn.deterministic": False,

@@ -1,0 +1,36 @@
+"""Words anywhere in a module that decide what is reported elsewhere in it.
+
+Each piece of a module is searched by itself and what is found counts for all of them: a check
+that asked the text of its own piece would answer otherwise in an editor, where pieces are small.
+"""
+
+import re
+from collections.abc import Iterable
+
+_SAID = {
+    "epochs": re.compile(r"for (?:epoch|ep )"),
+    "elastic launcher": re.compile(r"TORCHELASTIC_"),
+    "current accelerator": re.compile(r"current_accelerator\(\)"),
+    "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
+}
+_CHECKED_FOR_NONE = re.compile(
+    r"(?<![\w.])([A-Za-z_][\w.]*)\s+is\s+(?:not\s+)?None\b"
+    r"|\b(?:if|and|not)\s+([A-Za-z_][\w.]*)(?=\s*:|\s+and\b|\s+or\b)"
+)
+
+
+def said_in(text: str) -> frozenset[str]:
+    """Which of the things that matter for a whole module stand in a text.
+
+    Returns:
+        Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
+        `current accelerator` (PyTorch is asked for it) and `cudnn tf32 off` (TF32 of
+        convolutions is set to anything but `True`).
+    """
+    return frozenset(name for name, pattern in _SAID.items() if pattern.search(text) is not None)
+
+
+def checked_for_none(texts: Iterable[str]) -> frozenset[str]:
+    """The names, dotted ones too, that some texts compare with `None` or test by themselves."""
+    found = (match for text in texts for match in _CHECKED_FOR_NONE.findall(text))
+    return frozenset(compared or tested for compared, tested in found)
