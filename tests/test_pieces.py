@@ -60,6 +60,27 @@ def test_epochs_are_counted_in_another_function() -> None:
     check(TRAINING % "⟦NPU915:torch.utils.data.DataLoader⟧")
 
 
+def test_a_loop_without_a_backward_pass_trains_nothing() -> None:
+    """Of a library with a demonstration in it nobody knows whether its functions are hot."""
+    check(
+        "import torch\n\n\n"
+        "def step(model, loader):\n    for x in loader:\n        model(x).sum().backward()\n"
+        "        torch.npu.empty_cache()\n\n\n"
+        "for name in ():\n    print(name)\n"
+    )
+
+
+def test_a_function_of_another_statement_is_handed_a_mask() -> None:
+    check(
+        "import torch\nfrom mmdet.models.utils import multi_apply\nfrom torch import Tensor\n\n\n"
+        "def one(scores, inside_flags):\n    return ⟦NPU802:scores[inside_flags, :]⟧\n\n\n"
+        "class Head(torch.nn.Module):\n"
+        "    def forward(self, first: Tensor, second: Tensor):\n"
+        "        inside = [first.sum(1) > 0, second.sum(1) > 0]\n"
+        "        return multi_apply(one, [first, second], inside)\n"
+    )
+
+
 def test_what_is_known_of_a_parameter_is_not_known_of_one_of_the_same_name() -> None:
     """Five dimensions of a video say nothing about what another function rotates."""
     marked = ROTATION.format("⟦NPU706:", "⟧")

@@ -22,6 +22,7 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
+from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -282,8 +283,15 @@ def _runs(parsed: ParsedText) -> bool:
     if "__main__" in parsed.text and _MAIN.search(parsed.text) is not None:
         return True
     return ".backward(" in parsed.text and any(
-        isinstance(node, (ast.For, ast.While)) for node in parsed.body
+        isinstance(node, (ast.For, ast.While)) and ".backward(" in _lines_of(node, parsed.lines)
+        for node in parsed.body
     )
+
+
+def _lines_of(node: ast.stmt, lines: LineMap) -> str:
+    """The text of a statement, its first line as a whole."""
+    start = lines.offset(node.lineno, 0)
+    return lines.text[start : lines.offset(node.end_lineno or 0, node.end_col_offset or 0)]
 
 
 def _has_global(words: Words) -> bool:

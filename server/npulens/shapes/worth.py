@@ -27,7 +27,7 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch.", "int(t)", "timestep[0]"),
+    *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply("),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -56,8 +56,6 @@ _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
 """A name that something may be joined to: `x`, `self.x`, `x["key"]`."""
-_HANDED = re.compile(r"multi_apply\(\s*(?:self\.)?(\w{1,80})")
-_BY_MASK = re.compile(r"\[\w{0,60}(?:mask|flag|valid)|(?<![\w.])max\(1,")
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
 _LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
@@ -116,7 +114,6 @@ class Sources:
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
-        found += self._handed()
         found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in words.some_of(_REDUCTIONS):
@@ -191,20 +188,6 @@ class Sources:
                 called = re.compile(rf"{assigned}(?!{re.escape(name)}\b)[\w.]{{1,80}}\(")
                 return begun is None and called.search(self._text, place, end) is None
         return False
-
-    def _handed(self) -> Iterator[int]:
-        """Where `multi_apply` is used and it, or the function it is handed, indexes by a mask."""
-        if "multi_apply(" not in self._text:
-            return
-        for handed in _HANDED.finditer(self._text):
-            start = self._text.find(f"def {handed[1]}(")
-            starts = [handed.start()] if start < 0 else [handed.start(), start]
-            if any(_BY_MASK.search(self._text, s, self._function_end(s)) for s in starts):
-                yield handed.start()
-
-    def _function_end(self, start: int) -> int:
-        end = self._text.find("\n    def ", start + 1, start + _LONGEST_FUNCTION)
-        return end if end >= 0 else start + _LONGEST_FUNCTION
 
     @property
     def is_empty(self) -> bool:
