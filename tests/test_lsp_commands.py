@@ -236,7 +236,7 @@ def test_the_index_is_read_again(editor: Editor, tmp_path: Path) -> None:
 
 
 def test_run_time_migration_is_added_and_removed(editor: Editor) -> None:
-    shim = "from torch_npu.contrib import transfer_to_npu\n"
+    shim = "from torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
     editor.client.open("untitled:1", TEXT)
     assert editor.run("addRunTimeMigration", "untitled:1") is True
     added = applied_edit(TEXT, editor.edits[0])

@@ -134,7 +134,7 @@ class TestProjects:
         # train.py is imported by start.py, which brings the shim along.
         assert shimmed == {"start.py"}
         assert texts["start.py"] == (
-            "'''Starts.'''\nfrom torch_npu.contrib import transfer_to_npu\n"
+            "'''Starts.'''\nfrom torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
             "from train import main\n\nmain()\n"
         )
         assert "torch.cuda.synchronize()" in texts["train.py"]
@@ -734,7 +734,7 @@ class TestInPlace:
     def test_the_shim_in_place(self, here: Path, source: Path) -> None:
         invoke("migrate", "src", "--in-place", "--migration-style", "runtime-shim")
         assert (source / "a.py").read_text() == (
-            "import torch\nfrom torch_npu.contrib import transfer_to_npu\n"
+            "import torch\nfrom torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
             "torch.cuda.synchronize()\n"
         )
 

@@ -19,6 +19,7 @@ WITH_NAMES = with_verified_names(CATALOGUE)
 NOT_FROM_A_TEXT = {
     "unreadable-source": "a text was read already; the workspace reports files that cannot be",
     "cuda-operator": "found in C++ and CUDA sources; see test_extensions.py",
+    "shim-not-imported": "needs to know the project; see test_run_time.py",
     "cuda-operator-call": "needs to know the project; see test_extensions.py",
 }
 

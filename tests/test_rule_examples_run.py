@@ -43,7 +43,7 @@ NOT_EMULATED = {
 @pytest.fixture(scope="module")
 def results() -> dict[str, str]:
     # The shim changes all of PyTorch, so it comes last.
-    order = sorted(EXAMPLES, key=lambda name: (name.startswith("NPU114"), name))
+    order = sorted(EXAMPLES, key=lambda name: (name.startswith(("NPU114", "NPU115")), name))
     wanted = {name: EXAMPLES[name] for name in order if name not in NOT_RUN}
     path = os.pathsep.join([PACKAGE_FOLDER, str(npulens_emulator.STAND_IN)])
     done = subprocess.run(

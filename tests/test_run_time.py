@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from commands import invoke, records
 from helpers import SHIM, check, code, fixed
 from lsp_client import LspClient, Message
 from npulens.analysis import analyze
@@ -19,6 +20,7 @@ from npulens.text.document import Document
 from npulens.workspace.project.shim import ShimFinder
 
 IMPORT = "from torch_npu.contrib import transfer_to_npu\n"
+MADE = "from torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
 
 # Ways to turn the shim on; `torch.cuda.synchronize()` behind each is no finding.
 ON = [
@@ -204,7 +206,7 @@ def test_the_fix_imports_the_shim_first(before: str, after: str, newline: str) -
     assert fixed(before.replace("\n", newline), SHIM) == after.replace("\n", newline)
 
 
-@pytest.mark.parametrize("shim", Shim)
+@pytest.mark.parametrize("shim", [Shim.ABSENT, Shim.ACTIVE, Shim.LATE])
 def test_the_analysis_is_told_about_the_scripts(shim: Shim) -> None:
     source = "import torch\nfrom torch.cuda import synchronize\nx.cuda()\nx.device.type == 'cuda'\n"
     found = analyze(Document("a.py", source), load_catalogue(), Target(shim=shim))
@@ -357,6 +359,66 @@ def test_a_finder_sees_what_is_saved(tmp_path: Path) -> None:
     assert set(finder.states(files, tmp_path)) <= {model}
 
 
+WITHOUT = {
+    "straight code": ({"train.py": "import torch\nx = torch.ones(2).cuda()\n"}, {"train.py"}),
+    "a module that names CUDA": (
+        {"train.py": "import model\nmodel.run()\n", "model.py": "import torch\nx.cuda()\n"},
+        {"train.py"},
+    ),
+    "with the shim": ({"train.py": f"import torch\n{IMPORT}x = torch.ones(2).cuda()\n"}, set()),
+    "nothing of CUDA": ({"train.py": "import torch\nprint(torch.ones(2))\n"}, set()),
+    "a module": ({"tools.py": "import torch\n\ndef f(x):\n    return x.cuda()\n"}, set()),
+    "a test": ({"test_x.py": "import torch\nprint(torch.ones(2).cuda())\n"}, set()),
+    "what does not parse": ({"run.py": "import torch\nprint(x.cuda())\ny = (\n"}, {"run.py"}),
+    "one of two scripts": (
+        {
+            "first.py": f"import torch\n{IMPORT}import model\n",
+            "second.py": "import model\nmodel.run()\n",
+            "model.py": "import torch\nx.cuda()\n",
+        },
+        {"second.py"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_program_starts_without_the_shim(name: str, here: Path) -> None:
+    tree, expected = WITHOUT[name]
+    written(tree, here)
+    (here / "npulens.toml").write_text('migration-style = "runtime-shim"\n')
+    found = [each for each in records(".") if each["code"] == "NPU115"]
+    assert {each["path"] for each in found} == expected
+    for style in ("npu", "device-agnostic"):
+        left = records(".", "--migration-style", style)
+        assert "NPU115" not in {each["code"] for each in left}
+
+
+def test_the_fix_puts_the_shim_where_a_program_starts(here: Path) -> None:
+    written({"train.py": "import torch\nx = torch.ones(2).cuda()\n"}, here)
+    style = ["--migration-style", "runtime-shim"]
+    invoke("fix", "--unsafe-fixes", "--allow-dirty", *style, "train.py")
+    text = (here / "train.py").read_text()
+    assert text == (
+        "import torch\nfrom torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
+        "x = torch.ones(2).cuda()\n"
+    )
+    assert records("train.py", *style) == []
+
+
+def test_an_editor_says_that_a_program_starts_without_the_shim(here: Path) -> None:
+    """Until the import is typed, though nothing is saved."""
+    (here / "npulens.toml").write_text('migration-style = "runtime-shim"\n')
+    text = "import torch\nx = torch.ones(2).cuda()\n"
+    written({"train.py": text}, here)
+    with LspClient() as client:
+        client.initialize(workspaceFolders=[{"uri": here.as_uri(), "name": "here"}])
+        uri = (here / "train.py").as_uri()
+        client.open(uri, text)
+        assert [each["code"] for each in client.diagnostics(uri, 1)] == ["NPU115"]
+        client.change(uri, 2, {"text": text.replace("torch\n", f"torch\n{IMPORT}", 1)})
+        assert client.diagnostics(uri, 2) == []
+
+
 # The command
 
 PROJECT = {
@@ -422,23 +484,23 @@ def test_the_editor_reads_a_file_with_the_scripts_of_its_folder(tmp_path: Path) 
 # Adding and removing the shim
 
 ADDED = [
-    ("import torch\nx = 1\n", 0, f"import torch\n{IMPORT}x = 1\n"),
+    ("import torch\nx = 1\n", 0, f"import torch\n{MADE}x = 1\n"),
     (
         "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         0,
-        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{MADE}x = 1\n",
     ),
     (
         "import torch\nimport torch_npu  # noqa: F401\nx = 1\n",
         1,
-        f"import torch\nimport torch_npu  # noqa: F401\n{IMPORT}x = 1\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{MADE}x = 1\n",
     ),
-    ("import torch\nimport torch.nn as nn\n", 1, f"import torch\nimport torch.nn as nn\n{IMPORT}"),
-    ("import torch", 0, f"import torch\n{IMPORT[:-1]}"),
+    ("import torch\nimport torch.nn as nn\n", 1, f"import torch\nimport torch.nn as nn\n{MADE}"),
+    ("import torch", 0, f"import torch\n{MADE[:-1]}"),
     (
         '"""Doc."""\r\nimport torch\r\nx = 1\r\n',
         1,
-        f'"""Doc."""\r\nimport torch\r\n{IMPORT[:-1]}\r\nx = 1\r\n',
+        f'"""Doc."""\r\nimport torch\r\n{MADE[:-1]}\r\nx = 1\r\n',
     ),
 ]
 REMOVED = [
@@ -490,7 +552,7 @@ def test_the_editor_offers_to_add_and_remove_the_shim(tmp_path: Path) -> None:
         assert action["kind"] == "refactor.rewrite"
         assert action["title"] == "通过 `transfer_to_npu` 在 NPU 上运行"
         [edit] = action["edit"]["changes"][uri]
-        assert (edit["range"]["start"], edit["newText"]) == ({"line": 1, "character": 0}, IMPORT)
+        assert (edit["range"]["start"], edit["newText"]) == ({"line": 1, "character": 0}, MADE)
 
         client.change(uri, 2, {"text": f"import torch\n{IMPORT}\nx.cuda()\n"})
         assert client.diagnostics(uri, 2) == []

@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity, Target
+from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity, Shim, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
@@ -30,6 +30,7 @@ from npulens.checks.python.data_parallel import with_whole_module
 from npulens.checks.python.library import told_once
 from npulens.checks.python.members_asked import with_members_asked
 from npulens.checks.python.performance import ADVICE
+from npulens.checks.python.shim import missing_shim
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
@@ -217,6 +218,8 @@ def _python_findings(
     findings = without_handled_imports(findings, module, target.project)
     findings = without_other_intents(findings, module, target.project)
     findings = with_needless_imports(findings, module)
+    if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
+        findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     told = _without_shapes_told(_told_once(findings), document.text)
     guard = EditGuard(document.text, triggers)

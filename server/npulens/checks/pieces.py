@@ -379,13 +379,14 @@ def module_facts(
 ) -> ModuleFacts:
     """What the pieces of a module tell each other, apart from the values of names."""
     in_file = any(p.shim.shimmed for p in pieces)
-    by_others = target.style is MigrationStyle.RUNTIME_SHIM or target.shim is not Shim.ABSENT
+    is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
+    by_others = target.style is MigrationStyle.RUNTIME_SHIM or is_there
     backend_names, backend_types = _backend_names(pieces)
     return ModuleFacts(
         shimmed=in_file or by_others,
         unpatched_names=(
             _unpatched_names(pieces)
-            if target.shim is Shim.LATE or (in_file and target.shim is Shim.ABSENT)
+            if target.shim is Shim.LATE or (in_file and not is_there)
             else frozenset()
         ),
         shim_can_move=any(p.shim.statement is not None for p in pieces),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
-from npulens.fixes.imports import running_imports, statement_edit, torch_import
+from npulens.fixes.imports import NOT_UNUSED, running_imports, statement_edit, torch_import
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -18,6 +18,7 @@ from npulens.text.spans import Span
 
 SHIM_NAME = "transfer_to_npu"
 STATEMENT = "from torch_npu.contrib import transfer_to_npu"
+FOR_EFFECT = STATEMENT + NOT_UNUSED
 
 _MODULE = "torch_npu.contrib.transfer_to_npu"
 _SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
@@ -90,7 +91,7 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
         title = LocalizedText(
             "Run on the NPU through `transfer_to_npu`", "通过 `transfer_to_npu` 在 NPU 上运行"
         )
-        return _rewrite(title, statement_edit(place, STATEMENT, text))
+        return _rewrite(title, statement_edit(place, FOR_EFFECT, text))
     if use.statement is None:
         return None
     after = use.statement.end + text.startswith("\n", use.statement.end)

@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.run_time import run_time_migration
-from npulens.fixes.shim import STATEMENT
+from npulens.fixes.shim import FOR_EFFECT
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
@@ -34,7 +34,7 @@ def start_with_shim(text: str) -> Fix | None:
     if text[start : lines.offset(first.lineno, first.col_offset)].strip():
         return None
     newline = line_ending(text)
-    edit = Edit(Span(start, start), STATEMENT + newline)
+    edit = Edit(Span(start, start), FOR_EFFECT + newline)
     return Fix(_TITLE, Applicability.UNSAFE, (edit,), MigrationStyle.RUNTIME_SHIM)
 
 

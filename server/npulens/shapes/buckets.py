@@ -19,7 +19,7 @@ def collator_fix(node: ast.Call, lines: LineMap) -> Fix | None:
     if any(keyword.arg is None for keyword in node.keywords):
         return None
     parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-    end = max((_span(part, lines).end for part in parts), default=_span(node, lines).end - 1)
+    end = max((lines.span(part).end for part in parts), default=lines.span(node).end - 1)
     text = f"{', ' if parts else ''}pad_to_multiple_of={BUCKET}"
     title = LocalizedText(f"Add `{text.lstrip(', ')}`", f"添加 `{text.lstrip(', ')}`")
     return Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), text),))
@@ -42,7 +42,7 @@ def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.A
     if is_spread or not isinstance(is_first, (ast.Constant, NoneType)):
         return None
     over = 1 if is_first is not None and is_first.value else 0
-    filled = "" if value is None else f", value={lines.text[slice(*_span(value, lines))]}"
+    filled = "" if value is None else f", value={lines.text[slice(*lines.span(value))]}"
     statement = parents.get(node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         name = statement.targets[0].id
@@ -51,7 +51,7 @@ def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.A
         return None
     else:
         name = _free_name(parents)
-        start, end = _span(node, lines)
+        start, end = lines.span(node)
         before, behind = _padded(f"{name} := \0", name, over, filled).split("\0")
         edits = [Edit(Span(start, start), before), Edit(Span(end, end), behind)]
     if not edits:
@@ -78,7 +78,7 @@ def _given(node: ast.Call, index: int, name: str) -> ast.expr | None:
 
 def _line_behind(statement: ast.Assign, text: str, lines: LineMap) -> list[Edit]:
     """A line of its own behind a statement that has its lines to itself; else nothing."""
-    start, end = _span(statement, lines)
+    start, end = lines.span(statement)
     first = lines.starts[statement.lineno - 1]
     indent = lines.text[first:start]
     stop = lines.text.find("\n", end)
@@ -106,11 +106,6 @@ def _free_name(parents: Mapping[ast.AST, ast.AST]) -> str:
     return next(
         n for n in ("padded", *(f"padded_{i}" for i in range(len(used) + 1))) if n not in used
     )
-
-
-def _span(node: ast.expr | ast.stmt | ast.keyword, lines: LineMap) -> Span:
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
 
 def is_padded_on(node: ast.Call, function: ast.AST) -> bool:

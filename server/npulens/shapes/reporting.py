@@ -168,8 +168,7 @@ class Reporter:
 
 def _span(node: ast.AST, lines: LineMap) -> Span:
     assert isinstance(node, (ast.expr, ast.stmt))
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+    return lines.span(node)
 
 
 def name_of(function: FunctionHere) -> str:

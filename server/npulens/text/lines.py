@@ -5,6 +5,7 @@ parser and the language server protocol. `str.splitlines` also ends lines at for
 others, which puts every later line number off by one.
 """
 
+import ast
 import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
@@ -48,6 +49,15 @@ class LineMap:
             return start + utf8_column
         before = piece.encode("utf-8", "surrogatepass")[:utf8_column]
         return start + len(before.decode("utf-8", "ignore"))
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
+        """Where a node of a tree of this text stands.
+
+        Raises:
+            IndexError: The text has fewer lines.
+        """
+        start = self.offset(node.lineno, node.col_offset)
+        return Span(start, self.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
     def edited(self, span: Span, replacement: str) -> "LineMap":
         """The map of the text in which `replacement` stands for the text of `span`.

@@ -110,7 +110,9 @@ class Checker:
         return selected(found, self._configuration, path)
 
     def _analysed(self, path: str, data: bytes) -> FileReport:
-        if not self._relevance.may_have_findings(path, data):
+        # What a script leads to may need the shim, whatever its own words are.
+        needs_shim = self._shim(path) is Shim.MISSING
+        if not needs_shim and not self._relevance.may_have_findings(path, data):
             return FileReport(path)
         try:
             document = Document(path, decoded(path, data))

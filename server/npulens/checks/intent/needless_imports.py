@@ -10,7 +10,6 @@ from npulens.checks.whole_module import WholeModule
 from npulens.fixes.leftovers import without_names
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 
 _INSTEAD = {
     "flash_attn": "npu_fusion_attention",
@@ -67,7 +66,7 @@ def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterato
             names = ", ".join(alias.asname or alias.name for alias in aliases)
             fix = Fix(remove(names), Applicability.UNSAFE, (edit,))
             if isinstance(statement, ast.ImportFrom) and statement.module:
-                start = _span(statement, lines).start
+                start = lines.span(statement).start
                 yield text.find(statement.module, start), fix
             for alias in aliases:
                 yield lines.offset(alias.lineno, alias.col_offset), fix
@@ -99,8 +98,3 @@ def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
             block = getattr(node, name, None)
             if isinstance(block, list):
                 yield block
-
-
-def _span(node: ast.stmt | ast.alias, lines: LineMap) -> Span:
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))

@@ -14,7 +14,6 @@ from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 
 _RULE = "cuda-api-limited"
 
@@ -33,7 +32,7 @@ def with_members_asked(
     if not limited:
         return list(findings)
     lines, parents = LineMap(module.text), parents_below(module.tree)
-    calls = {_span(node.func, lines): node for node in parents if isinstance(node, ast.Call)}
+    calls = {lines.span(node.func): node for node in parents if isinstance(node, ast.Call)}
     kept = []
     for finding in findings:
         call = calls.get(finding.span)
@@ -44,11 +43,6 @@ def with_members_asked(
             finding = judged
         kept.append(finding)
     return kept
-
-
-def _span(node: ast.expr, lines: LineMap) -> Span:
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
 
 def _judged(

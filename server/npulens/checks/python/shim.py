@@ -1,14 +1,19 @@
 """Migration at run time: what was taken from torch before `transfer_to_npu` patched it."""
 
 import ast
+from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, ImportNeed, LocalizedText
 from npulens.catalog.model import MigrationStyle as Style
-from npulens.catalog.tables import SymbolEntry
+from npulens.catalog.tables import Catalogue, SymbolEntry
 from npulens.checks.context import Context
-from npulens.fixes.shim import STATEMENT
+from npulens.checks.whole_module import WholeModule
+from npulens.fixes.imports import running_imports
+from npulens.fixes.shim import SHIM_NAME, STATEMENT
+from npulens.fixes.starting_shim import start_with_shim
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
+from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _PATCHED_WITHIN = frozenset(
@@ -41,6 +46,29 @@ def bound_before_shim(
     if _is_module(entry, context):
         return  # the shim patches what is in it
     context.report(rule, context.span(alias), entry.symbol, _moved_shim(node, context))
+
+
+def missing_shim(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]:
+    """A program starts here that is to run under the shim and does not import it.
+
+    Told at the first import of torch, or else at the first of all.
+    """
+    rule = catalogue.rule_named("shim-not-imported")
+    imports = list(running_imports(module.tree.body))
+    if rule is None or not imports:
+        return
+    of_torch = (node for node in imports if _is_of_torch(node))
+    node = next(of_torch, imports[0])
+    fix = start_with_shim(module.text)
+    fixes = () if fix is None else (fix,)
+    span = LineMap(module.text).span(node)
+    yield Finding(rule, span, {"symbol": SHIM_NAME, "replacement": STATEMENT}, fixes=fixes)
+
+
+def _is_of_torch(node: ast.Import | ast.ImportFrom) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return not node.level and (node.module or "").partition(".")[0] == "torch"
+    return any(alias.name.partition(".")[0] == "torch" for alias in node.names)
 
 
 def is_unpatched(callee: ast.expr, scope: Scope, context: Context) -> bool:

@@ -279,7 +279,9 @@ def _around(
     # In a copy there is nothing but the tree.
     is_inside = absolute(request.source).is_relative_to(absolute(configuration.root))
     has_root = configuration.source is not None and is_inside
-    return facts, finder.states(files, configuration.root if has_root else request.source)
+    root = configuration.root if has_root else request.source
+    is_wanted = configuration.style is MigrationStyle.RUNTIME_SHIM
+    return facts, finder.states(files, root, is_wanted=is_wanted)
 
 
 def _keep(fixed: FixedFile, report: FileReport, root: Path, log: ChangeLog) -> None:

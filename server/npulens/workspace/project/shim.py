@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npulens.catalog.model import Shim
+from npulens.catalog.model import MigrationStyle, Shim
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.files.discovery import discover
@@ -25,6 +25,8 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _ACTS = re.compile(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
+_DEFINES = re.compile(r"^(?:async def|def|class|@)", re.MULTILINE)
+_COMPUTES = re.compile(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
 _TEST_FILE = re.compile(
     r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)"
 )
@@ -49,12 +51,15 @@ class _Source:
     Attributes:
         imports: What it imports, in order.
         has_shim: The shim is among that.
-        acts: Read as a script, it does something: it has a main guard, or top-level calls.
+        acts: Read as a script, it does something: it has a main guard, or top-level calls, which
+            may be assigned where it defines nothing.
+        names_cuda: It holds "cuda" or "nccl".
     """
 
     imports: tuple[_Import, ...]
     has_shim: bool
     acts: bool
+    names_cuda: bool
 
 
 _Stamp = tuple[int, int]
@@ -75,7 +80,9 @@ class ShimFinder:
         self._tree: tuple[str, dict[str, _Source]] = ("", {})
         self._states: dict[str, Shim] = {}
 
-    def states(self, files: Iterable[Path], root: Path) -> Mapping[str, Shim]:
+    def states(
+        self, files: Iterable[Path], root: Path, *, is_wanted: bool = False
+    ) -> Mapping[str, Shim]:
         """For each file that runs under the shim, by its absolute path, since when it does.
 
         Scripts that import the shim themselves are not among them.
@@ -83,17 +90,19 @@ class ShimFinder:
         Args:
             files: The Python files of a tree.
             root: Its folder, from which modules can be imported.
+            is_wanted: Whether all of it is to run under the shim: then scripts are among them that
+                name CUDA, or lead to what does, and do not import the shim.
         """
         paths = (os.path.abspath(file) for file in files)  # noqa: PTH100 (of thousands)
         python = (path for path in paths if kind_by_name(path) in (Kind.PYTHON, None))
         stamps = {path: _stamp(path) for path in python}
-        if not any(self._mentions_shim(path, stamp) for path, stamp in stamps.items()):
+        if not is_wanted and not any(map(self._mentions_shim, stamps, stamps.values())):
             self._sources.clear()
             return {}
         self._sources = {path: self._read(path, stamp) for path, stamp in stamps.items()}
         tree = str(absolute(root)), {path: source for path, (_, source) in self._sources.items()}
         if tree != self._tree:  # what was saved may import what it did before
-            self._tree, self._states = tree, _Tree(*tree).states()
+            self._tree, self._states = tree, _Tree(*tree).states(is_wanted=is_wanted)
         return self._states
 
     def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
@@ -125,7 +134,8 @@ class ShimFinder:
             files = discover(
                 [str(folder)], configuration.exclude, folder, configuration.respect_gitignore
             ).files
-        return self.states(files, folder)
+        is_wanted = configuration.style is MigrationStyle.RUNTIME_SHIM
+        return self.states(files, folder, is_wanted=is_wanted)
 
     def _mentions_shim(self, path: str, stamp: _Stamp | None) -> bool:
         known = self._mentions.get(path)
@@ -146,7 +156,14 @@ class ShimFinder:
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         imports = tuple(_imports(text))
         has_shim = any(_is_shim(each) for each in imports)
-        return stamp, _Source(imports, has_shim, _ACTS.search(text) is not None)
+        names_cuda = "cuda" in text or "nccl" in text
+        return stamp, _Source(imports, has_shim, _acts(text), names_cuda)
+
+
+def _acts(text: str) -> bool:
+    if _ACTS.search(text) is not None:
+        return True
+    return _DEFINES.search(text) is None and _COMPUTES.search(text) is not None
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
@@ -225,8 +242,12 @@ class _Tree:
         self._folders = set(_folders(sources))
         self._targets: dict[str, list[tuple[str | None, bool]]] = {}
 
-    def states(self) -> dict[str, Shim]:
-        """For each file, whether the shim is there when scripts have imported it."""
+    def states(self, *, is_wanted: bool) -> dict[str, Shim]:
+        """For each file, whether the shim is there when scripts have imported it.
+
+        Args:
+            is_wanted: Whether scripts are asked for that start without it.
+        """
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]
         shimmed = self._leading_to_shim()
@@ -236,6 +257,9 @@ class _Tree:
             for file, state in self._run(script).items() if script in shimmed else ():
                 if file not in unshimmed and states.get(file) is not Shim.LATE:
                     states[file] = state
+        for script in self.scripts_without_shim() if is_wanted else ():
+            if any(self._sources[each].names_cuda for each in self._reached([script])):
+                states[script] = Shim.MISSING
         return states
 
     def scripts_without_shim(self) -> list[str]:
