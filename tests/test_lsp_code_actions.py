@@ -225,6 +225,18 @@ def test_who_applies_a_fix_as_offered_has_all_of_it(client: LspClient, uri: str)
     assert "import torch_npu\n" in after and "torch_npu.npu_rms_norm(x, weight" in after
 
 
+def test_an_import_that_a_fix_leaves_needless_goes_with_it(client: LspClient, uri: str) -> None:
+    text = (
+        "import torch\nimport torch.nn.functional as F\n\n\n"
+        "def gated(a, b):\n    return F.silu(a) * b\n"
+    )
+    client.open(uri, text)
+    assert after(client, uri, text, 5, "Use torch_npu.npu_swiglu", column=15) == (
+        "import torch\nimport torch_npu\n\n\n"
+        "def gated(a, b):\n    return torch_npu.npu_swiglu(torch.cat((a, b), dim=-1), dim=-1)\n"
+    )
+
+
 def test_fixing_all_of_an_unsafe_rule_says_so(client: LspClient, uri: str) -> None:
     text = "import torch_npu\n" + NORM + NORM[len("import torch") :].replace("rms_norm", "other")
     client.open(uri, text)

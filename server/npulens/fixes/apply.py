@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Edit, Finding
+from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.fixes.imports import NOT_UNUSED, PLUGIN
 from npulens.fixes.leftovers import leftovers
 from npulens.syntax.cells import python_of_notebook
@@ -153,6 +153,19 @@ def fix_text(
     if applied and kind is Kind.PYTHON:
         text, edits = _without_leftovers(original, text, edits, passes)
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))
+
+
+def with_leftovers(text: str, fix: Fix) -> tuple[Edit, ...]:
+    """The edits of one fix of a Python module, and those that take away what it leaves needless."""
+    after = apply_edits(text, fix.edits)
+    edits = sorted(set(fix.edits))
+    found = [edit for name, edit in leftovers(text, after) if name != PLUGIN]
+    moved = (
+        Edit(Span(*(offset_before(place, edits) for place in edit.span)), edit.replacement)
+        for edit in found
+    )
+    mine = [edit.span for edit in edits]
+    return (*fix.edits, *(edit for edit in moved if not _touches(edit.span, mine)))
 
 
 def _without_leftovers(

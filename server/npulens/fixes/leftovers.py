@@ -60,7 +60,7 @@ def leftovers(before: str, after: str) -> list[Leftover]:
 
 def without_names(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit | None:
     """Take some names out of an import, or all of it with its line; `None` beside a comment."""
-    text, span = lines.text, _span(statement, lines)
+    text, span = lines.text, lines.span(statement)
     if "#" in text[slice(*span)]:
         return None
     if len(aliases) < len(statement.names):
@@ -79,8 +79,8 @@ def without_names(statement: _Import, aliases: list[ast.alias], lines: LineMap) 
 
 def _with_others(statement: _Import, aliases: list[ast.alias], lines: LineMap) -> Edit:
     """One edit from the first name to the last that keeps the names that are used."""
-    first, last = _span(statement.names[0], lines), _span(statement.names[-1], lines)
-    kept = [lines.text[slice(*_span(a, lines))] for a in statement.names if a not in aliases]
+    first, last = lines.span(statement.names[0]), lines.span(statement.names[-1])
+    kept = [lines.text[slice(*lines.span(a))] for a in statement.names if a not in aliases]
     inner = lines.text[first.start : last.end]
     separator = ", "
     if "\n" in inner:
@@ -104,7 +104,7 @@ def _of_plugin(tree: ast.Module, lines: LineMap, *, is_used: bool) -> Iterator[L
                 end = lines.starts[following[0].lineno - 1]
                 if not lines.text[start:end].replace("import torch_npu", "").strip():
                     yield Leftover(PLUGIN, Edit(Span(start, end), ""))
-    start, end = _span(first, lines)
+    start, end = lines.span(first)
     if is_used and lines.text.startswith(NOT_UNUSED, end):
         yield Leftover(PLUGIN, Edit(Span(end, end + len(NOT_UNUSED)), ""))
 
@@ -156,8 +156,3 @@ def _used_words(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             short = node.value if len(node.value) < _LONGEST_NAMING else ""
             yield from _WORD.findall(short)
-
-
-def _span(node: ast.stmt | ast.alias, lines: LineMap) -> Span:
-    start = lines.offset(node.lineno, node.col_offset)
-    return Span(start, lines.offset(node.end_lineno or 0, node.end_col_offset or 0))

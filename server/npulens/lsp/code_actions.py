@@ -14,6 +14,7 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Finding, LocalizedText, MigrationStyle
 from npulens.checks.other_files.launch_files import comments_of
+from npulens.fixes.apply import with_leftovers
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
 from npulens.lsp.edits import to_workspace_edit
@@ -201,7 +202,10 @@ def edit_of(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | N
 
 def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
     fix = analysis.findings[data["finding"]].fixes[data["fix"]]
-    return to_workspace_edit(fix.edits, analysis.view, analysis.terms)
+    document = analysis.view.document
+    is_python = document.kind is Kind.PYTHON
+    edits = with_leftovers(document.text, fix) if is_python else fix.edits
+    return to_workspace_edit(edits, analysis.view, analysis.terms)
 
 
 def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
