@@ -110,3 +110,11 @@ def test_an_import_becomes_conditional_while_it_is_typed(handler: str) -> None:
     cache = StatementCache()
     for text in (head + handler + rest, head + rest, head + handler + rest):
         assert findings(text, cache=cache) == findings(text)
+
+
+def test_lines_are_put_before_a_bracket_with_lines_at_the_margin() -> None:
+    """Such a text parses as a whole alone, and then as a part of nothing."""
+    before = "x = 1\ny = dict(\nz=dict(\n    a=1))\n"
+    cache = StatementCache()
+    for text in (before, before, "a b\n" + before, before):
+        assert findings(text, cache=cache) == findings(text)

@@ -30,12 +30,14 @@ class ParsedText:
         body: Its statements, without those that do not parse.
         problems: What does not parse.
         base: The version before that does, if this one was read in its place and does not.
+        is_joined: It parses as a whole alone: `split_statements` cuts inside of a statement of it.
     """
 
     text: str
     body: list[ast.stmt]
     problems: tuple[SyntaxProblem, ...]
     base: "ParsedText | None" = None
+    is_joined: bool = False
 
     @cached_property
     def lines(self) -> LineMap:
@@ -153,6 +155,10 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
 
     Joined, the pieces are exactly what `parse_text` gives.
     """
+    whole_before = known.get(text)
+    if whole_before is not None and whole_before.is_joined:
+        return [whole_before]
+    known = {piece: parsed for piece, parsed in known.items() if not parsed.is_joined}
     texts = list(split_statements(text, known))
     spliced = _spliced(texts, known)
     pieces = []
@@ -166,7 +172,7 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
     if broken and len(pieces) > 1:
         whole = parse(text)
         if not isinstance(whole, SyntaxProblem):
-            return [ParsedText(text, whole.body, ())]
+            return [ParsedText(text, whole.body, (), is_joined=True)]
     return pieces
 
 
