@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from helpers import AGNOSTIC, NPU, bug, check, code, each_fix, findings, fixed, marks, unmarked
-from npulens.catalog.model import Applicability
+from npulens.catalog.model import Applicability, Severity
 from npulens.text.decoding import decode_source
 
 TYPE = "torch.accelerator.current_accelerator().type"
@@ -180,6 +180,8 @@ STRINGS = [
     "torch.load(p, map_location=lambda storage, loc: storage.⟦NPU105:cuda⟧())",
     'torch.load(p, map_location=torch.device(⟦NPU110:"cuda"⟧))',
     'torch.load(p, map_location={⟦NPU110:"cuda:1"⟧: ⟦NPU110:"cuda:0"⟧})',
+    'torch.load(p, map_location={⟦NPU110:f"cuda:{0}"⟧: ⟦NPU110:f"cuda:{rank}"⟧})',
+    "places = {'cuda:0': 'cpu', ⟦NPU110:'cuda:1'⟧: ⟦NPU110:'cuda:0'⟧}",
     'torch.load(p, map_location={⟦NPU110:"cuda:%d"⟧ % 0: ⟦NPU110:"cuda:%d"⟧ % rank})',
     'torch.hub.load_state_dict_from_url(u, map_location=⟦NPU110:"cuda"⟧)',
     'torch.jit.load(p, map_location=⟦NPU110:"cuda"⟧)',
@@ -238,6 +240,30 @@ def test_every_fix_on_offer_leaves_python(snippet: str) -> None:
     source, _ = unmarked(with_torch(snippet))
     for _, _, result in each_fix(source):
         ast.parse(result)
+
+
+SAVED = {
+    "to the host": "torch.load(p, map_location={'cuda:0': 'cpu'})",
+    "written in other ways": "x = {'cuda:%d' % 0: 'cpu', f'cuda:{1}': 'cpu'}",
+    "of files from a GPU alone": "places = {⟦NPU110:'cuda:1'⟧: 'npu:0'}",
+    "of files from either": "places = {'cuda:1': 'npu:0', 'npu:1': 'npu:0'}",
+    "settings by device": "x = {'cuda': 'cpu', ⟦NPU110:'cuda:1'⟧: '20GiB'}",
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_where_tensors_of_a_file_were(name: str) -> None:
+    check(with_torch(SAVED[name]))
+
+
+def test_safe_fixes_leave_where_tensors_of_a_file_were() -> None:
+    """Files that were saved on a GPU could not be loaded any more."""
+    plugin = "import torch_npu  # noqa: F401\n"
+    source = 'import torch\ntorch.load(p, map_location={"cuda:0": f"cuda:{rank}"})\n'
+    after = source.replace('f"cuda', 'f"npu').replace("torch\n", "torch\n" + plugin, 1)
+    assert fixed(source, applicability=Applicability.SAFE) == after
+    [left] = findings(after)
+    assert (left.rule.code, left.effective_severity) == ("NPU110", Severity.INFO)
 
 
 # What device-agnostic style makes of a line: the type of the accelerator where a string is meant.

@@ -13,6 +13,7 @@ from npulens.catalog.model import (
     LocalizedText,
     MigrationStyle,
     Rule,
+    Severity,
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
@@ -295,12 +296,32 @@ def report_all(
         _report(literal, _Finding(word, rule, fix, note), scope, context)
 
 
+_OF_A_FILE = LocalizedText(
+    "Files that were saved on a GPU name it `cuda`: keep this entry for them, and add one for files"
+    " that are saved on the NPU.",
+    "在 GPU 上保存的文件中记录的设备名为 `cuda`：请为这些文件保留此项，并为在 NPU 上保存的文件"
+    "另加一项。",
+)
+
+
+def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Context) -> None:
+    """The device that tensors of a file were saved from: `map_location={"cuda:0": "cuda:1"}`."""
+    rule = context.catalogue.rule_named(word.rule)
+    if rule is None or context.facts.shimmed:
+        return
+    info, unsafe = Severity.INFO, Applicability.UNSAFE
+    finding = _Finding(word, rule, unsafe, _OF_A_FILE, takes_expressions=False, severity=info)
+    for literal in literals(node, word, context.guards):
+        _report(literal, finding, scope, context)
+
+
 @dataclass(frozen=True, slots=True)
 class _Finding:
     """What is to be said of a literal.
 
     Attributes:
         takes_expressions: A call may stand in its place.
+        severity: The severity if it is not that of the rule.
     """
 
     word: Word
@@ -308,6 +329,7 @@ class _Finding:
     applicability: Applicability
     note: LocalizedText | None = None
     takes_expressions: bool = True
+    severity: Severity | None = None
 
 
 def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -> None:
@@ -329,7 +351,15 @@ def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -
             fixes.append(Fix(use(replacement), finding.applicability, all_edits, imports=need))
         if edits and finding.word.old == "cuda" and finding.takes_expressions:
             fixes += _agnostic_fix(node, source, span, opening, scope, context)
-    context.report(finding.rule, span, source, fixes, replacement=replacement, note=finding.note)
+    context.report(
+        finding.rule,
+        span,
+        source,
+        fixes,
+        replacement=replacement,
+        note=finding.note,
+        severity=finding.severity,
+    )
 
 
 def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], str]:

@@ -16,9 +16,11 @@ from npulens.checks.words import (
     Word,
     holds,
     last_identifier,
+    literals,
     report_all,
     report_compared,
     report_composed,
+    report_place_in_file,
     report_removed,
 )
 from npulens.syntax.bindings import Function
@@ -233,6 +235,30 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
             for word in WORDS.values():
                 if word.identifier.search(key.value):
                     report_all(value, word, None, scope, context)
+    _places_in_a_file(node, scope, context)
+
+
+def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
+    """`{"cuda:0": "cuda:1"}`: where tensors were when they were saved, and where they go.
+
+    The first is right for files from a GPU. With `"cpu"` there is nothing to add for others.
+    """
+    word, guards = WORDS[Meaning.DEVICE], context.guards
+    knows_npu = guards.mentions_npu(*(key for key in node.keys if key is not None))
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None or not _is_numbered_device(key, word, context):
+            continue
+        if knows_npu or (isinstance(value, ast.Constant) and value.value == "cpu"):
+            context.reported.update(context.span(part) for part in literals(key, word, guards))
+        elif any(literals(value, word, guards)) or guards.mentions_npu(value):
+            report_place_in_file(key, word, scope, context)
+
+
+def _is_numbered_device(key: ast.expr, word: Word, context: Context) -> bool:
+    """A plain `"cuda"` may name anything, such as a setting."""
+    if isinstance(key, ast.Constant):
+        return word.anywhere is not None and word.anywhere.match(str(key.value)) is not None
+    return any(literals(key, word, context.guards))
 
 
 def case(node: ast.AST, scope: Scope, context: Context) -> None:
