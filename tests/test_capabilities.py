@@ -34,6 +34,9 @@ WHOLE = {
         "def f():\n    cap = torch.npu.get_device_capability()\n"
         "    return cap is not None and cap >= (8, 0)"
     ),
+    "of a function that is set later": (
+        "start = None\n\ndef f():\n    a, b = start(⟦NPU101:torch.cuda.current_device⟧())"
+    ),
     "asked whether it holds anything": (
         "def f():\n    cap = torch.npu.get_device_capability()\n"
         "    if cap and cap[0] >= 8:\n        return 1"

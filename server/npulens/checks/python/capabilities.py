@@ -24,7 +24,8 @@ def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
     for value in _taken_apart(node):
         if not isinstance(value, (ast.Call, ast.Name, ast.Attribute)):
             continue
-        if not all(meaning in _RESULTS for meaning in resolve(value, scope)):
+        meanings = resolve(value, scope)
+        if not meanings or not all(meaning in _RESULTS for meaning in meanings):
             continue
         if _is_asked_for_none(value, context) or is_out_of_reach(rule, node, scope, context):
             continue
