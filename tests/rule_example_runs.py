@@ -173,7 +173,7 @@ def doubles(folder: Path) -> None:
 
 
 def main() -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29611", "RANK": "0"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0"}
     os.environ |= {"WORLD_SIZE": "1", "LOCAL_RANK": "0"}
     results = {}
     assert torch_npu.npu.is_available()

@@ -363,7 +363,8 @@ REFUSED: list[tuple[object, str]] = [
     ),
     (
         with_entry("parameters", {**PARAMETER, "meaning": "card"}),
-        'parameters[0] our.f device: "meaning" must be one of device, backend, not "card"',
+        'parameters[0] our.f device: "meaning" must be one of device, backend, accelerator,'
+        ' not "card"',
     ),
     (with_entry("parameters", PARAMETER, PARAMETER), "parameters[1] our.f device: is there twice"),
     (

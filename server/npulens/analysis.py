@@ -341,7 +341,7 @@ def _findings(
     reached = context.guards.statements(piece.parsed.body)
     body = list(context.interest.among(reached))
     try:
-        visit(body, module, checks(stars, facts.names_cuda), context)
+        visit(body, module, checks(stars, facts.names_gpus), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
         context.findings.append(syntax_finding(deep, context.lines, catalogue))

@@ -1,6 +1,6 @@
 """The catalogue: every rule and every table of symbols, ready to look things up in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -20,6 +20,7 @@ class Meaning(str, Enum):
 
     DEVICE = "device"
     BACKEND = "backend"
+    ACCELERATOR = "accelerator"
 
 
 OPTIMIZERS = frozenset(
@@ -87,7 +88,7 @@ class MethodEntry:
 
 @dataclass(frozen=True, slots=True)
 class ParameterEntry:
-    """A parameter of a known callable whose string value names a device or a backend.
+    """A parameter of a known callable whose string value names a device, backend or accelerator.
 
     Attributes:
         callable: Qualified name, or `.name` for a method of any receiver.
@@ -290,6 +291,7 @@ class Catalogue:
         words.update(_OTHER_WORDS)
         of_names = {name: _trigger(name) for name in self.symbols}
         of_names |= {n: _library_trigger(e, self.libraries) for n, e in self.libraries.items()}
+        of_names |= {p.callable: p.callable.partition(".")[0] for p in self._of_accelerators()}
         words.update(word for name, word in of_names.items() if name.partition(".")[0] == word)
         parts = {word for word in self.native.triggers if not word.startswith(".")}
         parts = (parts | {*of_names.values()}) - words
@@ -300,6 +302,11 @@ class Catalogue:
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
         object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
+
+    def _of_accelerators(self) -> Iterator[ParameterEntry]:
+        """Parameters whose values, such as `"gpu"`, stand in code of all kinds."""
+        for entries in self.parameters.values():
+            yield from (entry for entry in entries if entry.meaning is Meaning.ACCELERATOR)
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""

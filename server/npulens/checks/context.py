@@ -56,7 +56,7 @@ class ModuleFacts:
         asks_for_npu: The module has a function that says whether an NPU is available.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
-        names_cuda: It holds "cuda" or "nccl" somewhere.
+        names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
     """
@@ -69,7 +69,7 @@ class ModuleFacts:
     backend_types: frozenset[str]
     own_methods: frozenset[str]
     asks_for_npu: bool
-    names_cuda: bool
+    names_gpus: bool
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]

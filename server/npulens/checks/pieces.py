@@ -25,6 +25,8 @@ from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
+_GPU_WORDS = ("cuda", "nccl", "lightning")
+"""One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NPU_PROBE = re.compile(r"def (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
@@ -395,7 +397,7 @@ def module_facts(
         backend_types=backend_types,
         own_methods=frozenset().union(*(p.methods for p in pieces)),
         asks_for_npu=any(p.asks_for_npu for p in pieces),
-        names_cuda=any(w in p.words.joined for p in pieces for w in ("cuda", "nccl")),
+        names_gpus=any(w in p.words.joined for p in pieces for w in _GPU_WORDS),
         imports_torch=any(p.torch_import is not None for p in pieces),
         imports_torch_npu=any(p.imports_torch_npu for p in pieces),
         aliases=_aliases(pieces, triggers),

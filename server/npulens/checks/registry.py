@@ -121,16 +121,16 @@ _FOR_STARS: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
 
 
 @lru_cache(maxsize=4)
-def checks(has_star_imports: bool, names_cuda: bool) -> Checks:
+def checks(has_star_imports: bool, names_gpus: bool) -> Checks:
     """The checks by node type.
 
     Args:
         has_star_imports: Bare names matter only where a star import may have brought them.
-        names_cuda: The module holds "cuda" or "nccl" somewhere.
+        names_gpus: The module holds "cuda", "nccl" or "lightning" somewhere.
     """
     found: dict[type[ast.AST], list[Check]] = {}
     for check, types in (*_TABLE, *(_FOR_STARS if has_star_imports else ())):
-        if names_cuda or check not in _ABOUT_STRINGS:
+        if names_gpus or check not in _ABOUT_STRINGS:
             for node_type in types:
                 found.setdefault(node_type, []).append(check)
     return found

@@ -90,6 +90,17 @@ WORDS = {
         rule="nccl-backend",
         comparison_rule="nccl-backend",
     ),
+    # What Lightning calls devices; elsewhere these strings may mean anything.
+    Meaning.ACCELERATOR: Word(
+        old="gpu",
+        new="npu",
+        identifier=re.compile(r"(?!)"),
+        literal=re.compile(r"\A(?:gpu|cuda)\Z"),
+        open_end=re.compile(r"(?!)"),
+        composed=re.compile(r"(?:gpu|cuda)\Z"),
+        rule="gpu-accelerator",
+        comparison_rule="gpu-accelerator",
+    ),
 }
 
 
@@ -228,8 +239,16 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
 def report_composed(
     node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
 ) -> None:
-    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
-    if not isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Call)) or context.facts.shimmed:
+    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit.
+
+    So it is with `Trainer(accelerator=kind)`.
+    """
+    parts: tuple[type[ast.expr], ...] = (ast.JoinedStr, ast.BinOp, ast.Call)
+    if word is WORDS[Meaning.ACCELERATOR]:
+        parts = (ast.Name, ast.Attribute)  # where it is assigned nothing tells what it is
+    elif context.facts.shimmed:
+        return
+    if not isinstance(node, parts):
         return
     if any(literals(node, word, context.guards)) or word.new in context.source(node):
         return

@@ -29,7 +29,9 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
-_NEUTRAL_SCALERS = frozenset({"torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"})
+_NEUTRAL_SCALERS = frozenset(
+    {"torch.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"}
+)
 _NEUTRAL_CALLS = {
     # What a call becomes in device-agnostic code, and the names of its positional arguments there.
     "torch.cuda.amp.autocast": ("torch.amp.autocast", ("enabled", "dtype", "cache_enabled")),
