@@ -8,55 +8,34 @@ CUDA_ONLY = [
     # kernels that may be missing, with another way
     "ops = load()\ndef f(x):\n    if ops is not None and x.is_cuda:\n        return ops.run(x)\n"
     "    return g(x)",
-    "def f(self, x):\n    if self._norm_cuda_obj is not None and x.is_cuda:\n"
-    "        return 1\n    return 2",
     "def f(x):\n    if x.is_cuda:\n        return roll_cuda(x)\n    return roll(x)",
     "def f(x):\n    if x.device.type == 'cuda':\n        return scan_kernel(x)\n    return scan(x)",
-    "def f(a, b):\n    if a.device.type != 'cuda' or b.device.type != 'cuda':\n"
-    "        raise ValueError('The CUDA kernel wants CUDA tensors.')\n    return run(a, b)",
-    "def f(self):\n    if not is_fast_path_available or 'cuda' not in self.w.device.type:\n"
+    "try:\n    from mamba_ssm import scan\nexcept ImportError:\n    scan = None\n"
+    "fast = all((scan, scan))\n"
+    "def f(self):\n    if not fast or 'cuda' not in self.w.device.type:\n"
     "        raise ValueError('no fast kernels')",
     "if not torch.cuda.is_available():\n    raise ValueError('xformers runs on CUDA only')",
-    "def attend(x):\n    no_cuda = any(t.device.type != 'cuda' for t in x)\n"
-    "    if my_kernel is None or no_cuda:\n        return slow(x)\n    return fast(x)",
-    "if torch.cuda.is_available():\n    assert not torch._C._cuda_isInBadFork()",
-    "def f(x):\n    if x.device.type == 'cuda':\n        raise ValueError('not for CUDA tensors')",
-    "if torch.cuda.is_available():\n    import pynvml as nvml\n    nvml.nvmlInit()\n    pin()",
     # architectures
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
     "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
     "        return a(x)\n    return b(x)",
     "if torch.cuda.is_available():\n    major, _ = torch.cuda.get_device_capability()\n"
     "    if major < 8:\n        raise ValueError('too old')",
-    "ok = torch.cuda.is_available() and not check_cuda_fp8_capability()",
-    "def get_cuda_capability():\n    return torch.cuda.get_device_capability()",
-    "def require_torch_cuda(test):\n    return skip_unless(torch.cuda.is_available(), test)",
-    # ways around CUDA attention kernels, CUDA graphs
+    # ways around CUDA attention kernels
     "def f(q, k, mask):\n    if q.device.type == 'cuda' and mask is not None:\n"
     "        q = q.contiguous()\n        k = k.contiguous()\n    return attend(q, k, mask)",
-    "if torch.cuda.is_available() and compiled:\n    torch._inductor.cudagraph_mark_step_begin()",
     # ROCm, places without an NPU, libraries of old
     "if torch.version.hip is not None and torch.cuda.device_count() > 1:\n    pass",
-    "if n:\n    ROCM = torch.version.hip is not None\n    CUDA = torch.version.cuda is not None",
     "if in_colab and not torch.cuda.is_available():\n    pass",
     "if is_sagemaker_enabled():\n    device = torch.device('cuda', rank)",
-    "class SageMakerArguments:\n    def device(self):\n"
-    "        return torch.device('cuda', self.rank)",
-    "if parse(version('bitsandbytes')) < parse('0.43'):\n"
-    "    if not torch.cuda.is_available():\n        raise ImportError('too old')",
-    "def check(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "def check(self):\n    if not is_xformers_available():\n        raise ImportError('xformers')\n"
     "    if not torch.cuda.is_available():\n        raise RuntimeError('a GPU is needed')\n"
     "    major = torch.cuda.get_device_capability()[0]",
-    "def cuda_kernels_forward(x):\n    with torch.cuda.device(x.device):\n        return scan(x)",
-    "def require_torch_multi_gpu(test):\n    return skip(torch.cuda.device_count() > 1)(test)",
-    "def use_xformers(x):\n    x = torch.randn(2, device='cuda')",
     # the NPU is seeded too, in another block
     "def seed_all(seed):\n    if torch_there():\n        torch.cuda.manual_seed_all(seed)\n"
     "    if is_npu_available():\n        torch.npu.manual_seed_all(seed)",
     "if kind == 'cuda':\n    assert torch.cuda.is_available()\n"
     "if kind == 'npu':\n    assert torch.npu.is_available()",
-    "def f(device):\n    if device == 'cuda':\n        return is_bf16_gpu_available()\n"
-    "    return try_it(device)",
     # for releases of PyTorch older than any for the NPU
     "def f(device):\n    try:\n        return torch.get_autocast_dtype(device)\n"
     "    except AttributeError:\n        pass\n    assert device == 'cuda'",
@@ -77,12 +56,9 @@ CUDA_ONLY = [
     # a flag for kernels
     "class Hash(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
     "        use_cuda = x.is_cuda\n        return kernels.hash(x, use_cuda)",
-    # a name that may be that of an NPU, a class of somebody else, a backend that is for CUDA
+    # a name that may be that of an NPU
     "def f(kind):\n    if kind not in ('gpu', 'npu'):\n        raise ValueError(kind)\n"
     "    if kind == 'gpu':\n        kind = 'cuda'\n    return torch.device(kind)",
-    "def f(module, device):\n    if isinstance(module, QuantLinear):\n        module.cuda(device)",
-    "if not torch.cuda.is_available():\n"
-    "    raise ValueError('this backend is only supported on CUDA')",
     # variables that only CUDA has: asked for, emptied, put back, set for CUDA's sake
     "import os\nfound = os.environ.get('NCCL_DEBUG')",
     "import os\nos.environ['CUBLAS_WORKSPACE_CONFIG'] = ''",
@@ -92,7 +68,6 @@ CUDA_ONLY = [
     "import os\nif 'PYTORCH_CUDA_ALLOC_CONF' in os.environ:\n    raise ValueError('unset it')",
     "import os\ndef f():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
     "    os.environ['ASCEND_LAUNCH_BLOCKING'] = '1'",
-    "class CPU_Accelerator:\n    def names(self):\n        return ['CUDA_VISIBLE_DEVICES']",
     # switches of CUDA libraries, set for CUDA
     "def f(use_cuda):\n    if use_cuda and fast:\n"
     "        torch.backends.cuda.matmul.allow_tf32 = True",
@@ -104,11 +79,9 @@ CUDA_ONLY = [
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
     # libraries with several accelerators
-    "class CUDA_Accelerator(Base):\n    def count(self):\n        return torch.cuda.device_count()",
     "fast = get_accelerator().device_name() == 'cuda'",
     # device-neutral names beside them
     "class A:\n    stream: torch.cuda.Stream | torch.Stream | None = None",
-    "s = torch.Stream() if new else torch.cuda.Stream()",
     "kind = 'cuda'\nif accelerator_is_there():\n"
     "    kind = torch.accelerator.current_accelerator().type",
 ]
@@ -186,6 +159,33 @@ LOOK_ALIKES = [
     # a second value that has nothing to do with the NPU
     "kind = ⟦NPU110:'cuda'⟧\nif small:\n    kind = 'cpu'\nx.to(kind)",
     "s: ⟦NPU101:torch.cuda.Stream⟧ | None = None",
+    # names of functions and classes settle nothing
+    "def get_cuda_capability():\n    return ⟦NPU102:torch.cuda.get_device_capability⟧()",
+    "def require_torch_cuda(test):\n"
+    "    return skip_unless(⟦NPU101:torch.cuda.is_available⟧(), test)",
+    "class SageMakerArguments:\n    def device(self):\n"
+    "        return torch.device(⟦NPU110:'cuda'⟧, self.rank)",
+    "class CUDA_Accelerator(Base):\n    def count(self):\n"
+    "        return ⟦NPU101:torch.cuda.device_count⟧()",
+    "def cuda_kernels_forward(x):\n    with ⟦NPU101:torch.cuda.device⟧(x.device):\n"
+    "        return scan(x)",
+    "def use_xformers(x):\n    x = torch.randn(2, device=⟦NPU110:'cuda'⟧)",
+    "def f(device):\n    if device.type == ⟦NPU111:'cuda'⟧:\n"
+    "        device = _setup_cuda_device(device)\n    return device",
+    # a method of a class that nobody knows
+    "def f(module, device):\n    if isinstance(module, QuantLinear):\n"
+    "        module.⟦NPU105:cuda⟧(device)",
+    # what refuses, or runs something for CUDA, where CUDA is there
+    "def f(a):\n    if a.device.type != ⟦NPU111:'cuda'⟧:\n"
+    "        raise ValueError('The CUDA kernel wants CUDA tensors.')\n    return run(a)",
+    "if not ⟦NPU101:torch.cuda.is_available⟧():\n"
+    "    raise ValueError('this backend is only supported on CUDA')",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    import ⟦NPU602:pynvml as nvml⟧\n"
+    "    nvml.nvmlInit()",
+    "stream = torch.Stream() if new else ⟦NPU101:torch.cuda.Stream⟧()",
+    # a library of which nothing is known may be there
+    "def check(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "    if not ⟦NPU101:torch.cuda.is_available⟧():\n        raise RuntimeError('no GPU')",
 ]
 
 

@@ -23,10 +23,11 @@ NOT_KNOWING = {
 USES = {
     "called": "if {}() == 'cuda':\n    torch.cuda.empty_cache()\n",
     "called-in-a-function": (
-        "def run(model):\n    if {}() == 'cuda' and model.large:\n        model.cuda()\n"
+        "def run(model):\n    if {}() == 'cuda' and model.large:\n"
+        "        return torch.cuda.memory_allocated()\n"
     ),
     "others-first": "if {}() != 'cuda':\n    pass\nelse:\n    torch.cuda.synchronize()\n",
-    "name": "DEVICE = {}()\n\n\ndef run(x):\n    return x.cuda() if DEVICE == 'cuda' else x\n",
+    "name": "DEVICE = {}()\n\n\ndef run(x):\n    return x.half() if DEVICE == 'cuda' else x\n",
     "attribute": (
         "class Trainer:\n    def __init__(self):\n        self.device = {}()\n\n"
         "    def run(self):\n        assert self.device == 'cuda'\n"
@@ -71,10 +72,27 @@ def test_who_asks_what_does_not_know_the_npu_is_not(here: Path, body: str, use: 
     assert "use.py" in {path for path, _ in found_in(here, files)}
 
 
+MOVES = [
+    "def run(model):\n    if {}() == 'cuda' and model.large:\n        model.cuda()\n",
+    "def run(x):\n    return x.cuda() if {}() == 'cuda' else x\n",
+    "def run(rank):\n    if {}() == 'cuda':\n        torch.cuda.set_device(rank)\n",
+    "def run(model):\n    if {}() == 'cuda':\n        return torch.nn.DataParallel(model)\n",
+]
+
+
+@pytest.mark.parametrize("use", MOVES)
+@pytest.mark.parametrize("body", KNOWING.values(), ids=KNOWING)
+def test_what_would_not_be_moved_or_wrapped_is_found(here: Path, body: str, use: str) -> None:
+    files = {"own.py": module(body) + use.format("get_device_name")}
+    codes = {code for _, code in found_in(here, files)}
+    assert "NPU111" in codes
+    assert codes & {"NPU101", "NPU105", "NPU202"}
+
+
 def test_only_what_the_function_answers(here: Path) -> None:
     use = (
         "import torch\n\nfrom devices import get_device_name\n\n\n"
-        "def run(x, device):\n    if get_device_name() == 'cuda':\n        x = x.cuda()\n"
+        "def run(x, device):\n    if get_device_name() == 'cuda':\n        x = x.half()\n"
         "    else:\n        torch.cuda.synchronize()\n"
         "    if device == 'cuda':\n        x = x.cuda()\n    return x.cuda()\n"
     )

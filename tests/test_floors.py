@@ -17,6 +17,7 @@ FLOORS = (
     {"analysis"},
     {"fused", "shapes"},
     {"checks"},
+    {"verdicts"},
     {"fixes"},
     {"graphs"},
     {"syntax"},

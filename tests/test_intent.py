@@ -161,7 +161,7 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         # functions of an extension that may be missing
         (
             "a.py",
-            "def is_cuda_extension_usable():\n    x = torch.ones(2, device='cuda')\n    return run(x)\n",
+            "def is_cuda_extension_usable():\n    x = torch.ones(2, device=⟦NPU110:'cuda'⟧)\n    return run(x)\n",
         ),
         (
             "a.py",
@@ -303,7 +303,7 @@ BUILDS = [
     "with_cuda = cpp_extension.CUDA_HOME and torch.cuda.is_available()",
     "if ⟦NPU101:torch.cuda.is_available⟧():\n    kind = CppExtension",
     "if not ⟦NPU101:torch.cuda.is_available⟧():\n    kind = CUDAExtension",
-    "if ⟦NPU101:torch.cuda.is_available⟧() or CUDA_HOME is None:\n    kind = CppExtension",
+    "if torch.cuda.is_available() or CUDA_HOME is None:\n    kind = CppExtension",
     "if torch.cuda.is_available():\n    kind = CUDAExtension\n    ⟦NPU101:torch.cuda.synchronize⟧()",
 ]
 """Of what decides if an extension is built for CUDA nothing is told: it is right on the NPU."""
@@ -311,4 +311,6 @@ BUILDS = [
 
 @pytest.mark.parametrize("snippet", BUILDS)
 def test_what_is_built_for_cuda(snippet: str) -> None:
-    check_file("setup.py", f"import torch\n{snippet}\n")
+    imports = "import torch\nfrom torch.utils import cpp_extension\n"
+    imports += "from torch.utils.cpp_extension import CUDA_HOME, CppExtension\n"
+    check_file("setup.py", f"{imports}{snippet}\n")

@@ -6,7 +6,6 @@ import pytest
 
 from helpers import (
     AGNOSTIC,
-    CATALOGUE,
     NPU,
     SHIM,
     check,
@@ -16,9 +15,7 @@ from helpers import (
     parses,
     unmarked,
 )
-from npulens.analysis import analyze
-from npulens.catalog.model import Applicability, Severity, Target
-from npulens.text.document import Document
+from npulens.catalog.model import Applicability, Severity
 
 FOUND = [
     # channels_last in calls
@@ -88,6 +85,20 @@ FOUND = [
     "⟦NPU402:torch.backends.cuda.cufft_plan_cache⟧.max_size = 10",
     "⟦NPU402:torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction⟧ = False",
     "if ⟦NPU112:torch.backends.cuda.is_built⟧(): pass",
+    # places that names alone had hidden
+    "if wanted and is_tf32_available():\n"
+    "    ⟦NPU402:torch.backends.cuda.matmul.allow_tf32⟧ = True\n"
+    "    torch.backends.cudnn.allow_tf32 = True",
+    "class Run:\n"
+    "    def setup(self, wanted):\n"
+    "        if wanted and self.device.type == ⟦NPU111:'cuda'⟧:\n"
+    "            self.m.to(memory_format=⟦NPU401:torch.channels_last⟧)",
+    "class Norm(torch.autograd.Function):\n"
+    "    def forward(ctx, x):\n"
+    "        last = x.is_contiguous(memory_format=⟦NPU403:torch.channels_last⟧)\n"
+    "        return norm_cuda.forward(x, last)",
+    "def blur_ref(x): ...\n"
+    "def blur_cuda(x): return x.to(memory_format=⟦NPU401:torch.channels_last⟧)",
 ]
 
 NOT_FOUND = [
@@ -118,8 +129,6 @@ NOT_FOUND = [
     "def f(x, device_type):\n    fits = device_type == ⟦NPU111:'cuda'⟧ or old\n"
     "    return x.to(memory_format=torch.channels_last if fits else torch.contiguous_format)",
     # where only GPUs with TF32 come
-    "if wanted and is_tf32_available():\n    torch.backends.cuda.matmul.allow_tf32 = True\n"
-    "    torch.backends.cudnn.allow_tf32 = True",
     "class State:\n    def restore(self):\n        torch.backends.cudnn.benchmark = self.saved",
     "import os\ndef seed():\n    os.environ['HCCL_DETERMINISTIC'] = 'true'\n"
     "    torch.backends.cudnn.deterministic = True\n    torch.backends.cudnn.benchmark = False",
@@ -132,13 +141,6 @@ NOT_FOUND = [
     "if ready and not torch.backends.cudnn.enabled: pass",
     "log(f'{torch.backends.cudnn.allow_tf32=}')",
     # a branch of CUDA, an operator of its kernels, a way of CUDA beside another
-    "class Run:\n    def setup(self, wanted):\n"
-    "        if wanted and self.device.type == 'cuda':  # npulens: ignore[NPU111]\n"
-    "            self.m.to(memory_format=torch.channels_last)",
-    "class Norm(torch.autograd.Function):\n    def forward(ctx, x):\n"
-    "        last = x.is_contiguous(memory_format=torch.channels_last)\n"
-    "        return norm_cuda.forward(x, last)",
-    "def blur_ref(x): ...\ndef blur_cuda(x): return x.to(memory_format=torch.channels_last)",
     "x = x.to(memory_format=torch.contiguous_format)",
     "x = x.contiguous()",
     "x = x.clone(memory_format=torch.preserve_format)",
@@ -380,21 +382,3 @@ def test_cudnn_beside_deterministic_algorithms_is_a_hint() -> None:
 def test_tuning_by_trial_is_told_of_once() -> None:
     source = "import torch\ntorch.backends.cudnn.benchmark = True\n"
     assert len(findings(source + "def f():\n    torch.backends.cudnn.benchmark = True\n")) == 1
-
-
-# Tests and measurements of kernels that only CUDA has.
-KERNEL_FILES = [
-    ("tests/test_layers.py", "from transformer_engine import pytorch as te", False),
-    ("tests/unit/test_layers.py", "from big.extensions.transformer_engine import Linear", False),
-    ("tests/unit/test_norm.py", "from big.invariant_kernels import switch", False),
-    ("benchmarks/speed.py", "from flash_attn import flash_attn_func", False),
-    ("train.py", "from flash_attn import flash_attn_func", True),
-    ("tests/test_layers.py", "from mine import Linear", True),
-]
-
-
-@pytest.mark.parametrize(("path", "statement", "is_told"), KERNEL_FILES)
-def test_switches_beside_cuda_kernels_are_left(path: str, statement: str, is_told: bool) -> None:
-    source = f"import torch\n{statement}\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
-    found = analyze(Document(path, source), CATALOGUE, Target())
-    assert ("NPU402" in {finding.rule.code for finding in found}) is is_told

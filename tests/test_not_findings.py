@@ -334,7 +334,6 @@ PORTED = [
     "x.to(torch.accelerator.current_accelerator().type)",
     "device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "
     "'cpu'",
-    "device = torch.accelerator.current_accelerator().type if new else 'cuda'",
     (
         "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
         "else:\n    torch.cuda.synchronize()"
@@ -349,7 +348,8 @@ PORTED = [
     "        torch.npu.manual_seed_all(s)",
     # whether a library for CUDA works is rightly answered with no
     "def is_flash_attn_available():\n    return found('flash_attn') and torch.cuda.is_available()",
-    "fast = is_fast_path_available and 'cuda' in x.device.type",
+    "try:\n    import causal_conv1d\nexcept ImportError:\n    causal_conv1d = None\n"
+    "fast = causal_conv1d is not None and 'cuda' in x.device.type",
     "kernel(mutates_args=(), device_types='cuda')",
     "same = device_type in ['cuda', 'rocm']",
     "mod = getattr(torch, device_type, torch.cuda)",
@@ -388,6 +388,8 @@ BESIDE = [
     "if not ⟦NPU101:torch.cuda.is_available⟧():\n    pass\nelse:\n    x.⟦NPU105:cuda⟧()",
     "if cpu_offload:\n    x.⟦NPU105:cuda⟧()",
     "if input_num:\n    x.⟦NPU105:cuda⟧()",
+    "device = torch.accelerator.current_accelerator().type if new else ⟦NPU110:'cuda'⟧",
+    "fast = is_fast_path_available and ⟦NPU111:'cuda'⟧ in x.device.type",
     "if gpu_input.npu_bytes:\n    pass\nx.⟦NPU105:cuda⟧()",
 ]
 

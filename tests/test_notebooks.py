@@ -282,6 +282,11 @@ def test_a_broken_notebook_gets_one_sentence(text: str) -> None:
     assert Path("a.ipynb").read_bytes() == data
 
 
+def test_a_notebook_without_code_has_no_findings() -> None:
+    write(notebook(prose("with words"), prose("and more")))
+    assert invoke("check", "--no-cache")[0] == 0
+
+
 def test_bytes_that_are_no_text() -> None:
     Path("a.ipynb").write_bytes(b'{"cells": "torch \xff"}')
     assert "Byte 17 is not UTF-8 text." in invoke("check")[1]

@@ -60,6 +60,18 @@ BACKENDS = [
     "mesh = torch.distributed.init_device_mesh(⟦NPU110:'cuda'⟧, (2, 2))",
     "from torch.distributed.device_mesh import DeviceMesh\nDeviceMesh(⟦NPU110:'cuda'⟧, [0, 1])",
     "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=⟦NPU101:torch.cuda.device_count⟧())",
+    # places that names alone had hidden
+    "@patch('torch.distributed.init_process_group')\n"
+    "def test_starts(made):\n"
+    "    start(backend=⟦NPU201:'nccl'⟧)\n"
+    "    made.assert_called_once()",
+    "def test_nccl_window():\n    dist.init_process_group(⟦NPU201:'nccl'⟧)",
+    "class TestNCCLMemory:\n"
+    "    def test(self):\n"
+    "        dist.new_group([0], backend=⟦NPU201:'nccl'⟧)",
+    "if get_backend() == ⟦NPU201:'nccl'⟧:\n    warn('see the NCCL guide')",
+    "if backend == ⟦NPU201:'nccl'⟧:\n    service = NCCLCopyService()",
+    "def _nccl_version():\n    return ⟦NPU203:torch.cuda.nccl.version⟧()",
 ]
 
 
@@ -70,8 +82,6 @@ def test_nccl_is_found(snippet: str) -> None:
 
 NO_BACKENDS = [
     # a group that is never made, and a barrier that both backends have
-    "@patch('torch.distributed.init_process_group')\ndef test_starts(made):\n"
-    "    start(backend='nccl')\n    made.assert_called_once()",
     "def wait(up):\n    on_cards = up and dist.get_backend() == 'nccl'\n"
     "    dist.barrier(device_ids=[0]) if on_cards else dist.barrier()",
     "def wait():\n    if dist.get_backend() == 'nccl':\n        dist.barrier(device_ids=[0])\n"
@@ -89,8 +99,6 @@ NO_BACKENDS = [
     "@parametrize('refit_backend', [param('nvshmem', marks=m), 'nccl', 'gloo'])\n"
     "def test(refit_backend): ...",
     # NCCL's own matters
-    "def test_nccl_window():\n    dist.init_process_group('nccl')",
-    "class TestNCCLMemory:\n    def test(self):\n        dist.new_group([0], backend='nccl')",
     "def setup():\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
     "        return torch.cuda.nccl.version()",
     "ok = ⟦NPU112:torch.version.cuda⟧ and dist.is_nccl_available()",
@@ -120,9 +128,6 @@ NO_BACKENDS = [
     "backend = {'npu': 'hccl'}.get(kind, 'nccl' if dist.is_nccl_available() else 'gloo')",
     "backends = {'npu': 'hccl', 'cuda': 'nccl'}",
     "backend = 'hccl' if is_npu_available() else 'nccl'",
-    "if get_backend() == 'nccl':\n    warn('see the NCCL guide')",
-    "if backend == 'nccl':\n    service = NCCLCopyService()",
-    "def _nccl_version():\n    return torch.cuda.nccl.version()",
     "class Backend:\n    NCCL = 'nccl'\nb = Backend.NCCL",
     "from mine import Backend\nb = Backend.NCCL",
     "torch.distributed.barrier(device_ids=[0])",
@@ -236,6 +241,20 @@ WRAPPERS = [
     "m = DDP(m, device_ids=⟦NPU205:[0, 1]⟧)",
     "m = nn.parallel.DistributedDataParallel(m, device_ids=⟦NPU205:(0, 1, 2)⟧)",
     "m = DDP(m, device_ids=⟦NPU206:[0]⟧, output_device=0)",
+    # places that names alone had hidden
+    "def test_prefix(self):\n"
+    "    m = ⟦NPU202:nn.DataParallel⟧(make())\n"
+    "    m.load_state_dict(make().state_dict())",
+    "npu = is_npu_available()\n"
+    "class T:\n"
+    "    def wrap(self, m):\n"
+    "        if self.args.n_gpu > 1:\n"
+    "            m = ⟦NPU202:nn.DataParallel⟧(m)\n"
+    "        return m",
+    "def wrap(m, x):\n"
+    "    if x.device.type == ⟦NPU111:'cuda'⟧:\n"
+    "        m = ⟦NPU202:nn.DataParallel⟧(m)\n"
+    "    return m",
 ]
 
 
@@ -250,13 +269,7 @@ NO_WRAPPERS = [
     "def f(m):\n    assert not isinstance(m, nn.DataParallel), 'one card for each process'",
     "def f(m):\n    if isinstance(m, nn.DataParallel):\n        raise TypeError(m)",
     # names of parameters, tested without any device
-    "def test_prefix(self):\n    m = nn.DataParallel(make())\n"
-    "    m.load_state_dict(make().state_dict())",
     # the module knows NPUs, and whoever counts devices says one of them
-    "npu = is_npu_available()\nclass T:\n    def wrap(self, m):\n"
-    "        if self.args.n_gpu > 1:\n            m = nn.DataParallel(m)\n        return m",
-    "def wrap(m, x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n"
-    "        m = nn.DataParallel(m)\n    return m",
     "m = DDP(m, device_ids=[local_rank])",
     "m = DDP(m, device_ids=[args.local_rank], output_device=args.local_rank)",
     "m = DDP(m)",
@@ -570,22 +583,8 @@ def test_broken_code_elsewhere_costs_only_the_edit() -> None:
     assert {f.rule.code for f in findings(source)} == {"NPU001", "NPU202"}
 
 
-# Where a group is for NCCL by its purpose.
-PROBES = [
-    (
-        "tests/test_zero.py",
-        "options.config.cta_policy = dist.ProcessGroupNCCL.NCCL_CTA_POLICY_ZERO",
-    ),
-    ("tests/test_kernels.py", "KERNELS = 'ncclSymkDevKernel_ReduceScatter'"),
-    ("scripts/nccl_two_streams.py", "x = 1"),
-    ("tests/test_attention.py", "from big.attention import sparse_cudnn_kernels"),
-]
-
-
-@pytest.mark.parametrize(("path", "statement"), PROBES)
-def test_nccl_is_left_where_it_is_what_is_tried(path: str, statement: str) -> None:
-    source = "import torch.distributed as dist\n{}\ndist.init_process_group('nccl')\n"
-    found = analyze(Document(path, source.format(statement)), CATALOGUE, Target())
-    assert "NPU201" not in {finding.rule.code for finding in found}
-    found = analyze(Document("train.py", source.format("x = 1")), CATALOGUE, Target())
-    assert "NPU201" in {finding.rule.code for finding in found}
+@pytest.mark.parametrize("path", ["tests/test_zero.py", "scripts/nccl_two_streams.py", "train.py"])
+def test_the_name_of_a_file_settles_no_process_group(path: str) -> None:
+    source = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    found = analyze(Document(path, source), CATALOGUE, Target())
+    assert [finding.rule.code for finding in found] == ["NPU201"]

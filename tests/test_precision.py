@@ -93,13 +93,36 @@ FOUND = [
     "    ⟦NPU308:loss.backward()⟧\n    opt.step()",
     "m.npu()\nfor x in a:\n    ⟦NPU308:loss.backward()⟧\n    opt.step()\n"
     "for x in b:\n    loss.backward()\n    opt.step()",
+    # places that names alone had hidden
+    "def heuristic():\n"
+    "    dtype = ⟦NPU302:torch.get_autocast_gpu_dtype⟧()\n"
+    "    release = tuple(map(int, ⟦NPU112:torch.version.cuda⟧.split('.')))\n"
+    "    return 0 if release >= (11, 8) or dtype == torch.float16 else 1",
+    "def cast(x, device_type):\n"
+    "    if device_type == ⟦NPU111:'cuda'⟧:\n"
+    "        return x.to(⟦NPU302:torch.get_autocast_gpu_dtype⟧())\n"
+    "    return x",
+    "def run(f):\n"
+    "    with torch.autocast(⟦NPU302:'cuda'⟧):\n"
+    "        f()\n"
+    "    import ⟦NPU602:transformer_engine.pytorch as te⟧",
+    "from project.cuda_ext import gather\n"
+    "class Gather:\n"
+    "    @⟦NPU301:torch.cuda.amp.custom_fwd⟧\n"
+    "    def forward(ctx, x): return gather.run(x)",
+    "import project._C as kernels\n@⟦NPU301:torch.cuda.amp.custom_fwd⟧\ndef f(ctx, x): ...",
+    "if new:\n"
+    "    from project.cuda_ext import a as k\n"
+    "else:\n"
+    "    from project.cuda_ext import b as k\n"
+    "@⟦NPU301:torch.cuda.amp.custom_bwd⟧\n"
+    "def f(ctx, x): ...",
+    "from apex import amp\nif self.use_apex:\n    m, o = ⟦NPU304:amp.initialize⟧(m, o)",
+    "from apex import amp\nif is_apex_available():\n    save(⟦NPU304:amp.state_dict⟧())",
 ]
 
 NOT_FOUND = [
     # the type only chooses a heuristic of a CUDA library
-    "def heuristic():\n    dtype = torch.get_autocast_gpu_dtype()\n"
-    "    release = tuple(map(int, torch.version.cuda.split('.')))  # npulens: ignore[NPU112]\n"
-    "    return 0 if release >= (11, 8) or dtype == torch.float16 else 1",
     # what is optimised is no model
     "code = torch.zeros(8).npu()\nopt = torch.optim.Adam([code])\nfor x in a:\n"
     "    loss = far(code)\n    loss.backward()\n    opt.step()",
@@ -119,19 +142,10 @@ NOT_FOUND = [
     # is PyTorch new enough
     "if getattr(torch.cuda.amp, 'autocast') is not None:\n    has_amp = True",
     # branches of CUDA, what is made of its kernels and libraries
-    "def cast(x, device_type):\n    if device_type == ⟦NPU111:'cuda'⟧:\n"
-    "        return x.to(torch.get_autocast_gpu_dtype())\n    return x",
     "def run(f):\n    if ⟦NPU112:torch.version.cuda⟧ is not None:\n"
     "        with torch.autocast('cuda'):\n            f()",
     "def run(f):\n    if n > 1 and ⟦NPU112:torch.version.cuda⟧:\n"
     "        with torch.autocast('cuda'):\n            f()",
-    "def run(f):\n    with torch.autocast('cuda'):\n        f()\n"
-    "    import ⟦NPU602:transformer_engine.pytorch as te⟧",
-    "from project.cuda_ext import gather\nclass Gather:\n    @torch.cuda.amp.custom_fwd\n"
-    "    def forward(ctx, x): return gather.run(x)",
-    "import project._C as kernels\n@torch.cuda.amp.custom_fwd\ndef f(ctx, x): ...",
-    "if new:\n    from project.cuda_ext import a as k\nelse:\n"
-    "    from project.cuda_ext import b as k\n@torch.cuda.amp.custom_bwd\ndef f(ctx, x): ...",
     # ported
     "import torch_npu  # noqa: F401\nwith torch.npu.amp.autocast(): pass",
     "from torch_npu.npu.amp import GradScaler\ns = GradScaler(1.0, 2.0, 0.5, 9, True, enabled=on)",
@@ -175,8 +189,6 @@ NOT_FOUND = [
     "try:\n    if version():\n        cast = torch.amp.autocast\n    else:\n"
     "        cast = None\nexcept AttributeError:\n    cast = torch.cuda.amp.autocast",
     # apex where there is another way
-    "from apex import amp\nif self.use_apex:\n    m, o = amp.initialize(m, o)",
-    "from apex import amp\nif is_apex_available():\n    save(amp.state_dict())",
     # doubles on the CPU, or who knows where
     "x = torch.tensor(values, dtype=torch.float64)",
     "x = x.double()",

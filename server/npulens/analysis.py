@@ -11,11 +11,6 @@ from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
-from npulens.checks.intent.cuda_places import (
-    outside_of_extensions,
-    outside_of_kernel_tests,
-    outside_of_nccl_probes,
-)
 from npulens.checks.intent.file_purpose import is_host_file, worth_telling
 from npulens.checks.intent.module_intent import without_other_intents
 from npulens.checks.intent.module_uses import without_handled_imports
@@ -52,6 +47,7 @@ from npulens.syntax.strings import comments
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
+from npulens.verdicts.ledger import Judgement, Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +121,45 @@ def analyze(
     cache: StatementCache | None = None,
     go_on: Callable[[], None] = to_the_end,
 ) -> tuple[Finding, ...]:
-    """All findings of a document, in order of their place, suppressed ones left out.
+    """All findings of a document, in order of their place, settled and suppressed ones left out.
 
     A pure function of its first three arguments: it touches no file and never raises for any
     content of the document. `go_on` is called on the way; what it raises ends the analysis, and
     the cache can be used for the next one.
     """
+    return tuple(judge(document, catalogue, target, cache, go_on).findings)
+
+
+def judge(
+    document: Document,
+    catalogue: Catalogue,
+    target: Target,
+    cache: StatementCache | None = None,
+    go_on: Callable[[], None] = to_the_end,
+) -> Judgement:
+    """What `analyze` finds, and beside it what is settled with the reasons."""
     find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
-        return tuple(native_source_findings(document.text, catalogue, document.path, target))
+        found = native_source_findings(document.text, catalogue, document.path, target)
+        return Judgement(tuple(found))
     if document.kind is Kind.PYTHON:
-        findings = _python_findings(document, catalogue, target, cache, go_on)
+        judged = _python_findings(document, catalogue, target, cache, go_on)
         find_comments = comments
     elif document.kind is Kind.NOTEBOOK:
         text = python_of_notebook(document.text)
         python = replace(document, text=text, language=Kind.PYTHON)
-        findings = _python_findings(python, catalogue, target, cache, go_on)
-        findings += _command_findings(document, catalogue, target)
-        findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-        findings = list(within_cells(findings, document))
+        judged = _python_findings(python, catalogue, target, cache, go_on)
+        together = [*judged.findings, *_command_findings(document, catalogue, target)]
+        together.sort(key=lambda finding: (finding.span, finding.rule.code))
+        judged = Judgement(tuple(within_cells(together, document)), judged.settled)
         find_comments = _comments_of_notebook
     else:
-        findings = _launch_findings(document, catalogue, target)
+        judged = _launch_findings(document, catalogue, target)
         find_comments = comments_of(document.kind)
-    return tuple(without_suppressed(document, findings, catalogue, find_comments))
+    ledger = Ledger((*judged.findings, *judged.settled))
+    wanted = without_suppressed(document, judged.findings, catalogue, find_comments)
+    ledger.settle(wanted, "suppressed")
+    return Judgement(tuple(ledger.open), tuple(ledger.in_order()))
 
 
 def _python_findings(
@@ -157,14 +168,15 @@ def _python_findings(
     target: Target,
     cache: StatementCache | None,
     go_on: Callable[[], None],
-) -> list[Finding]:
+) -> Judgement:
     place, own = target.project.place_of(document.path), target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parse_text(document.text), triggers)]
-    facts = module_facts(pieces, target, triggers, document.path)
+    missing = catalogue.missing_libraries - target.project.own_modules
+    facts = module_facts(pieces, target, triggers, document.path, missing)
     handed_on = OtherModules(target.project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
@@ -207,24 +219,26 @@ def _python_findings(
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
-    findings = outside_of_extensions(findings, names)
-    findings = outside_of_kernel_tests(findings, names, place)
-    findings = outside_of_nccl_probes(findings, document.text, place)
-    findings = without_types_only(findings, module)
-    findings = outside_of_own_devices(findings, module)
-    findings = with_whole_module(findings, module)
-    findings = with_members_asked(findings, module, catalogue)
-    findings = worth_telling(findings, document.path, target.project, document.text)
-    findings = without_handled_imports(findings, module, target.project)
-    findings = without_other_intents(findings, module, target.project)
-    findings = with_needless_imports(findings, module)
+    ledger = Ledger(findings)
+    ledger.settle(without_types_only(ledger.open, module), "type-only")
+    ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
+    ledger.settle(with_whole_module(ledger.open, module), "type-only")
+    ledger.settle(with_members_asked(ledger.open, module, catalogue), "reported-once")
+    ledger.settle(
+        worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
+    )
+    ledger.settle(without_handled_imports(ledger.open, module, target.project), "fallback")
+    ledger.settle(without_other_intents(ledger.open, module, target.project), "no-effect")
+    findings = with_needless_imports(ledger.open, module)
     if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
         findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    told = _without_shapes_told(_told_once(findings), document.text)
+    ledger.open = findings
+    ledger.settle(_told_once(findings), "reported-once")
+    told = _without_shapes_told(ledger.open, document.text)
     guard = EditGuard(document.text, triggers)
     told = guard.guarded(all_expecting(told, document.text))
-    return with_line_endings(told, document.text)
+    return Judgement(with_line_endings(told, document.text), ledger.settled)
 
 
 def _command_findings(
@@ -233,7 +247,7 @@ def _command_findings(
     """The findings of the commands among the Python of a notebook."""
     for start, end in shell_of_notebook(document.text):
         command = replace(document, text=document.text[start:end], language=Kind.SHELL)
-        for finding in _launch_findings(command, catalogue, target):
+        for finding in _launch_findings(command, catalogue, target).findings:
             yield finding.shifted(start)
 
 
@@ -285,16 +299,21 @@ def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -
     return Hotspots(pieces, definitions, catalogue, project, document.path)
 
 
-def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> list[Finding]:
+def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue, target.project.place_of(document.path))
-    findings = worth_telling(report.findings, document.path, target.project, document.text)
+    ledger = Ledger(report.findings)
+    ledger.settle(
+        worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
+    )
+    findings = ledger.open
     for span, name in report.embedded:
-        inner = analyze(Document(name, document.text[slice(*span)]), catalogue, target)
-        if not any(finding.rule.family == "engine" for finding in inner):
-            findings += (finding.shifted(span.start) for finding in inner)
+        inner = judge(Document(name, document.text[slice(*span)]), catalogue, target)
+        if not any(finding.rule.family == "engine" for finding in inner.findings):
+            findings += (finding.shifted(span.start) for finding in inner.findings)
+            ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return findings
+    return Judgement(findings, ledger.settled)
 
 
 def _reused_pieces(
@@ -338,8 +357,8 @@ def _findings(
     context = Context(
         piece.npu_words, identifiers, catalogue, target, facts, module, lines, interest
     )
-    reached = context.guards.statements(piece.parsed.body)
-    body = list(context.interest.among(reached))
+    placed = dict(context.regions.statements(piece.parsed.body, module))
+    body = [(node, placed[node]) for node in context.interest.among(piece.parsed.body)]
     try:
         visit(body, module, checks(stars, facts.names_gpus), context)
     except RecursionError:

@@ -30,6 +30,7 @@ from npulens.catalog.tables import (
     Place,
     SymbolEntry,
 )
+from npulens.catalog.verdict_tables import read_conditions
 
 __all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_names"]
 
@@ -102,6 +103,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
             for place in Place
         },
         operators=operators,
+        conditions=read_conditions(folder),
     )
 
 

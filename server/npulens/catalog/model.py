@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from npulens.catalog.verdicts import Settlement
 from npulens.text.spans import Span
 
 Language = Literal["en", "zh"]
@@ -362,6 +363,8 @@ class Finding:
         severity: Overrides the rule's, or `None`.
         related: Other places that belong to it.
         dynamic_shape: What else is known of a dynamic shape, `None` of other findings.
+        settlement: Why nothing is to be done about it, or `None` if something is. What is settled
+            is only shown to those who ask why a place is silent.
     """
 
     rule: Rule
@@ -372,6 +375,7 @@ class Finding:
     severity: Severity | None = None
     related: tuple[Related, ...] = ()
     dynamic_shape: DynamicShape | None = None
+    settlement: Settlement | None = None
 
     def shifted(self, distance: int) -> "Finding":
         """The same finding in a text that has `distance` more code points before it."""
@@ -382,6 +386,7 @@ class Finding:
             span=self.span.shifted(distance),
             fixes=tuple(fix.shifted(distance) for fix in self.fixes),
             related=tuple(Related(part.span.shifted(distance), part.text) for part in self.related),
+            settlement=None if self.settlement is None else self.settlement.shifted(distance),
         )
 
     def message(self, language: Language) -> str:

@@ -13,6 +13,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.catalog.native import NativeTable
+from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
 
 class Meaning(str, Enum):
@@ -259,6 +260,10 @@ class Catalogue:
     """Computations that NPU operators replace."""
     operators: Mapping[str, OperatorEntry] = field(default_factory=dict)
     """What has shapes that depend on data or waits for the device, by qualified name."""
+    conditions: ConditionTable = NO_CONDITIONS
+    """What conditions come to on an NPU."""
+    missing_libraries: frozenset[str] = field(init=False)
+    """The roots of packages that cannot be imported where there is no CUDA."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
@@ -299,6 +304,12 @@ class Catalogue:
         computing = self.native.triggers - words - {*of_names.values()}
         object.__setattr__(self, "computing", frozenset(computing))
         object.__setattr__(self, "triggers", frozenset(words | parts | self.native.triggers))
+        missing = (
+            name
+            for name, entry in self.libraries.items()
+            if "." not in name and entry.rule.name == _MISSING and entry.severity is None
+        )
+        object.__setattr__(self, "missing_libraries", frozenset(missing))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
         object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
@@ -313,6 +324,8 @@ class Catalogue:
         return self.rules.get(name) or self._by_name.get(name)
 
 
+_MISSING = "cuda-library"
+"""The rule on packages that only CUDA has."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     "nvidia",

@@ -2,8 +2,8 @@
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from npulens.catalog.model import (
     Finding,
@@ -15,9 +15,9 @@ from npulens.catalog.model import (
     Target,
 )
 from npulens.catalog.tables import Catalogue
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
-from npulens.checks.intent.guards import Guards, PieceText
 from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -26,6 +26,9 @@ from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+from npulens.verdicts.conditions import Known
+from npulens.verdicts.npu_words import PieceText
+from npulens.verdicts.regions import Regions
 
 FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
 """Rule families that code around CUDA kernels is kept free of; its process groups are as usual."""
@@ -56,6 +59,7 @@ class ModuleFacts:
         asks_for_npu: The module has a function that says whether an NPU is available.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
+        missing_names: Names that are `None` or false on an NPU, where their library is not there.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
@@ -76,6 +80,7 @@ class ModuleFacts:
     classes_elsewhere: OtherModules[frozenset[str]]
     device_functions: frozenset[str]
     devices_elsewhere: OtherModules[bool]
+    missing_names: frozenset[str] = frozenset()
     said: frozenset[str] = frozenset()
     checked_for_none: frozenset[str] = frozenset()
     evidence: Evidence = NO_EVIDENCE
@@ -97,9 +102,14 @@ class Context:
     interest: Interest
     text: str = field(init=False)
     code: PieceText = field(init=False)
-    guards: Guards = field(init=False)
+    known: Known = field(init=False)
+    regions: Regions = field(init=False)
+    settled: Settlement | None = None
+    """What settles the node that the checks are looking at, if anything does."""
     findings: list[Finding] = field(default_factory=list)
     reported: set[Span] = field(default_factory=set)
+    settlements: dict[Span, Settlement] = field(default_factory=dict)
+    """What settles whatever is found at a place."""
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: set[ast.expr] = field(default_factory=set)
@@ -119,15 +129,19 @@ class Context:
     """The plain names that a function calls, as far as that was asked."""
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
-    cuda_branches: OptionalCode = field(default_factory=OptionalCode)
-    """Where only CUDA comes, so that its backends, autocast and layouts are right."""
-    kernel_code: OptionalCode = field(default_factory=OptionalCode)
-    """What is made of kernels or libraries for CUDA, so that its autocast and layouts are."""
 
     def __post_init__(self) -> None:
         self.text = self.lines.text
         self.code = PieceText(self.lines, self.npu_words)
-        self.guards = Guards(self.code)
+        self.known = Known(
+            self.catalogue.conditions,
+            self.target.torch_version,
+            self.catalogue.missing_libraries - self.target.project.own_modules,
+            self.facts.missing_names,
+            self.facts.device_functions,
+            self.facts.devices_elsewhere,
+        )
+        self.regions = Regions(self.code, self.known)
 
     def holds(self, word: str) -> bool:
         """Whether a word stands in the piece; looked up once."""
@@ -158,23 +172,34 @@ class Context:
         replacement: str = "",
         note: LocalizedText | None = None,
         severity: Severity | None = None,
+        settled: Settlement | None = None,
     ) -> None:
         """A finding; of several fixes those in the preferred style come first.
 
-        None is kept of parallel training, precision and layout where only CUDA comes.
+        What is settled where it stands, or for the reason given, is kept with that reason.
         """
-        if self._is_for_cuda(rule.family, span.start):
-            self.reported.add(span)
-            return
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style
         fixes = sorted(fixes, key=lambda fix: fix.style is not preferred)
         arguments = {"symbol": symbol, "replacement": replacement}
-        self.reported.add(span)
-        self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))
+        self.add(Finding(rule, span, arguments, note, tuple(fixes), severity), settled)
 
-    def _is_for_cuda(self, family: str, offset: int) -> bool:
-        """Whether what a family of rules is about is right in a place that is CUDA's."""
-        if family in FAMILIES_OF_BRANCHES and self.cuda_branches.holds(offset):
-            return True
-        return family in FAMILIES_OF_KERNELS and self.kernel_code.holds(offset)
+    def add(self, finding: Finding, settled: Settlement | None = None) -> None:
+        """Keep a finding, with what settles it where it stands or for the reason given."""
+        settled = self.settled or settled or self.settlements.get(finding.span)
+        self.reported.add(finding.span)
+        self.findings.append(finding if settled is None else replace(finding, settlement=settled))
+
+    def settle(self, span: Span, reason: str, by: ast.AST | None = None) -> None:
+        """Whatever is found at a place later needs nothing, for what decides there."""
+        self.settlements.setdefault(span, Settlement(reason, None if by is None else self.span(by)))
+
+    def settle_all(self, nodes: Iterable[ast.AST], reason: str) -> None:
+        """The same for the places of some nodes."""
+        for node in nodes:
+            self.settle(self.span(node), reason)
+
+    def fallback(self, node: ast.AST) -> Settlement | None:
+        """What settles the use of a library where it is only used if it works."""
+        part = self.optional.part_of(self.span(node).start)
+        return None if part is None else Settlement("fallback", part)

@@ -4,6 +4,7 @@ import ast
 
 from npulens.catalog.model import Fix, LocalizedText
 from npulens.catalog.tables import SymbolEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 
 
@@ -28,7 +29,11 @@ def exists(entry: SymbolEntry, context: Context) -> bool:
 
 
 def report_entry(
-    node: ast.expr | ast.alias, entry: SymbolEntry, fixes: list[Fix], context: Context
+    node: ast.expr | ast.alias,
+    entry: SymbolEntry,
+    fixes: list[Fix],
+    context: Context,
+    settled: Settlement | None = None,
 ) -> None:
     rule, note = entry.rule, entry.note
     if entry.becomes is not None and not exists(entry, context):
@@ -42,6 +47,7 @@ def report_entry(
         replacement=entry.becomes or "",
         note=note,
         severity=entry.severity,
+        settled=settled,
     )
 
 

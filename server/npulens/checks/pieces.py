@@ -11,8 +11,6 @@ from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, S
 from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
-from npulens.checks.intent.device_functions import device_functions
-from npulens.checks.intent.guards import holds_word, npu_words
 from npulens.checks.module_words import checked_for_none, said_in
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
@@ -24,6 +22,9 @@ from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+from npulens.verdicts.device_functions import device_functions
+from npulens.verdicts.npu_words import holds_word, npu_words
+from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
 """One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
@@ -377,7 +378,11 @@ def _own_methods(bindings: Bindings) -> Iterator[str]:
 
 
 def module_facts(
-    pieces: Sequence[Piece], target: Target, triggers: frozenset[str], path: str
+    pieces: Sequence[Piece],
+    target: Target,
+    triggers: frozenset[str],
+    path: str,
+    missing: frozenset[str],
 ) -> ModuleFacts:
     """What the pieces of a module tell each other, apart from the values of names."""
     in_file = any(p.shim.shimmed for p in pieces)
@@ -406,6 +411,7 @@ def module_facts(
         classes_elsewhere=OtherModules(target.project.own_methods, path),
         device_functions=frozenset().union(*(p.device_functions for p in pieces)),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
+        missing_names=_missing_names(pieces, missing),
         said=frozenset().union(*(p.said for p in pieces)),
         checked_for_none=_checked_for_none(pieces),
         evidence=evidence_of(
@@ -413,6 +419,19 @@ def module_facts(
             frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),
         ),
     )
+
+
+def _missing_names(pieces: Sequence[Piece], missing: frozenset[str]) -> frozenset[str]:
+    """Names that are nothing on an NPU, where their library is not there."""
+    names = {
+        name
+        for piece in pieces
+        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers)
+        for name in missing_names(piece.parsed.body, missing)
+    }
+    for piece in pieces if names else ():
+        names = with_what_needs_them(piece.parsed.body, names)
+    return frozenset(names)
 
 
 def _checked_for_none(pieces: Sequence[Piece]) -> frozenset[str]:

@@ -4,6 +4,7 @@ import ast
 
 from npulens.catalog.model import Fix
 from npulens.catalog.tables import SymbolEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import (
     exists,
@@ -12,7 +13,7 @@ from npulens.checks.entries import (
     needs_newer,
     report_entry,
 )
-from npulens.checks.intent.purpose import is_out_of_reach
+from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
 from npulens.syntax.meanings import (
     Instance,
@@ -68,7 +69,7 @@ def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> No
             qualified = f"{value.name}.{node.attr}"
             entry = context.catalogue.symbols.get(_cuda_name(qualified, context) or qualified)
             if entry is not None and entry.becomes is None:
-                if not is_out_of_reach(entry.rule, node, scope, context):
+                if not out_of_reach(entry.rule, node, scope, context):
                     report_entry(node, entry, [], context)
                 return
 
@@ -154,16 +155,15 @@ def _report_reference(
 ) -> None:
     if context.facts.shimmed and entry.shimmed:
         return
-    if is_out_of_reach(entry.rule, node, scope, context):
-        return
-    if entry.rule.family == "layout" and context.guards.is_under_cuda_test(context.span(node)):
-        return  # a switch of CUDA libraries, set for CUDA
+    settled = out_of_reach(entry.rule, node, scope, context)
+    if entry.rule.family == "layout" and context.regions.is_under_cuda_test(context.span(node)):
+        settled = settled or Settlement("no-effect")  # a switch of CUDA libraries, set for CUDA
     if is_unknown(qualified, entry):
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
         rule = context.catalogue.rule_named("cuda-api-unknown")
         if rule is not None and not context.facts.shimmed:
-            context.report(rule, context.span(target), symbol, [])
+            context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
     if context.span(target) in context.reported:
@@ -173,7 +173,7 @@ def _report_reference(
     if exists(entry, context):
         fixes += npu_fix(target, written, entry, scope, context)
     fixes += agnostic_fix(target, written, entry, scope, context)
-    report_entry(target, entry, fixes, context)
+    report_entry(target, entry, fixes, context, settled)
 
 
 def _levels(qualified: str, entry: SymbolEntry) -> int:

@@ -4,7 +4,6 @@ import ast
 from functools import lru_cache
 
 from npulens.checks import references
-from npulens.checks.intent import cuda_places
 from npulens.checks.python import (
     amp_calls,
     apex_amp,
@@ -40,8 +39,6 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (attention_calls.called, (ast.Call,)),
     (library.referenced, (ast.Attribute,)),
     (library.imported, (ast.Import, ast.ImportFrom)),
-    (cuda_places.branch, (ast.If, ast.IfExp, ast.BoolOp)),
-    (cuda_places.definition, (*_FUNCTIONS, ast.ClassDef)),
     (parallel.chosen_number, (ast.IfExp,)),
     (parallel.chosen_barrier, (ast.Assign,)),
     (parallel.asked_barrier, (ast.If,)),

@@ -1,18 +1,11 @@
-"""The one pass: every node once, with its scope, to the checks that want its type."""
+"""The one pass: every node once, with its scope and what settles it, to the checks that want it."""
 
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.intent.cuda_only import (
-    has_other_way,
-    is_about_cuda,
-    lives_elsewhere,
-    moves_by_name,
-    tests_nccl,
-)
-from npulens.checks.intent.device_functions import holds_on_cuda
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name
@@ -38,7 +31,6 @@ _SKIPPED_FIELDS = frozenset(
     | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
 )
 _CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda|require\w*(?:gpu|cuda)")
-_LIBRARY_PROBE = re.compile(r"_?is_(?!\w*(?:cuda|gpu|device|bf16|fp16|fp8|amp))\w+_available\Z")
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _LOG_METHODS = frozenset(
     {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
@@ -57,21 +49,28 @@ _VISITED_BUT_NAMES = _VISITED - {ast.Name}
 _STATEMENTS = frozenset(kind for kind in _FIELDS if issubclass(kind, ast.stmt))
 
 
-def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) -> None:
+def visit(
+    parts: Iterable[tuple[ast.AST, Settlement | None]],
+    scope: Scope,
+    checks: Checks,
+    context: Context,
+) -> None:
     """Hand each node that may matter on the NPU to its checks.
 
-    Walks with a stack of its own, so that deep nesting costs memory and not a recursion error.
+    What is settled is visited like everything else: findings there come with the reason. Walks with
+    a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
     wanted = _VISITED if context.module.stars() else _VISITED_BUT_NAMES
-    pending: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
+    pending: list[Child] = [(node, scope, settled) for node, settled in parts]
     while pending:
-        node, scope = pending.pop()
+        node, scope, settled = pending.pop()
         kind = type(node)
         is_inner = kind in _STATEMENTS and scope.__class__ is FunctionScope
         if is_inner and not context.interest.holds(node):  # type: ignore[arg-type]
             continue
-        if kind in _LISTS and context.guards.names_npu(node):
-            continue
+        if settled is None and kind in _LISTS:
+            settled = context.regions.collection(node)
+        context.settled = settled
         for check in checks.get(kind, ()):
             check(node, scope, context)
         expand = _EXPANSIONS.get(kind)
@@ -81,39 +80,53 @@ def visit(body: list[ast.stmt], scope: Scope, checks: Checks, context: Context) 
         for name in _FIELDS[kind]:
             value = getattr(node, name)
             if value.__class__ is list:
-                pending += [(child, scope) for child in value if child.__class__ in wanted]
+                pending += [(child, scope, settled) for child in value if child.__class__ in wanted]
             elif value.__class__ in wanted:
-                pending.append((value, scope))
+                pending.append((value, scope, settled))
 
 
 _LISTS = frozenset({ast.BinOp, ast.Compare, ast.List, ast.Tuple, ast.Set})
-"""Where several devices stand beside each other: left alone if the NPU is one of them."""
+"""Where several devices stand beside each other: settled if the NPU is one of them."""
 
 
-Children = Iterable[tuple[ast.AST, Scope]]
+Child = tuple[ast.AST, Scope, Settlement | None]
+Children = Iterable[Child]
+_TEXT = Settlement("text")
+_OWN = Settlement("own-library")
 
 
-def _with_scope(nodes: Iterable[ast.AST | None], scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
-    return ((node, scope) for node in nodes if node is not None)
+def _with_scope(
+    nodes: Iterable[ast.AST | None], scope: Scope, settled: Settlement | None
+) -> Iterator[Child]:
+    return ((node, scope, settled) for node in nodes if node is not None)
+
+
+def _block(body: list[ast.stmt], scope: Scope, context: Context) -> Iterator[Child]:
+    """The statements of a block, each with what settles it."""
+    if context.settled is not None:
+        return _with_scope(body, scope, context.settled)
+    return _placed(context.regions.statements(body, scope), scope)
+
+
+def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) -> Iterator[Child]:
+    return ((node, scope, settled) for node, settled in parts)
 
 
 def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
-    if context.facts.asks_for_npu and _CUDA_PROBE.search(node.name):
-        return  # this file has the same question for the NPU
-    if _LIBRARY_PROBE.match(node.name):
-        return  # whether some library works: one for CUDA rightly does not on the NPU
-    if is_about_cuda(node.name) or lives_elsewhere(node.name) or tests_nccl(node.name):
-        return
-    if has_other_way(node.name, context.module.module.names):
-        return
-    context.guards.enter_function(node)
+    settled = context.settled
+    if settled is None and context.facts.asks_for_npu and _CUDA_PROBE.search(node.name):
+        # This file has the same question for the NPU.
+        settled = context.settled = Settlement("npu-way-beside")
     owner = scope if isinstance(scope, ClassScope) else None
     inner = FunctionScope(node, scope.function_parent() or scope, owner)
+    if settled is None:
+        context.regions.enter_function(node, inner)
     if not _is_in_function(scope):
         context.interest.enter_function(node)
-    yield from _with_scope((*node.decorator_list, node.args, node.returns), scope)
-    yield from _with_scope(context.guards.statements(node.body), inner)
+    yield from _with_scope((*node.decorator_list, node.args, node.returns), scope, settled)
+    context.settled = settled
+    yield from _block(node.body, inner, context)
 
 
 def _is_in_function(scope: Scope) -> bool:
@@ -125,19 +138,26 @@ def _is_in_function(scope: Scope) -> bool:
 
 def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Lambda)
-    yield node.args, scope
-    yield node.body, FunctionScope(node, scope.function_parent() or scope)
+    yield node.args, scope, context.settled
+    yield node.body, FunctionScope(node, scope.function_parent() or scope), context.settled
 
 
 def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.ClassDef)
-    if lives_elsewhere(node.name) or tests_nccl(node.name):
-        return
     inner = ClassScope(node, scope.function_parent() or scope)
-    yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope)
-    for statement in context.interest.members(node, context.guards.statements(node.body)):
-        if not (isinstance(statement, Function) and moves_by_name(statement.name, node.body)):
-            yield statement, inner
+    outside = context.settled
+    yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
+    settled = {child: reason for child, _, reason in _block(node.body, inner, context)}
+    for statement in context.interest.members(node, node.body):
+        moves = isinstance(statement, Function) and _moves_by_name(statement.name, node.body)
+        yield statement, inner, settled[statement] or (_OWN if moves else None)
+
+
+def _moves_by_name(function_name: str, body: list[ast.stmt]) -> bool:
+    """Whether a method of a class is `cuda` beside `to`: for CUDA by contract."""
+    return function_name == "cuda" and any(
+        isinstance(s, ast.FunctionDef) and s.name == "to" for s in body
+    )
 
 
 def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -145,57 +165,77 @@ def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
     targets = [name for part in node.generators for name in target_names(part.target)]
     inner = ComprehensionScope(targets, scope)
     results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
-    yield from _with_scope(results, inner)
+    settled = context.settled
+    yield from _with_scope(results, inner, settled)
     for index, part in enumerate(node.generators):
-        yield part.iter, scope if index == 0 else inner
-        yield from _with_scope(part.ifs, inner)
+        yield part.iter, scope if index == 0 else inner, settled
+        yield from _with_scope(part.ifs, inner, settled)
 
 
 def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.If)
-    on_cuda = holds_on_cuda(node.test, scope, context)
-    if on_cuda is not None:
-        return _with_scope(context.guards.statements(node.orelse if on_cuda else node.body), scope)
-    return _with_scope(context.guards.arms(node), scope)
+    if context.settled is not None:
+        return _all_children(node, scope, context)
+    return _placed(context.regions.arms(node, scope), scope)
 
 
 def _match(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Match)
-    return _with_scope((node.subject, *context.guards.cases(node)), scope)
+    yield node.subject, scope, context.settled
+    for case, settled in context.regions.cases(node):
+        yield case, scope, context.settled or settled
+
+
+def _case(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.match_case)
+    settled = context.settled
+    yield from _with_scope((node.pattern, node.guard), scope, settled)
+    yield from _block(node.body, scope, context)
 
 
 def _try(node: ast.AST, scope: Scope, context: Context) -> Children:
-    return _with_scope(context.guards.handlers(node), scope)  # type: ignore[arg-type]
+    assert isinstance(node, ast.Try)
+    if context.settled is not None:
+        return _all_children(node, scope, context)
+    return _placed(context.regions.handlers(node, scope), scope)
 
 
-def _block(node: ast.AST, scope: Scope, context: Context) -> Children:
+def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
     """A statement with a body: `for`, `while`, `with`."""
+    settled = context.settled
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if name in ("body", "orelse"):
-            yield from _with_scope(context.guards.statements(value), scope)
+            context.settled = settled
+            yield from _block(value, scope, context)
         else:
-            yield from _with_scope(value if isinstance(value, list) else [value], scope)
+            yield from _with_scope(value if isinstance(value, list) else [value], scope, settled)
+
+
+def _handler(node: ast.AST, scope: Scope, context: Context) -> Children:
+    assert isinstance(node, ast.ExceptHandler)
+    yield from _with_scope((node.type,), scope, context.settled)
+    yield from _block(node.body, scope, context)
 
 
 def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.BoolOp)
-    if holds_on_cuda(node, scope, context) is not None:
-        return ()
-    return _with_scope(context.guards.operands(node), scope)
+    if context.settled is not None:
+        return _all_children(node, scope, context)
+    return _placed(context.regions.operands(node, scope), scope)
 
 
 def _conditional(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.IfExp)
-    on_cuda = holds_on_cuda(node.test, scope, context)
-    if on_cuda is not None:
-        return ((node.orelse if on_cuda else node.body, scope),)
-    return _with_scope(context.guards.choices(node), scope)
+    if context.settled is not None:
+        return _all_children(node, scope, context)
+    return _placed(context.regions.choices(node, scope), scope)
 
 
 def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Dict)
-    return () if context.guards.is_device_table(node) else _all_children(node, scope)
+    context.settled = context.settled or context.regions.device_table(node)
+    return _all_children(node, scope, context)
 
 
 def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -206,69 +246,76 @@ def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
     inner: ast.expr = node
     while isinstance(inner, ast.Attribute):
         inner = inner.value
-    return ((inner, scope),)
+    return ((inner, scope, context.settled),)
 
 
 def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Call)
-    if (
-        isinstance(node.func, ast.Name)
-        and node.func.id in ("getattr", "hasattr")
-        and len(node.args) > 1
-    ):
-        # `getattr(torch, device_type, torch.cuda)` asks for the device.
-        return _with_scope((node.args[0], *node.args[1:2]), scope)
+    settled = context.settled
     callee = node.func
+    if isinstance(callee, ast.Name) and callee.id in ("getattr", "hasattr") and len(node.args) > 1:
+        # `getattr(torch, device_type, torch.cuda)` asks for the device.
+        yield from _with_scope(node.args[:2], scope, settled)
+        default = Settlement("npu-way-beside", context.span(node.args[1]))
+        yield from _with_scope(node.args[2:], scope, settled or default)
+        return
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
     table = callee.value if isinstance(callee, ast.Attribute) and name == "get" else None
-    if isinstance(table, ast.Dict) and context.guards.mentions_npu(table):
+    yield callee, scope, settled
+    if isinstance(table, ast.Dict) and context.regions.mentions_npu(table):
         # `{"npu": "hccl"}.get(kind, "nccl")`: the rest is for other devices.
-        return _with_scope((callee, *node.args[:1]), scope)
+        others = Settlement("npu-way-beside", context.span(table))
+        yield from _with_scope(node.args[:1], scope, settled)
+        yield from _with_scope((*node.args[1:], *node.keywords), scope, settled or others)
+        return
     arguments: list[ast.AST] = [*node.args, *node.keywords]
     if name in _LOG_METHODS:
-        arguments = _code_in_texts(arguments)
-    arguments = [
-        a
-        for a in arguments
-        if not (isinstance(a, ast.keyword) and a.arg in ("help", "msg", "reason"))
-    ]
-    return _with_scope((callee, *arguments), scope)
+        yield from _in_texts(arguments, scope, settled)
+        return
+    for argument in arguments:
+        is_text = isinstance(argument, ast.keyword) and argument.arg in ("help", "msg", "reason")
+        yield argument, scope, settled or (_TEXT if is_text else None)
 
 
-def _code_in_texts(nodes: Iterable[ast.AST]) -> list[ast.AST]:
-    """Expressions handed to people: plain strings are left out, the code in f-strings is not."""
-    code: list[ast.AST] = []
+def _in_texts(
+    nodes: Iterable[ast.AST], scope: Scope, settled: Settlement | None
+) -> Iterator[Child]:
+    """Expressions handed to people: plain strings are text, the code in f-strings is not."""
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            code += [part for part in node.values if isinstance(part, ast.FormattedValue)]
-        elif not isinstance(node, ast.Constant):
-            code.append(node)
-    return code
+            parts = (part for part in node.values if isinstance(part, ast.FormattedValue))
+            yield from _with_scope(parts, scope, settled)
+        else:
+            yield node, scope, settled or (_TEXT if isinstance(node, ast.Constant) else None)
 
 
 def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Expr)
-    return _with_scope(_code_in_texts([node.value]), scope)
+    return _in_texts([node.value], scope, context.settled)
 
 
 def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
     """The text of an error is for people."""
     assert isinstance(node, ast.Raise)
-    error: list[ast.AST] = [] if node.exc is None else [node.exc]
+    settled = context.settled
     if isinstance(node.exc, ast.Call):
-        error = [node.exc.func, *_code_in_texts([*node.exc.args, *node.exc.keywords])]
-    return _with_scope((*error, node.cause), scope)
+        yield node.exc.func, scope, settled
+        yield from _in_texts([*node.exc.args, *node.exc.keywords], scope, settled)
+    else:
+        yield from _with_scope((node.exc,), scope, settled)
+    yield from _with_scope((node.cause,), scope, settled)
 
 
 def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Assert)
-    context.guards.note_refusal(node.test)
-    text = [] if node.msg is None else _code_in_texts([node.msg])
-    return _with_scope((node.test, *text), scope)
+    context.regions.note_refusal(node.test)
+    yield node.test, scope, context.settled
+    if node.msg is not None:
+        yield from _in_texts([node.msg], scope, context.settled)
 
 
-def _all_children(node: ast.AST, scope: Scope) -> Children:
-    return _with_scope(ast.iter_child_nodes(node), scope)
+def _all_children(node: ast.AST, scope: Scope, context: Context) -> Children:
+    return _with_scope(ast.iter_child_nodes(node), scope, context.settled)
 
 
 _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] = {
@@ -282,12 +329,14 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] 
     ast.GeneratorExp: _comprehension,
     ast.If: _if,
     ast.Match: _match,
+    ast.match_case: _case,
     ast.Try: _try,
-    ast.For: _block,
-    ast.AsyncFor: _block,
-    ast.While: _block,
-    ast.With: _block,
-    ast.AsyncWith: _block,
+    ast.ExceptHandler: _handler,
+    ast.For: _statement_with_body,
+    ast.AsyncFor: _statement_with_body,
+    ast.While: _statement_with_body,
+    ast.With: _statement_with_body,
+    ast.AsyncWith: _statement_with_body,
     ast.BoolOp: _boolean,
     ast.IfExp: _conditional,
     ast.Dict: _dict,

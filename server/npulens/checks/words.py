@@ -16,9 +16,8 @@ from npulens.catalog.model import (
     Severity,
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.intent.device_functions import is_from_device_function
-from npulens.checks.intent.guards import Guards
 from npulens.checks.python.methods import ACCELERATOR
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
 from npulens.checks.titles import use
@@ -27,6 +26,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import Name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
+from npulens.verdicts.device_functions import is_from_device_function
 
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold", "removeprefix"})
@@ -139,73 +139,92 @@ def last_identifier(node: ast.expr) -> str | None:
     return None
 
 
-def literals(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+Found = tuple[ast.expr, Settlement | None]
+"""A string, and what settles it."""
+
+
+def literals(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """The strings that an expression may become and that are, or start with, the word."""
     reader = _LITERALS.get(type(node))
     if reader is not None:
-        yield from reader(node, word, guards)
+        yield from reader(node, word, scope, context)
 
 
-def _constant(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def is_word(node: ast.expr, word: Word, scope: Scope, context: Context) -> bool:
+    """Whether an expression may become such a string where the NPU comes."""
+    return any(settled is None for _, settled in literals(node, word, scope, context))
+
+
+def _constant(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     if _matches(word.literal, node):
-        yield node
+        yield node, None
 
 
-def _joined(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     assert isinstance(node, ast.JoinedStr)
     pattern = word.literal if len(node.values) == 1 else word.open_end
     if node.values and _matches(pattern, node.values[0]):
-        yield node
+        yield node, None
 
 
-def _binary(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     assert isinstance(node, ast.BinOp)
     if isinstance(node.op, ast.Mod):
-        yield from literals(node.left, word, guards)
+        yield from literals(node.left, word, scope, context)
     elif isinstance(node.left, ast.BinOp):
-        yield from _binary(node.left, word, guards)
+        yield from _binary(node.left, word, scope, context)
     elif _matches(word.open_end, node.left):
-        yield node.left
+        yield node.left, None
 
 
-def _alternatives(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def _alternatives(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+    """The values of `a if test else b` and `a or b`, with what settles the arms."""
     assert isinstance(node, (ast.IfExp, ast.BoolOp))
     if isinstance(node, ast.BoolOp):
-        values = guards.operands(node)
+        values = context.regions.operands(node, scope)
     else:
-        values = [value for value in guards.choices(node) if value is not node.test]
-    for value in values:
-        yield from literals(value, word, guards)
+        values = context.regions.choices(node, scope)[1:]
+    for value, settled in values:
+        assert isinstance(value, ast.expr)
+        for literal, inner in literals(value, word, scope, context):
+            yield literal, settled or inner
 
 
-def _call(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def _call(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """`"cuda:{}".format(rank)`, and what declares a default or the choices of an option."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        yield from literals(node.func.value, word, guards)
+        yield from literals(node.func.value, word, scope, context)
     elif last_identifier(node.func) in _DECLARATIONS:
         defaults = [k.value for k in node.keywords if k.arg in ("default", "default_factory")]
         for value in [*node.args[:1], *defaults]:
-            yield from literals(value, word, guards)
+            yield from literals(value, word, scope, context)
 
 
-def _lambda(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
+def _lambda(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     assert isinstance(node, ast.Lambda)
-    yield from literals(node.body, word, guards)
+    yield from literals(node.body, word, scope, context)
 
 
-def _elements(node: ast.expr, word: Word, guards: Guards) -> Iterator[ast.expr]:
-    """A list of devices, unless the one of the NPU is among them, or all are NVIDIA's and alike."""
+def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+    """A list of devices: settled if the one of the NPU is among them, or all are alike."""
     assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
+    settled = None
     if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in nodes_below(node)):
-        return  # choices of a service of one's own, of which none is a backend of PyTorch
-    if word.new not in values and values not in ({"cuda", "rocm"}, {"cuda", "hip"}):
-        for element in node.elts:
-            yield from literals(element, word, guards)
+        # Choices of a service of one's own, of which none is a backend of PyTorch.
+        settled = Settlement("own-library", context.span(node))
+    elif word.new in values:
+        settled = Settlement("npu-way-beside", context.span(node))
+    elif values in ({"cuda", "rocm"}, {"cuda", "hip"}):
+        settled = Settlement("cuda-alone", context.span(node))
+    for element in node.elts:
+        for literal, inner in literals(element, word, scope, context):
+            yield literal, settled or inner
 
 
-_LITERALS: dict[type[ast.expr], Callable[[ast.expr, Word, Guards], Iterator[ast.expr]]] = {
+_Reader = Callable[[ast.expr, Word, Scope, Context], Iterator[Found]]
+_LITERALS: dict[type[ast.expr], _Reader] = {
     ast.Constant: _constant,
     ast.JoinedStr: _joined,
     ast.BinOp: _binary,
@@ -232,7 +251,7 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
     return (
         isinstance(node, ast.BoolOp)
         and isinstance(node.op, ast.Or)
-        and is_from_device_function(node.values[0], scope, context)
+        and is_from_device_function(node.values[0], scope, context.known)
     )
 
 
@@ -250,7 +269,7 @@ def report_composed(
         return
     if not isinstance(node, parts):
         return
-    if any(literals(node, word, context.guards)) or word.new in context.source(node):
+    if any(literals(node, word, scope, context)) or word.new in context.source(node):
         return
     if any(word.identifier.search(name) for name in names_in(node)):
         return  # what it is made of is a finding of its own
@@ -269,6 +288,7 @@ def report_compared(
     context: Context,
     *,
     in_pattern: bool = False,
+    settled: Settlement | None = None,
 ) -> None:
     """The word in a comparison; a pattern of `match` takes no call in its place."""
     rule = context.catalogue.rule_named(word.comparison_rule)
@@ -277,21 +297,24 @@ def report_compared(
     # With the device renamed throughout, the comparison decides as it did.
     finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=not in_pattern)
     for node in nodes:
-        for literal in (
-            [node] if _matches(word.open_end, node) else literals(node, word, context.guards)
-        ):
-            _report(literal, finding, scope, context)
+        if _matches(word.open_end, node):
+            _report(node, finding, scope, context, settled)
+            continue
+        for literal, inner in literals(node, word, scope, context):
+            _report(literal, finding, scope, context, settled or inner)
 
 
 def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:
     """The word where it is taken out of a text: `device.replace("cuda:", "")`."""
     rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shimmed or context.guards.mentions_npu(*nodes):
+    if rule is None or context.facts.shimmed:
         return
+    has_npu = context.regions.mentions_npu(*nodes)
+    settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
     finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=False)
     for node in nodes[:1]:
         if _matches(word.open_end, node):
-            _report(node, finding, scope, context)
+            _report(node, finding, scope, context, settled)
 
 
 def report_all(
@@ -307,12 +330,13 @@ def report_all(
     if parameter is None and context.facts.shimmed and not even_shimmed:
         return
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
-    if rule is None or _falls_back(node, scope, context):
+    if rule is None:
         return
+    ported = Settlement("ported", context.span(node)) if _falls_back(node, scope, context) else None
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE
-    for literal in literals(node, word, context.guards):
-        _report(literal, _Finding(word, rule, fix, note), scope, context)
+    for literal, settled in literals(node, word, scope, context):
+        _report(literal, _Finding(word, rule, fix, note), scope, context, ported or settled)
 
 
 _OF_A_FILE = LocalizedText(
@@ -330,8 +354,8 @@ def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Cont
         return
     info, unsafe = Severity.INFO, Applicability.UNSAFE
     finding = _Finding(word, rule, unsafe, _OF_A_FILE, takes_expressions=False, severity=info)
-    for literal in literals(node, word, context.guards):
-        _report(literal, finding, scope, context)
+    for literal, settled in literals(node, word, scope, context):
+        _report(literal, finding, scope, context, settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +375,13 @@ class _Finding:
     severity: Severity | None = None
 
 
-def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -> None:
+def _report(
+    node: ast.expr,
+    finding: _Finding,
+    scope: Scope,
+    context: Context,
+    settled: Settlement | None,
+) -> None:
     span = context.span(node)
     if span in context.reported:
         return
@@ -378,6 +408,7 @@ def _report(node: ast.expr, finding: _Finding, scope: Scope, context: Context) -
         replacement=replacement,
         note=finding.note,
         severity=finding.severity,
+        settled=settled,
     )
 
 

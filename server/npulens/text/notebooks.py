@@ -119,8 +119,8 @@ def cell_marks(text: str) -> list[CellMark]:
 def cell_sources(text: str) -> Iterator[str]:
     """The texts of the cells in it, each of which ends with a line feed."""
     found = list(_MARK.finditer(text))
-    ends = [match.start() for match in found[1:]]
-    for match, end in zip(found, [*ends, len(text)], strict=True):
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    for match, end in zip(found, ends, strict=False):  # a notebook may have no cell of code
         yield text[match.end() : end]
 
 

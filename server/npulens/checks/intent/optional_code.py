@@ -49,8 +49,13 @@ class OptionalCode:
 
     def holds(self, offset: int) -> bool:
         """Whether a place is in one of the parts."""
+        return self.part_of(offset) is not None
+
+    def part_of(self, offset: int) -> Span | None:
+        """The part that holds a place."""
         index = bisect_right(self._spans, Span(offset, 1 << 62)) - 1
-        return index >= 0 and offset < self._spans[index].end
+        found = self._spans[index] if index >= 0 else None
+        return found if found is not None and offset < found.end else None
 
 
 def tried_parts(node: ast.Try, source: Source) -> list[ast.stmt]:

@@ -7,46 +7,32 @@ import ast
 import re
 
 from npulens.catalog.model import Rule
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import Imported
 
 _ON_HOST = re.compile(r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)")
 _LOADS_DATA = re.compile(r"Dataset\Z|Collat(?:e|or)\Z|\Acollate|\A__getitem__\Z")
 _OF_CUDA = re.compile(r"cudnn|nvshmem", re.IGNORECASE)
 _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xla\b")
 _OTHER_ACTIVITIES = frozenset({"HPU", "MTIA", "XPU"})
-_CUDA_LIBRARIES = frozenset({"cupy", "nvshmem"})
 
 
-def is_out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -> bool:
-    """Whether a finding about a PyTorch API says nothing to decide for the NPU where it stands."""
+def out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -> Settlement | None:
+    """What settles a finding about a PyTorch API: there is nothing to decide for the NPU."""
     if rule.family != "api":
-        return False
+        return None
     if rule.name == "cuda-profiler":
-        if node in context.annotations or wraps_cuda_library(context):
-            return True
-        return isinstance(node, ast.Attribute) and node.attr in _OTHER_ACTIVITIES
-    return is_for_others(scope, context)
+        if node in context.annotations:
+            return Settlement("type-only")
+        if isinstance(node, ast.Attribute) and node.attr in _OTHER_ACTIVITIES:
+            return Settlement("other-device")
+        return None
+    return ON_HOST if is_for_others(scope, context) else None
 
 
-def wraps_cuda_library(context: Context) -> bool:
-    """Whether a module is about a library for CUDA alone, whose ranges and streams it marks."""
-    key = "module of a CUDA library"
-    if key not in context.held:
-        context.held[key] = _imports_cuda_library(context)
-    return context.held[key]
-
-
-def _imports_cuda_library(context: Context) -> bool:
-    return any(
-        isinstance(binding.value, Imported)
-        and binding.value.qualified.partition(".")[0] in _CUDA_LIBRARIES
-        for found in context.module.module.names.values()
-        for _, bindings in found
-        for binding in bindings
-    )
+ON_HOST = Settlement("on-host")
 
 
 def is_for_others(scope: Scope, context: Context) -> bool:

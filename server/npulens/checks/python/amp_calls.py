@@ -87,7 +87,7 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
     for annotation in annotations:
         for part in () if annotation is None else nodes_below(annotation):
             if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
-                context.reported.add(context.span(part))
+                context.settle_all((part,), "type-only")
 
 
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -98,7 +98,7 @@ def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
     names = (name for part in asked_of for name in qualified_names(part, scope))
     if any(name.startswith("torch.cuda.amp") for name in names):
-        context.reported.update(context.span(part) for part in (node.left, *asked_of))
+        context.settle_all((node.left, *asked_of), "older-torch")
 
 
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:

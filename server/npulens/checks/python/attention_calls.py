@@ -110,7 +110,7 @@ def _attention_function(node: ast.Call, scope: Scope, context: Context) -> str |
     name = values[0].name
     if name not in SIGNATURES and name not in UNSETTLED:
         return None
-    if library_entry(name, context) is None or context.optional.holds(context.span(node).start):
+    if library_entry(name, context) is None:
         return None
     place = (node.lineno, node.col_offset)
     for binding, holder in lookup(written.root, scope, place) or ():

@@ -52,7 +52,7 @@ def declared(node: ast.AST, scope: Scope, context: Context) -> None:
         _report([*offered, *defaults], edits, scope, context)
     else:
         _report(defaults, edits, scope, context)
-        context.reported.update(context.span(element) for element in offered)
+        context.settle_all(offered, "npu-way-beside")
 
 
 def _choices(node: ast.Call) -> Iterator[ast.expr]:

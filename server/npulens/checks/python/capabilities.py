@@ -6,8 +6,9 @@ Told of code for the NPU as well, where somebody has replaced the word `cuda`.
 import ast
 from collections.abc import Iterator
 
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.intent.purpose import is_out_of_reach
+from npulens.checks.intent.purpose import out_of_reach
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.scopes import Scope
 
@@ -27,10 +28,11 @@ def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
         meanings = resolve(value, scope)
         if not meanings or not all(meaning in _RESULTS for meaning in meanings):
             continue
-        if _is_asked_for_none(value, context) or is_out_of_reach(rule, node, scope, context):
-            continue
+        settled = out_of_reach(rule, node, scope, context)
+        if _is_asked_for_none(value, context):
+            settled = Settlement("no-effect")
         told = value.func if isinstance(value, ast.Call) else value
-        context.report(rule, context.span(told), _ASKED, [], note=entry.note)
+        context.report(rule, context.span(told), _ASKED, [], note=entry.note, settled=settled)
 
 
 def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:

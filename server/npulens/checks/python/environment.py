@@ -48,8 +48,9 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if not context.guards.is_refusal(span) and not _is_for_nvml(scope, context):
-        _report(entry, span, entry.fix, scope, context)
+    if context.regions.is_refusal(span) or _is_for_nvml(scope, context):
+        context.settle(span, "no-effect")
+    _report(entry, span, entry.fix, scope, context)
 
 
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -72,7 +73,7 @@ def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
         return
     name = getattr(node.targets[0], "id", "")
     if name in names_of(scope, context.function_names).refused:
-        context.reported.add(context.span(asked))
+        context.settle(context.span(asked), "no-effect", node)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -116,8 +117,9 @@ def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
         return
     start = context.span(keyword).start
     span = Span(start, start + len(entry.variable))
-    if entry.becomes is not None or _is_wish(keyword, keyword.value, context):
-        _report(entry, span, _applicability(entry, keyword.value), scope, context)
+    if entry.becomes is None and not _is_wish(keyword, keyword.value, context):
+        context.settle(span, "no-effect")
+    _report(entry, span, _applicability(entry, keyword.value), scope, context)
 
 
 def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
@@ -127,7 +129,7 @@ def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
     """
     if not isinstance(value, (ast.Constant, ast.JoinedStr)) or getattr(value, "value", "") == "":
         return isinstance(value, ast.JoinedStr)
-    return not context.guards.is_under_cuda_test(context.span(place))
+    return not context.regions.is_under_cuda_test(context.span(place))
 
 
 def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
@@ -135,17 +137,14 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.environment.get(name.value)
     if entry is not None:
-        if name.value in _FOR_REPEATING and _asks_for_determinism(scope, context):
-            context.reported.add(context.span(name))
-            return
-        if entry.becomes is None and not _is_wish(name, value, context):
-            return
+        repeats = name.value in _FOR_REPEATING and _asks_for_determinism(scope, context)
+        if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
+            context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
             not may_be_wish(name.value, str(value.value))
             or (scope is context.module and hides_all(name.value, str(value.value)))
         ):
-            context.reported.add(context.span(name))
-            return
+            context.settle(context.span(name), "no-effect")
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
@@ -180,8 +179,10 @@ def _report(
     scope: Scope,
     context: Context,
 ) -> None:
-    if span in context.reported or _is_answered(entry, scope, context):
+    if span in context.reported:
         return
+    if _is_answered(entry, scope, context):
+        context.settle(span, "npu-way-beside")
     fixes: list[Fix] = []
     at = context.text.find(entry.variable, *span)
     if entry.becomes is not None and applicability is not Applicability.MANUAL and at >= 0:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.catalog.tables import SymbolEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
-from npulens.checks.intent.purpose import is_out_of_reach
+from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.python.shim import bound_before_shim
 from npulens.checks.replacements import ACCELERATOR_SINCE
 from npulens.checks.titles import use
@@ -39,10 +40,11 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     for alias in node.names:
         written = written_name(node, alias)
         entry = longest_entry(written, context)
-        if entry is None or is_out_of_reach(entry.rule, alias, scope, context):
+        if entry is None:
             continue
+        settled = out_of_reach(entry.rule, alias, scope, context)
         if not (context.facts.shimmed and entry.shimmed):
-            _report(node, alias, entry, written, context)
+            _report(node, alias, entry, written, context, settled)
         elif isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
             bound_before_shim(node, alias, entry, context)
 
@@ -60,11 +62,12 @@ def _report(
     entry: SymbolEntry,
     written: str,
     context: Context,
+    settled: Settlement | None,
 ) -> None:
     if is_unknown(written, entry):
         rule = context.catalogue.rule_named("cuda-api-unknown")
         if rule is not None and not context.facts.shimmed:
-            context.report(rule, context.span(alias), written, [])
+            context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []
     if written == entry.symbol:
@@ -75,7 +78,7 @@ def _report(
                 *from_fix(node, alias, entry, context),
                 *_agnostic(node, alias, entry, context),
             ]
-    report_entry(alias, entry, fixes, context)
+    report_entry(alias, entry, fixes, context, settled)
 
 
 def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[Fix]:

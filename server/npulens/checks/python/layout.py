@@ -31,8 +31,7 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
     value = keyword.value
     branches = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     if isinstance(value, ast.IfExp) and _is_chosen_by_device(value.test, scope, context):
-        context.reported.update(context.span(branch) for branch in branches)
-        return
+        context.settle_all(branches, "no-effect")
     for branch in branches:
         entry = _format_entry(branch, scope, context)
         if entry is not None:
@@ -137,7 +136,7 @@ def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for part in nodes_below(node.value):
         if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous":
-            context.reported.update(context.span(keyword.value) for keyword in part.keywords)
+            context.settle_all((keyword.value for keyword in part.keywords), "no-effect")
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -151,4 +150,4 @@ def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
         parts = node.elts
     for part in parts:
         if _format_entry(part, scope, context) is not None:
-            context.reported.add(context.span(part))
+            context.settle(context.span(part), "no-effect")

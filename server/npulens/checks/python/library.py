@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Finding, Fix
 from npulens.catalog.tables import SymbolEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, report_entry
 from npulens.checks.intent.optional_code import (
@@ -30,11 +31,10 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
-    if context.optional.holds(context.span(node).start):
-        return
+    settled = context.fallback(node)
     of_module = library_entry(getattr(node, "module", None) or "", context)
     if of_module is not None:
-        _report_module(node, of_module, context)
+        _report_module(node, of_module, context, settled)
     for alias in node.names:
         name = written_name(node, alias)
         entry = library_entry(name, context)
@@ -42,10 +42,12 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             fixes: list[Fix] = []
             if name == entry.symbol and isinstance(node, ast.ImportFrom) and _is_in_module(entry):
                 fixes = from_fix(node, alias, entry, context)
-            report_entry(alias, entry, fixes, context)
+            report_entry(alias, entry, fixes, context, settled)
 
 
-def _report_module(node: ast.AST, entry: SymbolEntry, context: Context) -> None:
+def _report_module(
+    node: ast.AST, entry: SymbolEntry, context: Context, settled: Settlement | None
+) -> None:
     """The module behind `from`, once for all names of it that have nothing of their own."""
     assert isinstance(node, ast.ImportFrom) and node.module is not None
     names = [written_name(node, alias) for alias in node.names]
@@ -62,6 +64,7 @@ def _report_module(node: ast.AST, entry: SymbolEntry, context: Context) -> None:
         replacement=entry.becomes or "",
         note=entry.note,
         severity=entry.severity,
+        settled=settled,
     )
 
 
@@ -93,13 +96,13 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
             return
         used = used.value
     span = context.span(used)
-    if span in context.reported or context.optional.holds(span.start):
+    if span in context.reported:
         return
     if not _is_reported_here(written.root, qualified, entry, scope, place, context):
-        return
+        context.settle(span, "reported-at-import")
     name = dotted_name(used)
     fixes = npu_fix(used, name, entry, scope, context) if name and exists(entry, context) else []
-    report_entry(used, entry, fixes, context)
+    report_entry(used, entry, fixes, context, context.fallback(used))
     if not fixes:
         found = context.findings[-1]
         arguments = {**found.arguments, _USED: entry.symbol}

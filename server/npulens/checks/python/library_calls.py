@@ -201,11 +201,11 @@ def provider(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     entry = context.catalogue.libraries.get(value)
     span = context.span(node)
-    if entry is None or context.optional.holds(span.start) or span in context.reported:
+    if entry is None or span in context.reported:
         return
     at = context.text.find(value, *span)
     fixes = []
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(value)), entry.becomes)
         fixes.append(Fix(use(entry.becomes), entry.fix, (edit,)))
-    report_entry(node, entry, fixes, context)
+    report_entry(node, entry, fixes, context, context.fallback(node))

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import CallEntry, Constant
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.python.optimizers import loses_gradients, may_be_fused
 from npulens.checks.replacements import with_plugin
@@ -57,14 +58,21 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     if qualified.partition(".")[0] in context.target.project.own_modules:
         return ()
     span = context.span(callee)
-    if span in context.reported or context.optional.holds(span.start):
+    if span in context.reported:
         return ()
     return context.catalogue.calls.get(qualified, ())
 
 
 def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
+    part = context.optional.part_of(span.start)
     context.report(
-        entry.rule, span, entry.callable, fixes, replacement=entry.becomes, note=entry.note
+        entry.rule,
+        span,
+        entry.callable,
+        fixes,
+        replacement=entry.becomes,
+        note=entry.note,
+        settled=None if part is None else Settlement("fallback", part),
     )
 
 

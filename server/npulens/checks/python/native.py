@@ -6,9 +6,10 @@ from collections import Counter
 
 from npulens.catalog.model import Finding
 from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import longest_entry
-from npulens.checks.intent.purpose import is_for_others
+from npulens.checks.intent.purpose import ON_HOST, is_for_others
 from npulens.checks.python.native_arguments import argument_breaking
 from npulens.checks.python.unverified import report_unverified
 from npulens.checks.tensors import (
@@ -286,13 +287,18 @@ def _report_always(entry: NativeEntry, span: Span, scope: Scope, context: Contex
     """The first limit that every use of an API meets."""
     for limit in _limits(entry, context):
         if limit.always and span not in context.reported and _counts(entry, context):
-            if not is_for_others(scope, context):
-                _report(limit, entry.api, span, context)
+            settled = ON_HOST if is_for_others(scope, context) else None
+            _report(limit, entry.api, span, context, settled=settled)
             return
 
 
 def _report(
-    limit: NativeLimit, api: str, span: Span, context: Context, dtype: str | None = None
+    limit: NativeLimit,
+    api: str,
+    span: Span,
+    context: Context,
+    dtype: str | None = None,
+    settled: Settlement | None = None,
 ) -> None:
     arguments = {
         "symbol": api,
@@ -300,7 +306,5 @@ def _report(
         "version": str(context.target.torch_version),
         "type": dtype or "",
     }
-    context.reported.add(span)
     kind = limit.kind
-    finding = Finding(kind.rule, span, arguments, limit.note, (), kind.severity)
-    context.findings.append(finding)
+    context.add(Finding(kind.rule, span, arguments, limit.note, (), kind.severity), settled)

@@ -39,7 +39,7 @@ def wrappers_together(node: ast.AST, scope: Scope, context: Context) -> None:
     together = list(alternatives(node))
     named = [part for part in together if is_attribute_of_wrapper(part)]
     if named and any(is_distributed_wrapper(part, scope) for part in together):
-        context.reported.update(context.span(part) for part in named)
+        context.settle_all(named, "no-effect")
 
 
 def is_attribute_of_wrapper(node: ast.expr) -> bool:
@@ -99,7 +99,7 @@ def wrapper_refused(node: ast.AST, scope: Scope, context: Context) -> None:
     refused = refused_class(node)
     if refused is not None:
         parts = (refused, *alternatives(refused))
-        context.reported.update(context.span(p) for p in parts if is_attribute_of_wrapper(p))
+        context.settle_all([p for p in parts if is_attribute_of_wrapper(p)], "no-effect")
 
 
 def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -128,7 +128,7 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
 def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
     assert isinstance(node, ast.Compare)
-    if not context.facts.shimmed or context.guards.mentions_npu(node):
+    if not context.facts.shimmed or context.regions.mentions_npu(node):
         return
     for side in (node.left, *node.comparators):
         for part in (side, *alternatives(side)):
@@ -169,7 +169,7 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         and isinstance(part.ctx, ast.Load)
     ]
     if uses and decided.issuperset(uses):
-        context.reported.update(context.span(side) for side in sides)
+        context.settle_all(sides, "no-effect")
 
 
 def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -182,7 +182,7 @@ def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         _calls_barrier(part) for other in node.orelse for part in nodes_below(other)
     ):
         sides = (node.test.left, *node.test.comparators)
-        context.reported.update(context.span(side) for side in sides)
+        context.settle_all(sides, "no-effect")
 
 
 def _calls_barrier(node: ast.AST) -> bool:
@@ -212,7 +212,7 @@ def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for side in (node.test.left, *node.test.comparators):
         if _is_nccl(side):
-            context.reported.add(context.span(side))
+            context.settle_all((side,), "no-effect")
 
 
 _MMCV_SETTINGS = frozenset({"dist_params", "dist_cfg"})
@@ -232,7 +232,7 @@ def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
             parts = [k.value for k in value.keywords] if value.func.id == "dict" else []
         else:
             parts = value.values if isinstance(value, ast.Dict) else []
-        context.reported.update(context.span(part) for part in parts if _is_nccl(part))
+        context.settle_all([p for p in parts if _is_nccl(p)], "own-library")
 
 
 def _is_nccl(node: ast.expr) -> bool:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.intent.device_functions import is_from_device_function
-from npulens.checks.intent.guards import ACCELERATORS
 from npulens.checks.python.shim import is_unpatched
 from npulens.checks.titles import use
 from npulens.checks.words import (
     WORDS,
     Word,
     holds,
+    is_word,
     last_identifier,
     literals,
     report_all,
@@ -28,6 +28,8 @@ from npulens.syntax.meanings import Local, Qualified, resolve
 from npulens.syntax.scopes import ClassScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
+from npulens.verdicts.device_functions import is_from_device_function
+from npulens.verdicts.regions import ACCELERATORS
 
 _ACCESSORS = frozenset(
     {
@@ -72,7 +74,9 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         if report is not None:
             for word in WORDS.values():
                 owner = node.func.value
-                if holds(owner, word, scope) and not is_from_device_function(owner, scope, context):
+                if holds(owner, word, scope) and not is_from_device_function(
+                    owner, scope, context.known
+                ):
                     report(node.args, word, scope, context)
 
 
@@ -84,8 +88,12 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for word in WORDS.values():
         about = [s for s in sides if holds(s, word, scope) or _is_backend(s, word, context)]
-        if about and not any(is_from_device_function(side, scope, context) for side in about):
-            report_compared(sides, word, scope, context)
+        if about:
+            ported = node not in context.regions.to_port and any(
+                is_from_device_function(side, scope, context.known) for side in about
+            )
+            settled = Settlement("ported", context.span(node)) if ported else None
+            report_compared(sides, word, scope, context, settled=settled)
 
 
 def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
@@ -243,22 +251,23 @@ def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
 
     The first is right for files from a GPU. With `"cpu"` there is nothing to add for others.
     """
-    word, guards = WORDS[Meaning.DEVICE], context.guards
-    knows_npu = guards.mentions_npu(*(key for key in node.keys if key is not None))
+    word, regions = WORDS[Meaning.DEVICE], context.regions
+    knows_npu = regions.mentions_npu(*(key for key in node.keys if key is not None))
     for key, value in zip(node.keys, node.values, strict=True):
-        if key is None or not _is_numbered_device(key, word, context):
+        if key is None or not _is_numbered_device(key, word, scope, context):
             continue
         if knows_npu or (isinstance(value, ast.Constant) and value.value == "cpu"):
-            context.reported.update(context.span(part) for part in literals(key, word, guards))
-        elif any(literals(value, word, guards)) or guards.mentions_npu(value):
+            found = literals(key, word, scope, context)
+            context.settle_all((part for part, _ in found), "no-effect")
+        elif is_word(value, word, scope, context) or regions.mentions_npu(value):
             report_place_in_file(key, word, scope, context)
 
 
-def _is_numbered_device(key: ast.expr, word: Word, context: Context) -> bool:
+def _is_numbered_device(key: ast.expr, word: Word, scope: Scope, context: Context) -> bool:
     """A plain `"cuda"` may name anything, such as a setting."""
     if isinstance(key, ast.Constant):
         return word.anywhere is not None and word.anywhere.match(str(key.value)) is not None
-    return any(literals(key, word, context.guards))
+    return is_word(key, word, scope, context)
 
 
 def case(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -266,16 +275,16 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Match)
     for word in WORDS.values():
         if holds(node.subject, word, scope):
-            if is_from_device_function(node.subject, scope, context):
-                return
-            values = [
-                part.value
-                for arm in context.guards.cases(node)
-                if not context.guards.mentions_npu(arm.pattern)
-                for part in nodes_below(arm.pattern)
-                if isinstance(part, ast.MatchValue)
-            ]
-            report_compared(values, word, scope, context, in_pattern=True)
+            ported = is_from_device_function(node.subject, scope, context.known)
+            for arm, settled in context.regions.cases(node):
+                if context.regions.mentions_npu(arm.pattern):
+                    continue
+                values = [
+                    p.value for p in nodes_below(arm.pattern) if isinstance(p, ast.MatchValue)
+                ]
+                if ported:
+                    settled = Settlement("ported", context.span(node.subject))
+                report_compared(values, word, scope, context, in_pattern=True, settled=settled)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:

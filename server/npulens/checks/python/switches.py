@@ -37,7 +37,7 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
             and isinstance(part.ctx, ast.Load)
             and any(name.startswith("torch.backends.") for name in qualified_names(part, scope))
         ):
-            context.reported.add(context.span(part))
+            context.settle(context.span(part), "no-effect")
 
 
 def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -54,14 +54,15 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         entry = context.catalogue.symbols.get(name)
         if entry is None or context.span(target) in context.reported:
             continue
-        if context.guards.is_under_cuda_test(context.span(target)):
+        if context.regions.is_under_cuda_test(context.span(target)):
+            context.settle(context.span(target), "no-effect")
             continue
         value = node.value.value if isinstance(node.value, ast.Constant) else None
         is_restored = re.match(r"self\.\w+\Z", context.source(node.value)) is not None
         if _is_usual(name, value, context) or (
             name in _ON_IS_ASKED_FOR and (is_restored or _is_cared_for(name, scope, context))
         ):
-            context.reported.add(context.span(target))
+            context.settle(context.span(target), "no-effect")
             continue
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
@@ -89,7 +90,7 @@ def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
         for statement in node.body:
             target = statement.targets[0]  # type: ignore[attr-defined]
             if target.attr == "benchmark":
-                context.reported.add(context.span(target))
+                context.settle(context.span(target), "no-effect")
 
 
 def _is_switch(statement: ast.stmt, scope: Scope) -> bool:
@@ -107,7 +108,7 @@ def _several_set(
         if isinstance(target, ast.Attribute) and target.attr in _SWITCHES:
             value = given.value if isinstance(given, ast.Constant) else None
             if any(_is_usual(name, value, context) for name in qualified_names(target, scope)):
-                context.reported.add(context.span(target))
+                context.settle(context.span(target), "no-effect")
 
 
 def _is_usual(name: str, value: object, context: Context) -> bool:

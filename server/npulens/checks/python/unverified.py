@@ -37,8 +37,7 @@ def report_unverified(name: str, span: Span, context: Context) -> None:
     if rule is not None:
         version = str(context.target.torch_version)
         arguments = {"symbol": name, "replacement": "", "version": version}
-        context.reported.add(span)
-        context.findings.append(Finding(rule, span, arguments))
+        context.add(Finding(rule, span, arguments))
 
 
 def _is_listed(parts: list[str], native: NativeTable, context: Context) -> bool:

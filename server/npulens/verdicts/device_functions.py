@@ -7,9 +7,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.checks.context import Context
 from npulens.syntax.meanings import Instance, LocalInstance, resolve
 from npulens.syntax.scopes import Scope
+from npulens.verdicts.conditions import Known
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w*device\w*)\(", re.MULTILINE)
 _NEXT = re.compile(r"^[\w@]", re.MULTILINE)
@@ -38,34 +38,34 @@ def device_functions(text: str) -> Iterator[str]:
             yield function[1]
 
 
-def is_from_device_function(node: ast.expr, scope: Scope, context: Context) -> bool:
+def is_from_device_function(node: ast.expr, scope: Scope, known: Known) -> bool:
     """Whether an expression is what such a function returned, or the type of it."""
-    facts = context.facts
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     for value in resolve(node, scope):
-        if isinstance(value, LocalInstance) and value.definition.name in facts.device_functions:
+        if isinstance(value, LocalInstance) and value.definition.name in known.device_functions:
             return True
         if isinstance(value, Instance) and (
-            value.name in _OF_PYTORCH or facts.devices_elsewhere.find(value.name) is not None
+            value.name in _OF_PYTORCH
+            or (known.devices_elsewhere is not None and known.devices_elsewhere.find(value.name))
         ):
             return True
     return False
 
 
-def holds_on_cuda(test: ast.expr, scope: Scope, context: Context) -> bool | None:
+def holds_on_cuda(test: ast.expr, scope: Scope, known: Known) -> bool | None:
     """Whether a test of what such a function says holds on CUDA and not on the NPU.
 
     Returns `False` if it does not hold on CUDA, `None` of every other test.
     """
     if isinstance(test, ast.BoolOp):
         decides = isinstance(test.op, ast.And)
-        found = any(_compares(each, scope, context) is decides for each in test.values)
+        found = any(_compares(each, scope, known) is decides for each in test.values)
         return decides if found else None
-    return _compares(test, scope, context)
+    return _compares(test, scope, known)
 
 
-def _compares(test: ast.expr, scope: Scope, context: Context) -> bool | None:
+def _compares(test: ast.expr, scope: Scope, known: Known) -> bool | None:
     """The same of `get_device() == "cuda"` and `not get_device().startswith("cuda")`."""
     is_negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     asked = test.operand if isinstance(test, ast.UnaryOp) else test
@@ -81,7 +81,7 @@ def _compares(test: ast.expr, scope: Scope, context: Context) -> bool | None:
         device, given = asked.func.value, asked.args[0]
     else:
         return None
-    is_about_cuda = _is_cuda_alone(given) and is_from_device_function(device, scope, context)
+    is_about_cuda = _is_cuda_alone(given) and is_from_device_function(device, scope, known)
     return holds is not is_negated if is_about_cuda else None
 
 

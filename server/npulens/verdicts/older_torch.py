@@ -5,7 +5,9 @@ Since torch 2.4 one interface serves all devices, and libraries choose between i
 beside the device-neutral way never runs with a torch that torch_npu supports today.
 """
 
+import ast
 import re
+from collections.abc import Callable
 
 _NEUTRAL = re.compile(
     r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype)"
@@ -31,3 +33,18 @@ def is_fallback(neutral: str, cuda_only: str) -> bool:
 def chooses_release(test: str) -> bool:
     """Whether a test asks for a release of torch, or for what only newer ones have."""
     return _VERSION.search(test) is not None
+
+
+_CAUGHT = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
+
+
+def catches_old_torch(node: ast.Try, source: Callable[[ast.AST], str]) -> bool:
+    """Whether `try: return torch.new_name(...)` catches only that it is not there yet.
+
+    Or that a device has no namespace: `try: return getattr(torch, name)`.
+    """
+    return (
+        isinstance(node.body[0], ast.Return)
+        and source(node.body[0]).startswith(("return torch.", "return getattr(torch, "))
+        and all(h.type and _CAUGHT.match(source(h.type)) for h in node.handlers)
+    )

@@ -1,0 +1,64 @@
+"""What is known of conditions on an NPU, and the wording of reasons: `rules/verdicts/`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from npulens.catalog.model import LocalizedText
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTable:
+    """What names answer on an NPU.
+
+    Attributes:
+        names: Qualified names of what is called or read in conditions: `holds`, or the reason why
+            it does not hold.
+        cards: Those that say what an NVIDIA card is.
+        makers: Words for devices of other makers.
+        places: Words for places that have no NPU.
+    """
+
+    names: Mapping[str, str]
+    cards: frozenset[str]
+    makers: frozenset[str]
+    places: frozenset[str]
+
+
+NO_CONDITIONS = ConditionTable({}, frozenset(), frozenset(), frozenset())
+
+
+def read_conditions(folder: Path) -> ConditionTable:
+    """Read the table from the folder of the rules."""
+    content = _read(folder, "conditions.json")
+    names = {
+        name: kind
+        for kind in ("holds", "other-device", "cuda-alone")
+        for name in _names(content, kind)
+    }
+    return ConditionTable(
+        names,
+        frozenset(_names(content, "card")),
+        frozenset(content["makers"]),
+        frozenset(content["places"]),
+    )
+
+
+@lru_cache(maxsize=1)
+def read_reasons(folder: Path) -> Mapping[str, LocalizedText]:
+    """The wording of every reason, read when somebody asks for it."""
+    content = _read(folder, "reasons.json")
+    return {name: LocalizedText(text["en"], text["zh"]) for name, text in content.items()}
+
+
+def _names(content: Mapping[str, Any], kind: str) -> list[str]:
+    names: list[str] = content[kind]["names"]
+    return names
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "verdicts" / name).read_text(encoding="utf-8"))
+    return content

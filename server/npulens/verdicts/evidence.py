@@ -1,0 +1,220 @@
+"""Statements that do for the NPU what another one does for CUDA, by what they do and not by words.
+
+`if is_npu_available(): torch.npu.synchronize()` stands beside the same for CUDA. Naming the NPU is
+not enough: what moves, wraps, sets or returns something for CUDA has to be done for the NPU too.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from npulens.catalog.verdicts import Settlement
+from npulens.syntax.walking import nodes_below
+from npulens.verdicts.npu_words import PieceText
+
+_CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_OF_DEVICES = re.compile(r"cuda|gpu", re.IGNORECASE)
+_WRAPPERS = re.compile(r"(?:Parallel|DDP|FSDP|GradScaler|autocast|init_process_group)\Z")
+_MOVES = frozenset({"npu", "to", "to_empty"})
+_SETTERS = frozenset({"npu.set_device", "npu.manual_seed", "npu.manual_seed_all"})
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether a program does not go on behind a block."""
+    return isinstance(body[-1], _LEAVES)
+
+
+def renamed(text: str) -> str:
+    """A name or a text of CUDA's as that of the NPU."""
+    text = text.replace("nccl", "hccl").replace("NCCL", "HCCL")
+    return re.sub(r"cuda|gpu", "npu", text, flags=re.IGNORECASE)
+
+
+class Effects(NamedTuple):
+    """What statements do to devices, with CUDA's names as those of the NPU.
+
+    Attributes:
+        called: Functions of devices, wrappers of models, and moves.
+        assigned: What is assigned to.
+        returns: Something is returned.
+    """
+
+    called: frozenset[str]
+    assigned: frozenset[str]
+    returns: bool
+
+    @property
+    def sets_devices(self) -> bool:
+        """Whether something is moved, wrapped or set without which nothing runs on a device."""
+        return any(
+            name == "move" or name in _SETTERS or _WRAPPERS.search(name) for name in self.called
+        )
+
+    def covers(self, other: "Effects") -> bool:
+        """Whether these statements do all that others do."""
+        if not other.called <= self.called or (other.returns and not self.returns):
+            return False
+        return not other.assigned or not other.assigned.isdisjoint(self.assigned)
+
+
+def effects(body: Iterable[ast.AST], code: PieceText) -> Effects:
+    """What some statements do."""
+    called: set[str] = set()
+    assigned: set[str] = set()
+    returns = False
+    for part in (part for statement in body for part in nodes_below(statement)):
+        if isinstance(part, ast.Call):
+            name = _effect_of_call(part.func)
+            if name:
+                called.add(name)
+        elif isinstance(part, (ast.Assign, ast.AnnAssign)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            assigned.update(renamed(code.source(target)) for target in targets)
+        returns = returns or (isinstance(part, ast.Return) and part.value is not None)
+    return Effects(frozenset(called), frozenset(assigned), returns)
+
+
+def _effect_of_call(callee: ast.expr) -> str:
+    """A name for what a call does to a device; empty for all other calls."""
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    if _WRAPPERS.search(name):
+        return str(name)
+    owner = callee.value if isinstance(callee, ast.Attribute) else None
+    if isinstance(owner, ast.Attribute) and owner.attr in ("cuda", "npu"):
+        return f"npu.{renamed(name)}"
+    is_move = owner is not None and renamed(name) in _MOVES
+    return "move" if is_move else ""
+
+
+class Evidence:
+    """What of a piece its author has decided for the NPU.
+
+    Args:
+        code: The text of the piece.
+        is_for_npu: Whether a test holds on the NPU, in words that name it.
+    """
+
+    def __init__(self, code: PieceText) -> None:
+        self._code = code
+
+    def beside(
+        self, body: list[ast.stmt], npu_tests: list[ast.If]
+    ) -> Iterator[tuple[ast.stmt, Settlement]]:
+        """Statements of a block that another one of it does for the NPU.
+
+        Args:
+            body: The block.
+            npu_tests: Those of its `if`s that the NPU takes.
+        """
+        code = self._code
+        by_author = [node for node in npu_tests if code.author_mentions_npu(node.test)]
+        done = [(node, effects(node.body, code)) for node in by_author]
+        targets = {
+            code.source(s.targets[0]): s for s in body if isinstance(s, ast.Assign) and s.targets
+        }
+        decided = {
+            code.source(part.targets[0]): node
+            for node in npu_tests
+            for part in node.body
+            if isinstance(part, ast.Assign)
+        }
+        for statement in body:
+            other = self._twin(statement, body, done, targets, decided)
+            if other is not None:
+                yield statement, Settlement("npu-way-beside", code.span(other))
+
+    def _twin(
+        self,
+        statement: ast.stmt,
+        body: list[ast.stmt],
+        done: list[tuple[ast.If, Effects]],
+        targets: dict[str, ast.Assign],
+        decided: dict[str, ast.If],
+    ) -> ast.stmt | None:
+        code = self._code
+        if isinstance(statement, ast.If):
+            return self._twin_of_test(statement, body, done)
+        if isinstance(statement, ast.Assign):
+            target = code.source(statement.targets[0])
+            twin = renamed(target) if _CUDA.search(target) else target
+            if twin != target and twin in targets:
+                return targets[twin]
+            again = decided.get(target)
+            if again is None or code.mentions_npu(statement.value):
+                return None
+            is_after = again.lineno > statement.lineno
+            return again if is_after and not self._builds_on(target, again) else None
+        if isinstance(statement, ast.Expr):
+            wanted = effects([statement], code)
+            if wanted.called and _CUDA.search(code.source(statement)):
+                return next((node for node, found in done if found.covers(wanted)), None)
+        return None
+
+    def _twin_of_test(
+        self, statement: ast.If, body: list[ast.stmt], done: list[tuple[ast.If, Effects]]
+    ) -> ast.stmt | None:
+        code = self._code
+        test = code.source(statement.test)
+        if not _CUDA.search(test) or code.mentions_npu(statement.test):
+            return None
+        wanted = effects(statement.body, code)
+        for node, found in done:
+            if found.covers(wanted):
+                return node
+        asked = renamed(test)
+        for other in body:
+            if isinstance(other, ast.If) and other is not statement:
+                is_twin = code.source(other.test) == asked and asked != test
+                if is_twin and effects(other.body, code).covers(wanted):
+                    return other
+        return None
+
+    def _builds_on(self, target: str, again: ast.If) -> bool:
+        """Whether what is assigned where there is an NPU goes on with it: `model = wrap(model)`."""
+        for part in again.body:
+            if isinstance(part, ast.Assign) and self._code.source(part.targets[0]) == target:
+                words = re.findall(r"[\w.]+", self._code.source(part.value))
+                return any(word == target or word.startswith(f"{target}.") for word in words)
+        return False
+
+    def in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
+        """Statements that name a device that may be the NPU's, too.
+
+        `if kind == "gpu": kind = "cuda"` of a name that is held against a list with `"npu"`.
+        """
+        names = set(_listed_names(function))
+        for node in nodes_below(function) if names else ():
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
+                left = node.test.left
+                if isinstance(left, ast.Name) and left.id in names:
+                    yield from (s for s in node.body if isinstance(s, ast.Assign))
+
+    def done_elsewhere(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, npu_tests: list[ast.If]
+    ) -> Iterator[tuple[ast.stmt, Settlement]]:
+        """Calls in inner blocks that a function makes for the NPU in another block."""
+        code = self._code
+        done = [(node, effects(node.body, code)) for node in npu_tests]
+        for statement in nodes_below(function) if done else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                wanted = effects([statement], code)
+                if not wanted.called or not _OF_DEVICES.search(code.source(statement)):
+                    continue
+                for node, found in done:
+                    if found.covers(wanted) and statement not in node.body:
+                        yield statement, Settlement("npu-way-beside", code.span(node))
+                        break
+
+
+def _listed_names(function: ast.AST) -> Iterator[str]:
+    """Names that a function holds against a list with the NPU: `kind not in ("gpu", "npu")`."""
+    for node in nodes_below(function):
+        if (
+            isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Name)
+            and isinstance(node.comparators[0], (ast.List, ast.Tuple, ast.Set))
+            and any(getattr(e, "value", "") == "npu" for e in node.comparators[0].elts)
+        ):
+            yield node.left.id

@@ -1,0 +1,140 @@
+"""Code that asks for CUDA to call a kernel of CUDA's: with an NPU in its place the kernel fails.
+
+As it is, the NPU takes the other way, which works and is slower.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from npulens.syntax.meanings import Qualified, resolve
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import root_name
+from npulens.syntax.walking import nodes_below
+from npulens.verdicts.conditions import Known
+
+_OF_KERNEL = re.compile(r"_?cuda_?|_?[kK]ernel_?")
+_EXTENSION = re.compile(r"(?:\A|\.)(?:_C|_ext|\w+_ext|\w*_cuda|cuda_ext)(?:\.|\Z)")
+_CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "get_device_name"})
+
+
+def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
+    """Whether an `if` on the device of a tensor hands that tensor to a kernel for CUDA.
+
+    The kernel is of an extension or of a library for CUDA; or, by its name, the fast way of what
+    the other arm, or what stands behind, calls too.
+
+    Args:
+        node: The statement.
+        scope: Where it stands.
+        known: What is known of conditions.
+        behind: The statements behind it in its block.
+    """
+    tensors = set(_tensors_asked(node.test))
+    if not tensors:
+        return False
+    if isinstance(node.test, ast.BoolOp) and _calls_optional(node.test, node.body, tensors):
+        return True
+    others = {_called(call) for s in (*node.orelse, *behind) for call in _calls(s)}
+    for call in (call for statement in node.body for call in _calls(statement)):
+        if _is_of_extension(call, scope, known):
+            return True
+        name = _called(call)
+        plain = _OF_KERNEL.sub("", name)
+        is_fast_way = plain != name and len(plain) > 2 and not tensors.isdisjoint(_given(call))
+        if is_fast_way and any(_is_slow_way(other, plain) for other in others):
+            return True
+    return False
+
+
+def _calls_optional(test: ast.BoolOp, body: list[ast.stmt], tensors: set[str]) -> bool:
+    """`if ops is not None and x.is_cuda: return ops.run(x)`: what may be missing is called."""
+    asked = {
+        part.left.id
+        for part in test.values
+        if isinstance(part, ast.Compare)
+        and isinstance(part.left, ast.Name)
+        and isinstance(part.ops[0], ast.IsNot)
+    }
+    return any(
+        root_name(call.func) in asked and not tensors.isdisjoint(_given(call))
+        for s in body
+        for call in _calls(s)
+    )
+
+
+def _given(call: ast.Call) -> set[str]:
+    """The names in the arguments of a call."""
+    return {part.id for a in call.args for part in nodes_below(a) if isinstance(part, ast.Name)}
+
+
+def _is_slow_way(name: str, plain: str) -> bool:
+    """`blur`, `blur_ref`, `blur_torch` beside `blur_cuda`."""
+    return name == plain or (name.startswith(f"{plain}_") and not _OF_KERNEL.search(name))
+
+
+def only_lays_out(body: list[ast.stmt]) -> bool:
+    """Whether statements are all `x = x.contiguous()`: a way around a CUDA attention kernel."""
+    return all(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Attribute)
+        and statement.value.func.attr == "contiguous"
+        and not statement.value.args
+        and not statement.value.keywords
+        for statement in body
+    )
+
+
+def asks_only_for_card(body: list[ast.stmt]) -> bool:
+    """Whether statements use CUDA for nothing but to ask what card there is."""
+    asks = False
+    for part in (part for statement in body for part in nodes_below(statement)):
+        if isinstance(part, ast.Constant):
+            used = isinstance(part.value, str) and part.value.startswith("cuda")
+        elif isinstance(part, ast.Attribute):
+            owner = part.value
+            of_cuda = isinstance(owner, ast.Attribute) and owner.attr == "cuda"
+            is_question = of_cuda and part.attr in _CARD_QUESTIONS
+            asks = asks or (is_question and part.attr == "get_device_capability")
+            used = of_cuda and not is_question
+        else:
+            callee = part.func if isinstance(part, ast.Call) else None
+            used = isinstance(callee, ast.Attribute) and callee.attr == "cuda"
+        if used:
+            return False
+    return asks
+
+
+def _tensors_asked(test: ast.expr) -> Iterator[str]:
+    """The tensors whose device a test asks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
+    for part in nodes_below(test):
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            return
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.NotEq, ast.NotIn)):
+            return
+        if isinstance(part, ast.Attribute) and part.attr in ("is_cuda", "is_npu", "device"):
+            owner = part.value
+            if isinstance(owner, ast.Name) and owner.id != "torch":
+                yield owner.id
+
+
+def _calls(statement: ast.AST) -> Iterator[ast.Call]:
+    return (part for part in nodes_below(statement) if isinstance(part, ast.Call))
+
+
+def _called(call: ast.Call) -> str:
+    callee = call.func
+    return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+
+
+def _is_of_extension(call: ast.Call, scope: Scope, known: Known) -> bool:
+    """Whether a call is of something imported from an extension, or from a library for CUDA."""
+    for value in resolve(call.func, scope):
+        if isinstance(value, Qualified):
+            root = value.name.lstrip(".").partition(".")[0]
+            if root in known.missing_libraries:
+                return True
+            if root != "torch" and _EXTENSION.search(value.name.rpartition(".")[0]):
+                return True
+    return False

@@ -1,0 +1,485 @@
+"""Which parts of a statement an NPU reaches, and what settles the others.
+
+A branch is read as a person reads it: what its condition comes to on an NPU decides, see
+`conditions.py`; so does the way of the NPU beside it, see `evidence.py`. Nothing is left out: a
+part that an NPU does not reach comes with the reason.
+"""
+
+import ast
+import re
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Sequence
+
+from npulens.catalog.verdicts import Settlement
+from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
+from npulens.verdicts.conditions import Answer, Known, answer
+from npulens.verdicts.device_functions import holds_on_cuda
+from npulens.verdicts.evidence import Evidence, effects, leaves
+from npulens.verdicts.kernels import asks_for_kernel, asks_only_for_card, only_lays_out
+from npulens.verdicts.npu_words import NPU_WORD, PieceText
+from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
+
+Part = tuple[ast.AST, Settlement | None]
+"""A part of a statement, and what settles it: `None` if the NPU reaches it."""
+
+_CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
+_WORD = re.compile(r"[a-z_0-9]+")
+_NVIDIA_NAME = re.compile(r"[\w.]*nvidia\w*\s*[:=]", re.IGNORECASE)
+DEVICE_TYPES = frozenset(
+    {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
+)
+ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
+
+
+class Regions:
+    """Which parts of one piece an NPU reaches.
+
+    Args:
+        code: The text of the piece.
+        known: What is known of its conditions.
+    """
+
+    def __init__(self, code: PieceText, known: Known) -> None:
+        self._code = code
+        self._known = known
+        self._evidence = Evidence(code)
+        self._handled: dict[ast.AST, Settlement] = {}
+        self._cuda_tests: list[Span] = []
+        self._refusals: list[Span] = []
+        self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
+        self.to_port: set[ast.AST] = set()
+        """Tests for CUDA behind which devices are set or models moved, in whatever form."""
+        self._mentions_accelerator = "_accelerator()" in code.text
+        self._mentions_extensions = "CUDAExtension" in code.text
+        self._mentions_nvidia = "nvidia" in code.text or "NVIDIA" in code.text
+        self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
+        self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
+
+    def mentions_npu(self, *nodes: ast.AST) -> bool:
+        """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
+        return self._code.mentions_npu(*nodes)
+
+    def answer(self, test: ast.expr, scope: Scope) -> Answer:
+        """What a condition comes to on an NPU."""
+        return answer(test, scope, self._known)
+
+    def settlement(self, reason: str, node: ast.AST | None = None) -> Settlement:
+        """What settles a place for a reason, with what decides."""
+        return Settlement(reason, None if node is None else self._code.span(node))
+
+    def statements(self, body: list[ast.stmt], scope: Scope) -> list[Part]:
+        """The statements of a block that the NPU comes to.
+
+        `if is_npu_available(): return ...` takes the NPU away from everything behind it, and from
+        a CUDA arm of the same kind before it.
+        """
+        twins = self._twins(body, scope)
+        parts: list[Part] = []
+        rest: Settlement | None = None
+        for index, statement in enumerate(body):
+            if isinstance(statement, ast.If):
+                self._blocks[statement] = body, index
+            settled = rest or twins.get(statement) or self._handled.get(statement)
+            parts.append((statement, settled or self._named_after_nvidia(statement)))
+            if rest is None:
+                rest = self._behind(statement, scope)
+        return parts
+
+    def _named_after_nvidia(self, statement: ast.stmt) -> Settlement | None:
+        """`is_nvidia = device.type == "cuda"`, which is rightly false on the NPU."""
+        if not self._mentions_nvidia or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return None
+        if not isinstance(statement.value, (ast.Compare, ast.BoolOp)):
+            return None
+        is_named = _NVIDIA_NAME.match(self._code.source(statement)) is not None
+        return self.settlement("cuda-alone", statement) if is_named else None
+
+    def _behind(self, statement: ast.stmt, scope: Scope) -> Settlement | None:
+        """What settles all that stands behind a statement in its block, if it always leaves."""
+        if isinstance(statement, ast.If) and leaves(statement.body):
+            found = self.answer(statement.test, scope)
+            if found.holds:
+                return self._settled(found)
+        is_try = self._mentions_old_torch and isinstance(statement, ast.Try)
+        if is_try and catches_old_torch(statement, self._code.source):  # type: ignore[arg-type]
+            return self.settlement("older-torch", statement.body[0])  # type: ignore[attr-defined]
+        return None
+
+    def _twins(self, body: list[ast.stmt], scope: Scope) -> dict[ast.stmt, Settlement]:
+        """Statements that others of the block do for the NPU."""
+        if not self.mentions_npu(*body):
+            return {}
+        npu_tests = self._npu_tests(body, scope)
+        found = dict(self._evidence.beside(body, npu_tests))
+        exits = [node for node in npu_tests if leaves(node.body) and not node.orelse]
+        if exits:
+            for statement in body[: body.index(exits[0])]:
+                if (
+                    isinstance(statement, ast.If)
+                    and leaves(statement.body)
+                    and _CUDA.search(self._code.source(statement.test))
+                ):
+                    found.setdefault(statement, self.settlement("npu-way-beside", exits[0]))
+        return found
+
+    def _npu_tests(self, body: Iterable[ast.stmt], scope: Scope) -> list[ast.If]:
+        """The `if`s of a block that the NPU takes, as they say by naming it."""
+        return [
+            statement
+            for statement in body
+            if isinstance(statement, ast.If)
+            and self.mentions_npu(statement.test)
+            and self.answer(statement.test, scope).holds
+        ]
+
+    def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        """Note the statements of a function, in whatever block, that it has for the NPU as well."""
+        if _is_operator(node):
+            self._handled.update(
+                (s, self.settlement("cuda-alone", s)) for s in node.body if _asks_for_cuda(s)
+            )
+        if not self.mentions_npu(node):
+            return
+        by_list = self._evidence.in_function(node)
+        self._handled.update((s, self.settlement("npu-way-beside", s)) for s in by_list)
+        tests = [
+            test
+            for test in self._npu_tests(node.body, scope)
+            if self._code.author_mentions_npu(test.test)
+        ]
+        self._handled.update(self._evidence.done_elsewhere(node, tests))
+
+    def operands(self, node: ast.BoolOp, scope: Scope) -> list[Part]:
+        """The operands of `and` and `or`: one that decides for the NPU settles the others."""
+        if node not in self.to_port and holds_on_cuda(node, scope, self._known) is not None:
+            return self._all(node.values, self.settlement("ported", node))
+        answers = [self.answer(value, scope) for value in node.values]
+        decides = isinstance(node.op, ast.Or)
+        deciding = [index for index, found in enumerate(answers) if found.holds is decides]
+        if deciding:
+            # One whose answer needs no port comes before one that does.
+            index = min(deciding, key=lambda i: answers[i].reason == "never-runs-on-npu")
+            return self._decided(node.values, index, answers[index])
+        if decides and self.mentions_npu(node):
+            return self._beside_npu(node.values)
+        return [(value, None) for value in node.values]
+
+    def _decided(self, values: list[ast.expr], index: int, found: Answer) -> list[Part]:
+        """Operands of which one decides.
+
+        What stands behind it is not asked. What stands before is asked in vain, so that it need not
+        be ported; and a card's property that is asked for behind a question for CUDA never is.
+        """
+        settled = self._settled(found)
+        behind: list[Part] = [(value, settled) for value in values[index + 1 :]]
+        if found.reason == "never-runs-on-npu":
+            return [*((value, None) for value in values[: index + 1]), *behind]
+        before: list[Part] = [(value, settled) for value in values[:index]]
+        is_guarded = found.reason == "cuda-alone" and any(
+            _CUDA.search(self._code.source(value)) for value in values[:index]
+        )
+        return [*before, (values[index], settled if is_guarded else None), *behind]
+
+    def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
+        """`x.is_cuda or x.is_npu`: each device is asked for."""
+        npus = next((value for value in values if self.mentions_npu(value)), values[0])
+        settled = self.settlement("npu-way-beside", npus)
+        return [
+            (value, settled if _CUDA.search(self._code.source(value)) else None) for value in values
+        ]
+
+    def arms(self, node: ast.If, scope: Scope) -> list[Part]:
+        """The parts of an `if`."""
+        later = self._npu_arm_behind(node)
+        if later is not None:
+            settled = self.settlement("npu-way-beside", later)
+            body = self._all((node.test, *node.body), settled)
+            return [*body, *self._orelse(node, None, scope)]
+        self.note_refusal(node.test if isinstance(node.body[-1], ast.Raise) else None)
+        test = self._code.source(node.test)
+        if _CUDA.search(test):
+            if "available" not in test:
+                self._note(self._cuda_tests, node.body[0], node.body[-1])
+            block, index = self._blocks.get(node, ([], 0))
+            if asks_for_kernel(node, scope, self._known, block[index + 1 :]):
+                settled = self.settlement("fallback", node.test)
+                body = self._all((node.test, *node.body), settled)
+                return [*body, *self._orelse(node, None, scope)]
+            if self._refuses_library(node):
+                settled = self.settlement("fallback", node.body[-1])
+                return [
+                    (node.test, settled),
+                    *self._all(node.body, settled),
+                    *self._orelse(node, None, scope),
+                ]
+            if self._builds_for_cuda(node.test, node.body):
+                settled = self.settlement("fallback", node.test)
+                return [
+                    (node.test, settled),
+                    *self.statements(node.body, scope),
+                    *self._orelse(node, None, scope),
+                ]
+            if asks_only_for_card(node.body) or only_lays_out(node.body):
+                settled = self.settlement("cuda-alone", node.test)
+                body = self._all((node.test, *node.body), settled)
+                return [*body, *self._orelse(node, None, scope)]
+        ported = self._asks_ported_device(node, scope)
+        if ported is not None:
+            return ported
+        old = self._for_old_torch(node)
+        if old is not None:
+            return old
+        found = self.answer(node.test, scope)
+        body = (
+            self.statements(node.body, scope)
+            if found.holds is not False
+            else self._all(node.body, self._settled(found))
+        )
+        asked = self._test(node.test)
+        return [(node.test, asked), *body, *self._orelse(node, found, scope)]
+
+    def _refuses_library(self, node: ast.If) -> bool:
+        """Whether an `if` refuses to use a library that needs CUDA: without CUDA that is right."""
+        last = node.body[-1]
+        if not isinstance(last, ast.Raise) or not self._known.missing_libraries:
+            return False
+        words = set(_WORD.findall(self._code.source(last).lower()))
+        return not words.isdisjoint(self._known.missing_libraries)
+
+    def _builds_for_cuda(self, test: ast.expr, built: Iterable[ast.AST]) -> bool:
+        """Whether a test decides if an extension is built for CUDA.
+
+        With the NPU in its place CUDA sources would be compiled.
+        """
+        if not self._mentions_extensions or any(
+            isinstance(part, ast.Not) for part in ast.walk(test)
+        ):
+            return False
+        return any("CUDAExtension" in self._code.source(part) for part in built)
+
+    def _asks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
+        """The parts of `if get_device() == "cuda"`, where that function knows the NPU.
+
+        Such a test is about CUDA alone, but for one behind which devices are set or models moved:
+        nothing of that would happen on an NPU.
+        """
+        on_cuda = holds_on_cuda(node.test, scope, self._known)
+        if on_cuda is None:
+            return None
+        for_cuda, others = (node.body, node.orelse) if on_cuda else (node.orelse, node.body)
+        if effects(for_cuda, self._code).sets_devices:
+            self.to_port.update(nodes_below(node.test))
+            return None
+        settled = self.settlement("ported", node.test)
+        parts = self._all((node.test, *for_cuda), settled)
+        return [*parts, *self.statements(others, scope)]
+
+    def _for_old_torch(self, node: ast.If) -> list[Part] | None:
+        """The parts of an `if` of which one arm is for releases of PyTorch of old."""
+        if not (self._mentions_old_amp and chooses_release(self._code.source(node.test))):
+            return None
+        body = "\n".join(map(self._code.source, node.body))
+        other = "\n".join(map(self._code.source, node.orelse))
+        settled = self.settlement("older-torch", node.test)
+        if is_fallback(body, other):
+            return [
+                (node.test, None),
+                *((s, None) for s in node.body),
+                *self._all(node.orelse, settled),
+            ]
+        if is_fallback(other, body):
+            return [
+                (node.test, None),
+                *self._all(node.body, settled),
+                *((s, None) for s in node.orelse),
+            ]
+        return None
+
+    def _orelse(self, node: ast.If, found: Answer | None, scope: Scope) -> list[Part]:
+        if found is not None and found.holds:
+            return self._all(node.orelse, self._settled(found))
+        return self.statements(node.orelse, scope) if node.orelse else []
+
+    def _test(self, test: ast.expr) -> Settlement | None:
+        """What settles a test itself: it weighs the NPU."""
+        if isinstance(test, ast.Compare) and self.mentions_npu(test):
+            return self.settlement("npu-way-beside", test)
+        return None
+
+    def _npu_arm_behind(self, node: ast.If) -> ast.expr | None:
+        """The test of an arm for the NPU behind an arm for CUDA in a chain.
+
+        It asks the same of the NPU, or does so in words of its author.
+        """
+        if not self._code.has_npu_words or self.mentions_npu(node.test):
+            return None
+        test = self._code.source(node.test)
+        if not _CUDA.search(test):
+            return None
+        twin = test.replace("cuda", "npu")
+        for other in _tests(node)[1:]:
+            if self._code.author_mentions_npu(other) or self._code.source(other) == twin:
+                return other
+        return None
+
+    def cases(self, node: ast.Match) -> list[tuple[ast.match_case, Settlement | None]]:
+        """The cases: those for CUDA are settled by one for the NPU."""
+        npus = [case for case in node.cases if self.mentions_npu(case.pattern)]
+        settled = self.settlement("npu-way-beside", npus[0].pattern) if npus else None
+        return [
+            (case, settled if _is_for_cuda_only(self._code.source(case.pattern)) else None)
+            for case in node.cases
+        ]
+
+    def choices(self, node: ast.IfExp, scope: Scope) -> list[Part]:
+        """The parts of a conditional expression, the test first."""
+        found = self.answer(node.test, scope)
+        if (
+            self.mentions_npu(node.orelse)
+            and not self.mentions_npu(node.test)
+            and _CUDA.search(self._code.source(node.test))
+        ):
+            beside = self.settlement("npu-way-beside", node.orelse)
+            return [(node.test, beside), (node.body, beside), (node.orelse, None)]
+        if self._is_one_of_two(node):
+            beside = self.settlement("npu-way-beside", node.body)
+            return [(node.test, None), (node.body, None), (node.orelse, beside)]
+        settled = None if found.holds is None else self._settled(found)
+        on_cuda = holds_on_cuda(node.test, scope, self._known)
+        if on_cuda is not None:
+            if effects((node.body if on_cuda else node.orelse,), self._code).sets_devices:
+                self.to_port.update(nodes_below(node.test))
+            else:
+                settled, found = self.settlement("ported", node.test), Answer(not on_cuda)
+        elif self._mentions_old_amp and chooses_release(self._code.source(node.test)):
+            body, other = self._code.source(node.body), self._code.source(node.orelse)
+            if is_fallback(body, other) or is_fallback(other, body):
+                settled = self.settlement("older-torch", node.test)
+                found = Answer(is_fallback(body, other))
+        asked = self._test(node.test)
+        if self._builds_for_cuda(node.test, (node.body,)):
+            asked, settled, found = self.settlement("fallback", node.test), None, Answer()
+        return [
+            (node.test, asked),
+            (node.body, settled if found.holds is False else None),
+            (node.orelse, settled if found.holds else None),
+        ]
+
+    def _is_one_of_two(self, node: ast.IfExp) -> bool:
+        """Whether one result is for the NPU, in words of its author, and the other for CUDA."""
+        if not self._code.author_mentions_npu(node.body):
+            return False
+        return _CUDA.search(self._code.source(node.orelse)) is not None
+
+    def handlers(self, node: ast.Try, scope: Scope) -> list[Part]:
+        """The parts of a `try` statement; what only an older PyTorch or no NPU needs is settled."""
+        parts = self.statements(node.body, scope)
+        settled = self._handled_failure(node)
+        parts += [(handler, settled) for handler in node.handlers]
+        for body in (node.orelse, node.finalbody):
+            parts += self.statements(body, scope) if body else []
+        return parts
+
+    def _handled_failure(self, node: ast.Try) -> Settlement | None:
+        imports = [s for s in node.body if isinstance(s, (ast.Import, ast.ImportFrom))]
+        if imports and self.mentions_npu(*imports):
+            return self.settlement("npu-way-beside", imports[0])
+        source = self._code.source
+        if self._mentions_old_torch and catches_old_torch(node, source):
+            return self.settlement("older-torch", node.body[0])
+        if self._mentions_old_amp:
+            tried = "\n".join(map(source, node.body))
+            for handler in node.handlers:
+                if is_fallback(tried, "\n".join(map(source, handler.body))):
+                    return self.settlement("older-torch", node.body[0])
+        return None
+
+    def collection(self, node: ast.AST) -> Settlement | None:
+        """What settles a comparison, a list, a union: it has the NPU beside CUDA already."""
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.BitOr):
+            return None
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            has_npu = any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
+        else:
+            has_npu = self.mentions_npu(node)
+        if has_npu:
+            return self.settlement("npu-way-beside", node)
+        asks = isinstance(node, ast.Compare) and self._mentions_accelerator
+        if asks and _ACCELERATOR.search(self._code.source(node)) is not None:
+            # Asked of whatever accelerator there is, so CUDA is singled out on purpose.
+            return self.settlement("ported", node)
+        return None
+
+    def device_table(self, node: ast.Dict) -> Settlement | None:
+        """What settles a table from device types to what to do there: it has a row for CUDA."""
+        keys = {key.value: key for key in node.keys if isinstance(key, ast.Constant)}
+        if "cuda" not in keys or len(keys.keys() & DEVICE_TYPES) < 2:
+            return None
+        if "npu" in keys:
+            return self.settlement("npu-way-beside", keys["npu"])
+        return self.settlement("other-device", keys["cuda"])
+
+    def note_refusal(self, test: ast.expr | None) -> None:
+        """Remember a test that only decides whether the program goes on."""
+        if test is not None:
+            self._note(self._refusals, test, test)
+
+    def _note(self, spans: list[Span], first: ast.AST, last: ast.AST) -> None:
+        """Keep a stretch; the outer ones come first, and inner ones add nothing."""
+        span = Span(self._code.span(first).start, self._code.span(last).end)
+        if not _covers(spans, span):
+            insort(spans, span)
+
+    def is_under_cuda_test(self, span: Span) -> bool:
+        """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
+
+        Not of one that asks whether CUDA is available, which stands for any accelerator.
+        """
+        return _covers(self._cuda_tests, span)
+
+    def is_refusal(self, span: Span) -> bool:
+        """Whether a place is in a test that only decides whether the program goes on."""
+        return _covers(self._refusals, span)
+
+    def _settled(self, found: Answer) -> Settlement:
+        return self.settlement(found.reason, found.node)
+
+    @staticmethod
+    def _all(nodes: Iterable[ast.AST], settled: Settlement) -> list[Part]:
+        return [(node, settled) for node in nodes]
+
+
+def _is_operator(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is one of an operator with its own gradient: `forward(ctx, x)`."""
+    parameters = node.args.args
+    return bool(parameters) and parameters[0].arg == "ctx"
+
+
+def _asks_for_cuda(statement: ast.stmt) -> bool:
+    """`use_cuda = x.is_cuda`, which an operator tells its kernels."""
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Attribute)
+        and statement.value.attr == "is_cuda"
+    )
+
+
+def _is_for_cuda_only(pattern: str) -> bool:
+    return _CUDA.search(pattern) is not None and NPU_WORD.search(pattern) is None
+
+
+def _covers(spans: Sequence[Span], span: Span) -> bool:
+    """Whether one of some stretches, in order and apart from each other, holds a place."""
+    index = bisect_right(spans, Span(span.start, 1 << 60)) - 1
+    return index >= 0 and span.end <= spans[index].end
+
+
+def _tests(node: ast.If) -> list[ast.expr]:
+    tests = [node.test]
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        tests.append(node.test)
+    return tests
