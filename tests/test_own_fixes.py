@@ -101,6 +101,21 @@ def test_it_was_found_before(snippet: str) -> None:
     assert {mark.code for mark in marks(source)} >= {mark.code for mark in wanted}
 
 
+BESIDE_THE_ACCELERATOR = [
+    "t = torch.tensor([1, 2], dtype=⟦NPU306:torch.float64⟧, device={device})",
+    "x = x.to({device}).⟦NPU306:double⟧()",
+    "def total(scores):\n    scores = scores.to({device})\n    amount = scores.sum()\n"
+    "    if ⟦NPU806:amount > 0⟧:\n        loss.backward()",
+]
+
+
+@pytest.mark.parametrize("snippet", BESIDE_THE_ACCELERATOR)
+@pytest.mark.parametrize("end", ["", ".type"])
+def test_what_stands_beside_a_fix_for_any_device_is_found(snippet: str, end: str) -> None:
+    device = f"torch.accelerator.current_accelerator(){end}"
+    check(f"import torch\n\n{snippet.format(device=device)}\n")
+
+
 IN_BRANCHES_FOR_THE_NPU = [
     "if x.is_npu:\n    y = ⟦NPU202:nn.parallel.data_parallel⟧(model, x)",
     "if torch.npu.is_available():\n    model = ⟦NPU202:nn.DataParallel⟧(model)",
