@@ -44,10 +44,8 @@ _ACCESSORS = frozenset(
     | {"DEFINE_string", "DEFINE_enum", "argument", "Option", "Argument", "get_option", "getenv"}
 )
 _VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "type", "value"})
-_ABOUT_BEGINNINGS = {
-    **dict.fromkeys(("startswith", "endswith", "__eq__"), report_compared),
-    **dict.fromkeys(("replace", "removeprefix"), report_removed),
-}
+_COMPARING = frozenset({"startswith", "endswith", "__eq__"})
+_REMOVING = frozenset({"replace", "removeprefix"})
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
 _AVAILABILITY = re.compile(
@@ -67,13 +65,15 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
-    if isinstance(node.func, ast.Attribute):
-        report = _ABOUT_BEGINNINGS.get(node.func.attr)
-        if report is not None:
-            for word in WORDS.values():
-                owner = node.func.value
-                if holds(owner, word, scope) and not is_from_device_function(owner, scope, context):
-                    report(node.args, word, scope, context)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
+        owner = node.func.value
+        for word in WORDS.values():
+            if not holds(owner, word, scope) or is_from_device_function(owner, scope, context):
+                continue
+            if node.func.attr in _COMPARING:
+                report_compared(node.args, [owner], word, scope, context)
+            else:
+                report_removed(node.args, word, scope, context)
 
 
 def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -85,7 +85,7 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     for word in WORDS.values():
         about = [s for s in sides if holds(s, word, scope) or _is_backend(s, word, context)]
         if about and not any(is_from_device_function(side, scope, context) for side in about):
-            report_compared(sides, word, scope, context)
+            report_compared(sides, about, word, scope, context)
 
 
 def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
@@ -275,7 +275,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 for part in nodes_below(arm.pattern)
                 if isinstance(part, ast.MatchValue)
             ]
-            report_compared(values, word, scope, context, in_pattern=True)
+            report_compared(values, [node.subject], word, scope, context, in_pattern=True)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
