@@ -101,6 +101,22 @@ def test_it_was_found_before(snippet: str) -> None:
     assert {mark.code for mark in marks(source)} >= {mark.code for mark in wanted}
 
 
+HALF_FIXED = [
+    "def run(x):\n    if ⟦NPU101:torch.cuda.is_available⟧() and x.is_npu:\n        return x + 1",
+    "def run(x, many):\n    if many and ⟦NPU101:torch.cuda.device_count⟧() > 1 and x.is_npu:\n"
+    "        return x + 1",
+    'backend = "gloo" if not ⟦NPU101:torch.cuda.is_available⟧() else "hccl"',
+    'device = torch.device(⟦NPU110:"cuda"⟧)\nif __name__ == "__main__":\n'
+    '    device = torch.device(⟦NPU110:"cuda"⟧)\n    model = torch.nn.Linear(2, 2).npu()',
+    'device = ⟦NPU110:"cuda"⟧\nif many:\n    device = "npu:0"',
+]
+
+
+@pytest.mark.parametrize("snippet", HALF_FIXED)
+def test_the_other_half_of_what_is_fixed_is_found(snippet: str) -> None:
+    check(f"import torch\nimport torch_npu\n\n{snippet}\n")
+
+
 BESIDE_THE_ACCELERATOR = [
     "t = torch.tensor([1, 2], dtype=⟦NPU306:torch.float64⟧, device={device})",
     "x = x.to({device}).⟦NPU306:double⟧()",

@@ -251,7 +251,17 @@ class Guards:
         """The parts of an `if` that asks for the NPU, of which one may never run there."""
         holds = holds_on_npu(node.test, self.mentions_npu)
         body = () if holds is False else self.statements(node.body)
-        return (*body, *(() if holds else self.statements(node.orelse)))
+        test = (node.test,) if self._is_half_fixed(node.test) else ()
+        return (*test, *body, *(() if holds else self.statements(node.orelse)))
+
+    def _is_half_fixed(self, test: ast.expr) -> bool:
+        """`torch.cuda.is_available() and x.is_npu`, which never holds: a fix is missing."""
+        return (
+            isinstance(test, ast.BoolOp)
+            and isinstance(test.op, ast.And)
+            and not any(isinstance(each, ast.UnaryOp) for each in test.values)
+            and not self._code.author_mentions_npu(test)
+        )
 
     def _comes_before_npu(self, node: ast.If) -> bool:
         """Whether an arm for CUDA has one for the NPU behind it in the chain.
@@ -302,7 +312,12 @@ class Guards:
             if holds is None:
                 return [node.body, node.orelse]
             return [node.body if holds else node.orelse]
-        if self.mentions_npu(node.orelse) and _CUDA.search(self._source(node.test)):
+        is_negated = isinstance(node.test, ast.UnaryOp)  # then it is CUDA that takes the second
+        if (
+            self.mentions_npu(node.orelse)
+            and not is_negated
+            and _CUDA.search(self._source(node.test))
+        ):
             return [node.orelse]
         if self._is_one_of_two(node):
             return []  # the NPU or CUDA, chosen by something else

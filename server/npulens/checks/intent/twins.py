@@ -143,9 +143,9 @@ class Twins:
             frozenset(
                 self._source(s.targets[0])
                 for node in ifs
-                if self._mentions_npu(node.test, *node.body)
                 for s in node.body
                 if isinstance(s, ast.Assign)
+                and (self._mentions_npu(node.test) or self._author_mentions_npu(s.value))
             ),
             frozenset(n for node in helper_tests for n in _NPU_CALL.findall(self._source(node))),
         )
