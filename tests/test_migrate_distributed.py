@@ -326,6 +326,14 @@ REFUSED = {
         "`save` is given another model here",
     ),
     "card by number": (SCRIPT.replace('"cuda:0"', '"cuda:1"'), "a card is named by its number"),
+    "visible card": (
+        f'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\n{SCRIPT}',
+        "py:3: the script chooses the cards that it sees",
+    ),
+    "visible card by default": (
+        f'import os\n\nos.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")\n{SCRIPT}',
+        "py:3: the script chooses the cards that it sees",
+    ),
     "saving in an expression": (
         SCRIPT.replace("        torch.save(", "        done = torch.save("),
         "every process would save here",
