@@ -276,6 +276,10 @@ REFUSED = {
         SCRIPT.replace("    model.to(device)", "    model, _, _, _ = deepspeed.initialize(model)"),
         "py:10: `deepspeed` stands here",
     ),
+    "method by name": (
+        SCRIPT.replace("y.to(device)", "getattr(y, 'cuda')()"),
+        "py:14: `getattr(y, 'cuda')` would stay as it is",
+    ),
     "method without a call": (
         SCRIPT.replace("y.to(device)", "(y.cuda if True else y.cpu)()"),
         "",
