@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,35 @@ def test_a_fix_hides_nothing_that_it_does_not_settle(
             gone = _unsettled(found(text), fixed) - Counter(map(_meant, found(fixed.text)))
             if gone:
                 hidden[str(path)] = gone
+    assert not hidden
+
+
+@pytest.mark.parametrize("style", list(MigrationStyle))
+def test_the_fixes_of_one_rule_hide_nothing_of_others(style: MigrationStyle) -> None:
+    """As where one quick fix is taken in an editor, and the rest is looked at later."""
+    target = Target(style=style)
+    hidden = {}
+    for path, text in texts(100, 2):
+
+        def found(now: str, path: Path = path) -> Sequence[Finding]:
+            return analyze(Document(str(path), now, 1), CATALOGUE, target)
+
+        before = found(text)
+        for rule in {finding.rule.code for finding in before if finding.fixes}:
+
+            def only(now: str, rule: str = rule) -> Sequence[Finding]:
+                return [f if f.rule.code == rule else replace(f, fixes=()) for f in found(now)]
+
+            fixed = fix_text(text, only, Applicability.UNSAFE)
+            changed = [Span(e.offset, e.offset + len(e.before)) for e in fixed.edits if e.before]
+            left = Counter(
+                _meant(f)
+                for f in before
+                if f.rule.code != rule and not any(f.span.overlaps(each) for each in changed)
+            )
+            gone = left - Counter(map(_meant, found(fixed.text)))
+            if gone:
+                hidden[str(path), rule] = gone
     assert not hidden
 
 

@@ -4,7 +4,19 @@ import ast
 
 import pytest
 
-from helpers import AGNOSTIC, NPU, bug, check, code, each_fix, findings, fixed, marks, unmarked
+from helpers import (
+    AGNOSTIC,
+    NPU,
+    SHIM,
+    bug,
+    check,
+    code,
+    each_fix,
+    findings,
+    fixed,
+    marks,
+    unmarked,
+)
 from npulens.catalog.model import Applicability, Severity
 from npulens.text.decoding import decode_source
 
@@ -535,3 +547,21 @@ def test_what_it_says_names_the_word_and_its_counterpart() -> None:
     assert '"cuda:0"' in finding.message("en")
     assert '"npu:0"' in finding.message("en")
     assert '"npu:0"' in finding.message("zh")
+
+
+@pytest.mark.parametrize(
+    ("test", "is_safe"),
+    [
+        ("x.device.type == 'cuda'", True),
+        ("str(x.device).startswith('cuda')", True),
+        ("'cuda' in str(device)", True),
+        ("device == 'cuda'", False),
+        ("args.device.startswith('cuda')", False),
+        ("args.device in ('cuda', 'mps')", False),
+    ],
+)
+def test_the_shim_renames_devices_and_no_texts(test: str, is_safe: bool) -> None:
+    source = f"import torch\n\ndef run(x, device, args):\n    return {test}\n"
+    (found,) = findings(source, SHIM)
+    assert found.rule.code == "NPU111"
+    assert found.fixes[0].applicability is (Applicability.SAFE if is_safe else Applicability.UNSAFE)

@@ -276,6 +276,10 @@ REFUSED = {
         SCRIPT.replace("    model.to(device)", "    model, _, _, _ = deepspeed.initialize(model)"),
         "py:10: `deepspeed` stands here",
     ),
+    "method by name": (
+        SCRIPT.replace("y.to(device)", "getattr(y, 'cuda')()"),
+        "py:14: `getattr(y, 'cuda')` would stay as it is",
+    ),
     "method without a call": (
         SCRIPT.replace("y.to(device)", "(y.cuda if True else y.cpu)()"),
         "",
@@ -326,6 +330,14 @@ REFUSED = {
         "`save` is given another model here",
     ),
     "card by number": (SCRIPT.replace('"cuda:0"', '"cuda:1"'), "a card is named by its number"),
+    "visible card": (
+        f'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\n{SCRIPT}',
+        "py:3: the script chooses the cards that it sees",
+    ),
+    "visible card by default": (
+        f'import os\n\nos.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")\n{SCRIPT}',
+        "py:3: the script chooses the cards that it sees",
+    ),
     "saving in an expression": (
         SCRIPT.replace("        torch.save(", "        done = torch.save("),
         "every process would save here",

@@ -494,6 +494,10 @@ SHIMMED = [
     "x.to('cuda')",
     "torch.zeros(3, device='cuda')",
     "device = 'cuda'",
+    "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nif device == 'cuda': pass",
+    "device = 'cuda:0'\nif device.startswith('cuda'): pass",
+    "device = 'cuda'\nmatch device:\n    case 'cuda': pass",
+    "def run(device='cuda'):\n    return device != 'cuda'",
 ]
 
 

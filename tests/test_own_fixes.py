@@ -101,6 +101,37 @@ def test_it_was_found_before(snippet: str) -> None:
     assert {mark.code for mark in marks(source)} >= {mark.code for mark in wanted}
 
 
+HALF_FIXED = [
+    "def run(x):\n    if ⟦NPU101:torch.cuda.is_available⟧() and x.is_npu:\n        return x + 1",
+    "def run(x, many):\n    if many and ⟦NPU101:torch.cuda.device_count⟧() > 1 and x.is_npu:\n"
+    "        return x + 1",
+    'backend = "gloo" if not ⟦NPU101:torch.cuda.is_available⟧() else "hccl"',
+    'device = torch.device(⟦NPU110:"cuda"⟧)\nif __name__ == "__main__":\n'
+    '    device = torch.device(⟦NPU110:"cuda"⟧)\n    model = torch.nn.Linear(2, 2).npu()',
+    'device = ⟦NPU110:"cuda"⟧\nif many:\n    device = "npu:0"',
+]
+
+
+@pytest.mark.parametrize("snippet", HALF_FIXED)
+def test_the_other_half_of_what_is_fixed_is_found(snippet: str) -> None:
+    check(f"import torch\nimport torch_npu\n\n{snippet}\n")
+
+
+BESIDE_THE_ACCELERATOR = [
+    "t = torch.tensor([1, 2], dtype=⟦NPU306:torch.float64⟧, device={device})",
+    "x = x.to({device}).⟦NPU306:double⟧()",
+    "def total(scores):\n    scores = scores.to({device})\n    amount = scores.sum()\n"
+    "    if ⟦NPU806:amount > 0⟧:\n        loss.backward()",
+]
+
+
+@pytest.mark.parametrize("snippet", BESIDE_THE_ACCELERATOR)
+@pytest.mark.parametrize("end", ["", ".type"])
+def test_what_stands_beside_a_fix_for_any_device_is_found(snippet: str, end: str) -> None:
+    device = f"torch.accelerator.current_accelerator(){end}"
+    check(f"import torch\n\n{snippet.format(device=device)}\n")
+
+
 IN_BRANCHES_FOR_THE_NPU = [
     "if x.is_npu:\n    y = ⟦NPU202:nn.parallel.data_parallel⟧(model, x)",
     "if torch.npu.is_available():\n    model = ⟦NPU202:nn.DataParallel⟧(model)",

@@ -71,6 +71,32 @@ def test_a_place_in_a_shorter_statement_is_found(line: str, cached: bool) -> Non
     assert found == {"loss.item()"}
 
 
+@pytest.mark.parametrize("clause", ["else:", "elif x:", "except OSError:", "finally:"])
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_clause_of_nothing_leaves_the_class_before_it_whole(clause: str, cached: bool) -> None:
+    source = code(
+        """
+        import torch
+        from torch import nn
+
+        class Solver:
+            def __init__(self):
+                self.net = nn.Linear(2, 2)
+
+            def train(self, loader):
+                for x in loader:
+                    loss = self.net(x).sum()
+                    loss.backward()
+                    print(loss.item())
+        """
+    )
+    before = findings(source)
+    assert [f.rule.code for f in before] == ["NPU805"]
+    found = findings(f"{source}\n{clause}\n", cache=StatementCache() if cached else None)
+    assert [f for f in found if f.rule.code != "NPU001"] == list(before)
+    assert len(found) == len(before) + 1
+
+
 LAMBDAS = code(
     """
     import torch

@@ -91,6 +91,8 @@ FOUND = [
     "if __name__ == '__main__':\n    main()",
     "model.npu()\nfor x in a:\n    loss = model(torch.nn.utils.rnn.pad_sequence(x))\n"
     "    ⟦NPU308:loss.backward()⟧\n    opt.step()",
+    "torch.accelerator.set_device_index(0)\nm.to(torch.accelerator.current_accelerator())\n"
+    "for x in a:\n    loss = m(x)\n    ⟦NPU308:loss.backward()⟧\n    opt.step()",
     "m.npu()\nfor x in a:\n    ⟦NPU308:loss.backward()⟧\n    opt.step()\n"
     "for x in b:\n    loss.backward()\n    opt.step()",
     # places that names alone had hidden

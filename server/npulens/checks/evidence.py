@@ -9,9 +9,10 @@ from npulens.syntax.words import Words
 
 _CASTS = re.compile(
     r"autocast|(?<![a-z])amp(?![a-z])|apex|[bf]p?16|half|float16|bfloat|mixed|precision"
-    r"|accelerat|deepspeed|lightning|fabric|scaler|trainer",
+    r"|accelerat(?!or)|(?-i:Accelerator)|deepspeed|lightning|fabric|scaler|trainer",
     re.IGNORECASE,
 )
+"""`torch.accelerator` says nothing of precision, `Accelerator` of Accelerate does."""
 _RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
 _DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])|\baccelerator\b")
 _COLLECTIVES = re.compile(

@@ -283,6 +283,7 @@ def report_composed(
 
 def report_compared(
     nodes: Iterable[ast.expr],
+    asked: Sequence[ast.expr],
     word: Word,
     scope: Scope,
     context: Context,
@@ -290,18 +291,50 @@ def report_compared(
     in_pattern: bool = False,
     settled: Settlement | None = None,
 ) -> None:
-    """The word in a comparison; a pattern of `match` takes no call in its place."""
+    """The word in a comparison; a pattern of `match` takes no call in its place.
+
+    Args:
+        nodes: What may be the word.
+        asked: What is compared with it.
+        word: The word.
+        scope: Where that is.
+        context: What is known of the module.
+        in_pattern: Whether it is a pattern of `match`.
+    """
     rule = context.catalogue.rule_named(word.comparison_rule)
     if rule is None:
         return
     # With the device renamed throughout, the comparison decides as it did.
-    finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=not in_pattern)
+    fix = Applicability.SAFE
+    if context.facts.shimmed and word is WORDS[Meaning.DEVICE]:
+        # The shim renames devices, not texts.
+        if any(_is_text(node, word, scope) for node in asked):
+            return
+        if not any(map(_is_asked_of_device, asked)):
+            fix = Applicability.UNSAFE
+    finding = _Finding(word, rule, fix, takes_expressions=not in_pattern)
     for node in nodes:
         if _matches(word.open_end, node):
             _report(node, finding, scope, context, settled)
             continue
         for literal, inner in literals(node, word, scope, context):
             _report(literal, finding, scope, context, settled or inner)
+
+
+def _is_text(node: ast.expr, word: Word, scope: Scope) -> bool:
+    """Whether something is a text with the word, as far as the code shows it."""
+    return any(
+        isinstance(value, Literal) and word.composed.match(value.text) is not None
+        for value in resolve(node, scope)
+    )
+
+
+def _is_asked_of_device(node: ast.expr) -> bool:
+    """`x.device.type`, `str(device)`: what a device says of itself."""
+    return any(
+        getattr(part, "attr", "") == "type" or getattr(part, "id", "") == "str"
+        for part in nodes_below(node)
+    )
 
 
 def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:

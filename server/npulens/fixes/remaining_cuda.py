@@ -36,13 +36,20 @@ def remaining_cuda(script: Script, original: str) -> Iterator[ast.expr]:
 
 def _moves(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
     """`x.cuda` of `x.cuda()` or `(x.cuda if ... else x.cpu)()`; `args.cuda` is a flag."""
-    if not isinstance(node, ast.Attribute) or node.attr != "cuda" or _is_torch(node.value):
+    if not _is_method(node):
         return False
     called: ast.AST = node
     while isinstance(parents[called], ast.IfExp):
         called = parents[called]
     parent = parents[called]
     return isinstance(parent, ast.Call) and parent.func is called
+
+
+def _is_method(node: ast.expr) -> bool:
+    """`x.cuda` or `getattr(x, "cuda")`."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+        return any(getattr(each, "value", None) == "cuda" for each in node.args[1:2])
+    return isinstance(node, ast.Attribute) and node.attr == "cuda" and not _is_torch(node.value)
 
 
 def _is_torch(node: ast.expr) -> bool:

@@ -46,6 +46,10 @@ _OTHER_WAYS = re.compile(
     r"|\bset_default_(?P<default>device|tensor_type)\((?![\"']cpu)(?=[^)\n]*(?:cuda|npu|device))"
 )
 """What else starts processes or moves tensors for a whole script."""
+_VISIBLE = re.compile(
+    r"environ(?:\[|\.setdefault\()\s*[\"'](?:CUDA|ASCEND_RT)_VISIBLE_DEVICES[\"']\s*(?:,|\]\s*=(?!=))"
+)
+"""Where a script chooses the cards that it sees: the other processes would find none."""
 _FIRST_PROCESS = "if torch.distributed.get_rank() == 0:"
 
 
@@ -82,6 +86,14 @@ def distribute(text: str, model: str) -> tuple[Edit, ...]:
     other = _OTHER_WAYS.search(text)
     if other is not None:
         raise UnclearError(text.count("\n", 0, other.start()) + 1, *_reason_of(other))
+    visible = _VISIBLE.search(text)
+    if visible is not None:
+        raise UnclearError(
+            text.count("\n", 0, visible.start()) + 1,
+            "the script chooses the cards that it sees, of which each process needs its own; "
+            "set the variable where the script is launched",
+            "脚本在此限定了可见的卡，而每个进程都需要自己的卡；请在启动脚本处设置该变量",
+        )
     if BACKWARD not in text:
         raise UnclearError(
             1,

@@ -79,10 +79,20 @@ def _proven(node: Any) -> ast.expr | None:
     """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
     if node.__class__ is ast.Attribute:
         return node.value if node.attr in _PROOFS else None
-    for keyword in node.keywords:
-        if keyword.arg in ("dim", "keepdim"):
-            return node.func.value if isinstance(node.func, ast.Attribute) else None
-    return None
+    callee = node.func
+    if not isinstance(callee, ast.Attribute):
+        return None
+    if callee.attr == "to" and any(map(_is_accelerator, node.args)):
+        return callee.value  # as `.cuda()` does
+    shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
+    return callee.value if shows else None
+
+
+def _is_accelerator(node: ast.expr) -> bool:
+    """`torch.accelerator.current_accelerator()`, or the type of that."""
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    return isinstance(node, ast.Call) and _last(node.func) == "current_accelerator"
 
 
 def annotated(annotation: ast.expr | None) -> Value:

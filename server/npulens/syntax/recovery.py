@@ -16,6 +16,8 @@ from npulens.syntax.strings import LexicalState
 from npulens.syntax.walking import nodes_below
 
 _CLAUSE = re.compile(r"\s*(?:else|elif|except|finally)\b")
+_WITHOUT_CLAUSES = re.compile(r"\s*(?:@|(?:async\s+)?(?:class|def|with)\b)")
+"""Beginnings of statements that no such clause belongs to."""
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|\Z)")
 _STATEMENT = re.compile(
     r"\s*(?:(?:return|import|raise|assert|del|pass|break|continue|try|def|class|while|with|global)\b"
@@ -179,7 +181,12 @@ class _Reader:
                     begins = begins or (in_brackets and _STATEMENT.match(line) is not None)
                 elif not compound:
                     begins = True  # indented deeper for no reason: a statement of its own
-                continues = compound and line_width == width and _CLAUSE.match(line)
+                continues = (
+                    compound
+                    and line_width == width
+                    and _CLAUSE.match(line)
+                    and not _WITHOUT_CLAUSES.match(self.lines[starts[-1]])
+                )
                 if not starts or (begins and not continues):
                     if not decorated:
                         starts.append(index)

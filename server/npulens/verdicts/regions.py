@@ -340,6 +340,7 @@ class Regions:
         if (
             self.mentions_npu(node.orelse)
             and not self.mentions_npu(node.test)
+            and not isinstance(node.test, ast.UnaryOp)  # then it is CUDA that takes the second
             and _CUDA.search(self._code.source(node.test))
         ):
             beside = self.settlement("npu-way-beside", node.orelse)

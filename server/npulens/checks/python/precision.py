@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
-from npulens.syntax.meanings import Literal, qualified_names, resolve
+from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _DOUBLES = frozenset({"torch.float64", "torch.double"})
 _DEVICE_METHODS = frozenset({"cuda", "npu"})
+_CURRENT = Instance("torch.accelerator.current_accelerator")
 
 
 def double(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -77,11 +78,17 @@ def _moves(call: ast.Call, scope: Scope) -> bool:
 
 
 def _on_device(node: ast.expr, scope: Scope) -> bool:
-    """Whether an expression is a string that names the device, or a device made from one."""
+    """Whether an expression is a string that names the device, or a device made from one.
+
+    So is what PyTorch says of its accelerator, and the type of that.
+    """
     if isinstance(node, ast.Call) and "torch.device" in qualified_names(node.func, scope):
         return bool(node.args) and _on_device(node.args[0], scope)
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        return _CURRENT in resolve(node.value, scope)
     return any(
-        isinstance(value, Literal) and value.text.partition(":")[0] in ("cuda", "npu")
+        value == _CURRENT
+        or (isinstance(value, Literal) and value.text.partition(":")[0] in ("cuda", "npu"))
         for value in resolve(node, scope)
     )
 

@@ -46,10 +46,8 @@ _ACCESSORS = frozenset(
     | {"DEFINE_string", "DEFINE_enum", "argument", "Option", "Argument", "get_option", "getenv"}
 )
 _VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "type", "value"})
-_ABOUT_BEGINNINGS = {
-    **dict.fromkeys(("startswith", "endswith", "__eq__"), report_compared),
-    **dict.fromkeys(("replace", "removeprefix"), report_removed),
-}
+_COMPARING = frozenset({"startswith", "endswith", "__eq__"})
+_REMOVING = frozenset({"replace", "removeprefix"})
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
 _AVAILABILITY = re.compile(
@@ -69,15 +67,17 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _named_option(node, scope, context)
-    if isinstance(node.func, ast.Attribute):
-        report = _ABOUT_BEGINNINGS.get(node.func.attr)
-        if report is not None:
-            for word in WORDS.values():
-                owner = node.func.value
-                if holds(owner, word, scope) and not is_from_device_function(
-                    owner, scope, context.known
-                ):
-                    report(node.args, word, scope, context)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
+        owner = node.func.value
+        for word in WORDS.values():
+            if not holds(owner, word, scope):
+                continue
+            ported = is_from_device_function(owner, scope, context.known)
+            if node.func.attr in _COMPARING:
+                settled = Settlement("ported", context.span(owner)) if ported else None
+                report_compared(node.args, [owner], word, scope, context, settled=settled)
+            elif not ported:
+                report_removed(node.args, word, scope, context)
 
 
 def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -93,7 +93,7 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
                 is_from_device_function(side, scope, context.known) for side in about
             )
             settled = Settlement("ported", context.span(node)) if ported else None
-            report_compared(sides, word, scope, context, settled=settled)
+            report_compared(sides, about, word, scope, context, settled=settled)
 
 
 def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
@@ -279,12 +279,19 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
             for arm, settled in context.regions.cases(node):
                 if context.regions.mentions_npu(arm.pattern):
                     continue
-                values = [
-                    p.value for p in nodes_below(arm.pattern) if isinstance(p, ast.MatchValue)
-                ]
+                pattern = nodes_below(arm.pattern)
+                values = [p.value for p in pattern if isinstance(p, ast.MatchValue)]
                 if ported:
                     settled = Settlement("ported", context.span(node.subject))
-                report_compared(values, word, scope, context, in_pattern=True, settled=settled)
+                report_compared(
+                    values,
+                    [node.subject],
+                    word,
+                    scope,
+                    context,
+                    in_pattern=True,
+                    settled=settled,
+                )
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
