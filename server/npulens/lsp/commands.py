@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability, Finding, Language
+from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.differences import differences
 from npulens.fixes.run_time import run_time_migration
@@ -33,6 +33,7 @@ from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
+from npulens.lsp.small_edits import small_edits
 from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
@@ -261,8 +262,13 @@ class _Commands:
         result = rewrite(view.document, state.surroundings, allowed)
         if view.document.kind is Kind.NOTEBOOK:
             view, result = _in_its_file(uri, state.path, result)
-        labels = [_label(findings, terms.language) for findings in result.reasons]
-        return _Migrated(document_changes(result.edits, view, terms, labels), result.applied)
+        edits: list[Edit] = []
+        labels: list[str] = []
+        for edit, findings in zip(result.edits, result.reasons, strict=True):
+            small = small_edits(view.document.text, edit)
+            edits += small
+            labels += [_label(findings, terms.language)] * len(small)
+        return _Migrated(document_changes(edits, view, terms, labels), result.applied)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
