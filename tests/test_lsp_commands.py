@@ -137,6 +137,31 @@ def test_a_preview_has_a_row_for_each_line(editor: Editor, tmp_path: Path) -> No
     assert after == text.replace("cuda", "npu")
 
 
+KEPT = {
+    "utf8.py": f"# \u6a21\n{TEXT}".encode(),
+    "mark.py": f"\ufeff{TEXT}".encode(),
+    "windows.py": TEXT.replace("\n", "\r\n").encode(),
+}
+NOT_KEPT = {
+    "gbk.py": f"# -*- coding: gbk -*-\n# \u6a21\n{TEXT}".encode("gbk"),
+    "latin.py": f"# -*- coding: latin-1 -*-\n# \u00e9\n{TEXT}".encode("latin-1"),
+    "other.py": f"# -*- coding: latin-1 -*-\n# \u00e9\n{TEXT}".encode(),
+    "returns.py": TEXT.replace("\n", "\r").encode(),
+}
+
+
+def test_what_an_editor_would_not_keep_is_left_out(editor: Editor, tmp_path: Path) -> None:
+    """Each byte that is no UTF-8 would be lost, in lines that no preview shows."""
+    for name, data in (KEPT | NOT_KEPT).items():
+        (tmp_path / name).write_bytes(data)
+    assert editor.run("migrateWorkspace") == {"files": 3, "fixes": 3, "applied": True}
+    (edit,) = editor.edits
+    names = {Path(each["textDocument"]["uri"]).name for each in edit["documentChanges"]}
+    assert names == set(KEPT)
+    (message,) = editor.client.shown
+    assert ", ".join(sorted(NOT_KEPT)) in message["message"]
+
+
 def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) -> None:
     """What the server knows is what the editor tells, and not what it had offered."""
     client = editor.client
