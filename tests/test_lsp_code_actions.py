@@ -225,6 +225,25 @@ def test_who_applies_a_fix_as_offered_has_all_of_it(client: LspClient, uri: str)
     assert "import torch_npu\n" in after and "torch_npu.npu_rms_norm(x, weight" in after
 
 
+def test_an_unsafe_rewrite_is_one_edit_beside_its_import(client: LspClient, uri: str) -> None:
+    """Who previews it ticks it as a whole: half of it leaves names that nothing assigns."""
+    text = (
+        "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"
+        "def attend(q, k, v):\n"
+        "    att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))\n"
+        "    att = F.softmax(att, dim=-1)\n"
+        "    y = att @ v\n"
+        "    return y\n"
+    )
+    client.open(uri, text)
+    edit = resolved(client, action(client, uri, 8, "npu_fusion_attention", column=10))["edit"]
+    (change,) = edit["documentChanges"]
+    starts = sorted(each["range"]["start"]["line"] for each in change["edits"])
+    assert starts[-1] == 6 and all(line < 4 for line in starts[:-1])
+    made = applied_edit(text, edit)
+    assert "torch_npu.npu_fusion_attention(" in made and "softmax" not in made
+
+
 def test_an_import_that_a_fix_leaves_needless_goes_with_it(client: LspClient, uri: str) -> None:
     text = (
         "import torch\nimport torch.nn.functional as F\n\n\n"

@@ -110,13 +110,56 @@ def test_each_change_of_a_preview_says_what_it_is_for(editor: Editor, tmp_path: 
     shown = {}
     for change in edit["documentChanges"]:
         labels = (edit["changeAnnotations"][each["annotationId"]] for each in change["edits"])
-        assert len(change["edits"]) == 3
         shown[change["textDocument"]["uri"][-4:]] = [each["label"] for each in labels]
     imported = "import that the other changes of this file need"
     assert shown["a.py"] == [imported, "NPU101 cuda-api", "NPU105 cuda-method"]
     unsafe, *others = shown["b.py"]
     assert unsafe.endswith(" (unsafe: review the result)")
-    assert others == [imported, "NPU101 cuda-api, NPU105 cuda-method"]
+    assert others == [imported, *["NPU101 cuda-api, NPU105 cuda-method"] * 2]
+
+
+def test_a_preview_has_a_row_for_each_line(editor: Editor, tmp_path: Path) -> None:
+    """With what differs in it; whole lines and several ones end out of sight."""
+    body = '    a = x.to(device="cuda:0", non_blocking=True)\n    y = 1\n    return a, x.cuda()\n'
+    text = f"import torch\n\n\ndef f(x):\n    x = x.cuda()\n{body}"
+    (tmp_path / "a.py").write_text(text)
+    editor.run("migrateWorkspace")
+    (edit,) = editor.edits
+    (change,) = edit["documentChanges"]
+    _, *edits = change["edits"]
+    assert [(each["range"]["start"], each["newText"]) for each in edits] == [
+        ({"line": 4, "character": 10}, "npu"),
+        ({"line": 5, "character": 21}, "npu"),
+        ({"line": 7, "character": 16}, "npu"),
+    ]
+    assert all(each["range"]["end"]["line"] == each["range"]["start"]["line"] for each in edits)
+    after = applied_edit(text, edit).replace("import torch_npu  # noqa: F401\n", "")
+    assert after == text.replace("cuda", "npu")
+
+
+KEPT = {
+    "utf8.py": f"# \u6a21\n{TEXT}".encode(),
+    "mark.py": f"\ufeff{TEXT}".encode(),
+    "windows.py": TEXT.replace("\n", "\r\n").encode(),
+}
+NOT_KEPT = {
+    "gbk.py": f"# -*- coding: gbk -*-\n# \u6a21\n{TEXT}".encode("gbk"),
+    "latin.py": f"# -*- coding: latin-1 -*-\n# \u00e9\n{TEXT}".encode("latin-1"),
+    "other.py": f"# -*- coding: latin-1 -*-\n# \u00e9\n{TEXT}".encode(),
+    "returns.py": TEXT.replace("\n", "\r").encode(),
+}
+
+
+def test_what_an_editor_would_not_keep_is_left_out(editor: Editor, tmp_path: Path) -> None:
+    """Each byte that is no UTF-8 would be lost, in lines that no preview shows."""
+    for name, data in (KEPT | NOT_KEPT).items():
+        (tmp_path / name).write_bytes(data)
+    assert editor.run("migrateWorkspace") == {"files": 3, "fixes": 3, "applied": True}
+    (edit,) = editor.edits
+    names = {Path(each["textDocument"]["uri"]).name for each in edit["documentChanges"]}
+    assert names == set(KEPT)
+    (message,) = editor.client.shown
+    assert ", ".join(sorted(NOT_KEPT)) in message["message"]
 
 
 def test_the_user_takes_a_part_of_the_preview(editor: Editor, tmp_path: Path) -> None:

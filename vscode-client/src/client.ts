@@ -2,7 +2,6 @@
 
 import * as vscode from "vscode";
 import {
-  CancellationToken,
   CloseAction,
   ErrorAction,
   LanguageClient,
@@ -10,7 +9,7 @@ import {
   type Executable,
 } from "vscode-languageclient/node";
 import { settingsForServer } from "./configuration";
-import { preview } from "./preview";
+import { applyEdit } from "./preview";
 import { executeCommand } from "./serverCommands";
 
 /** What the server reads; the same as `npulens check`. */
@@ -54,7 +53,7 @@ export function createClient(
     middleware: {
       executeCommand,
       workspace: {
-        handleApplyEdit: (params, next) => next(preview(params), CancellationToken.None),
+        handleApplyEdit: applyEdit,
         // A setting may end this server, which then wants to hear of no other.
         didChangeConfiguration: (sections, next) =>
           next(sections).catch((error: unknown) => {

@@ -5,23 +5,23 @@ them then; each action carries what it needs for that as its data.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability, Finding, LocalizedText, MigrationStyle
+from npulens.catalog.model import Applicability, Edit, Finding, LocalizedText, MigrationStyle
 from npulens.checks.other_files.launch_files import comments_of
-from npulens.fixes.apply import with_leftovers
+from npulens.fixes.apply import apply_edits, with_leftovers
 from npulens.fixes.shim import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
 from npulens.lsp.edits import to_workspace_edit
 from npulens.lsp.engine import Analysis
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import Session
-from npulens.lsp.views import Part
+from npulens.lsp.views import Part, View
 from npulens.lsp.wording import (
     AGNOSTIC_STYLE,
     BY_HAND,
@@ -205,7 +205,36 @@ def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
     document = analysis.view.document
     is_python = document.kind is Kind.PYTHON
     edits = with_leftovers(document.text, fix) if is_python else fix.edits
+    if fix.applicability is not Applicability.SAFE:
+        edits = _as_one(edits, analysis.view)
     return to_workspace_edit(edits, analysis.view, analysis.terms)
+
+
+def _as_one(edits: Iterable[Edit], view: View) -> tuple[Edit, ...]:
+    """One edit instead of all in a document, besides those of imports: no part makes sense alone.
+
+    Editors can preview an action and let the user leave out some of its edits.
+    """
+    text = view.document.text
+    imports: list[Edit] = []
+    rewritten: dict[str, list[Edit]] = {}
+    for edit in sorted(set(edits)):
+        if _is_of_imports(text[edit.span.start : edit.span.end] + edit.replacement):
+            imports.append(edit)
+        else:
+            rewritten.setdefault(view.part_of(edit.span.start).uri, []).append(edit)
+    return (*imports, *(_joined(text, each) for each in rewritten.values()))
+
+
+def _is_of_imports(text: str) -> bool:
+    return all(line.startswith(("import ", "from ")) for line in text.split("\n") if line.strip())
+
+
+def _joined(text: str, edits: Sequence[Edit]) -> Edit:
+    """Edits in the order of their places, and what stands between them, as one."""
+    start, end = edits[0].span.start, edits[-1].span.end
+    shifted = (edit.shifted(-start) for edit in edits)
+    return Edit(Span(start, end), apply_edits(text[start:end], shifted))
 
 
 def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:

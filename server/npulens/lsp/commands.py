@@ -6,6 +6,7 @@ Each command answers with what came of it; long ones report progress and can be 
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability, Finding, Language
+from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.differences import differences
 from npulens.fixes.run_time import run_time_migration
@@ -33,6 +34,7 @@ from npulens.lsp.progress import Progress
 from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
+from npulens.lsp.small_edits import small_edits
 from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
@@ -51,15 +53,18 @@ RANK_SHAPES = "npulens.rankShapes"
 ADD_RUN_TIME = "npulens.addRunTimeMigration"
 REMOVE_RUN_TIME = "npulens.removeRunTimeMigration"
 _FILES_AT_ONCE = 8
+_MOST_NAMES = 5
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 
 _Command = Callable[[types.ExecuteCommandParams], Awaitable[Any]]
 
 
 class _Migrated(NamedTuple):
-    """What fixes would change in a file, and how many fixes there are."""
+    """What fixes would change in a file, their number, and whether an editor keeps the rest."""
 
     changes: dict[str, DocumentChange]
     fixes: int
+    is_safe_to_edit: bool = True
 
 
 class _Commands:
@@ -109,13 +114,19 @@ class _Commands:
         allowed = _applicability(params, 0)
         files = fixes = 0
         changes: dict[str, DocumentChange] = {}
+        left_out: list[Path] = []
         async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
             async for state in self._states(progress):
                 if state.has_findings:
                     found = await asyncio.to_thread(self._migrated, state, allowed)
+                    if found.changes and not found.is_safe_to_edit:
+                        left_out.append(state.path)
+                        continue
                     changes |= found.changes
                     files += bool(found.changes)
                     fixes += found.fixes
+        if left_out:
+            self._tell_of_left_out(left_out)
         edit = workspace_edit(changes, self._session.terms)
         title = say.MIGRATE_WORKSPACE.en
         is_applied = bool(changes) and await self._apply(edit, title, is_refactoring=True)
@@ -253,20 +264,48 @@ class _Commands:
         terms = self._session.terms
         uri = state.path.as_uri()
         opened = self._session.opened.get(uri)
+        is_kept = True
         if opened is not None:
             view = opened.view
         else:
             document, _ = state.read()
             view = View.of_file(uri, document or Document(str(state.path), ""))
+            is_kept = _is_kept_by_editors(state.path, view.document)
         result = rewrite(view.document, state.surroundings, allowed)
         if view.document.kind is Kind.NOTEBOOK:
             view, result = _in_its_file(uri, state.path, result)
-        labels = [_label(findings, terms.language) for findings in result.reasons]
-        return _Migrated(document_changes(result.edits, view, terms, labels), result.applied)
+        edits: list[Edit] = []
+        labels: list[str] = []
+        for edit, findings in zip(result.edits, result.reasons, strict=True):
+            small = small_edits(view.document.text, edit)
+            edits += small
+            labels += [_label(findings, terms.language)] * len(small)
+        return _Migrated(document_changes(edits, view, terms, labels), result.applied, is_kept)
+
+    def _tell_of_left_out(self, paths: Sequence[Path]) -> None:
+        names = ", ".join(path.name for path in paths[:_MOST_NAMES])
+        names += ", ..." if len(paths) > _MOST_NAMES else ""
+        text = say.LEFT_OUT.in_language(self._session.terms.language).format(files=names)
+        shown = types.ShowMessageParams(types.MessageType.Warning, text)
+        self._server.window_show_message(shown)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)
         return Progress(self._server, shown, params.work_done_token)
+
+
+def _is_kept_by_editors(path: Path, document: Document) -> bool:
+    """Whether an editor that opens a file writes what it does not change as it was.
+
+    Editors take files for UTF-8 and put a mark for each byte that is none; and they end lines
+    otherwise that end as they did on the first Macintosh.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return False
+    is_same = document.kind is Kind.NOTEBOOK or text == document.text
+    return is_same and not _LONE_RETURN.search(text)
 
 
 def _in_its_file(uri: str, path: Path, result: Rewrite) -> tuple[View, Rewrite]:

@@ -43,6 +43,11 @@ ADVICE = LocalizedText("advice: {number}", "{number} 条建议")
 MIGRATED = LocalizedText("npulens: no problems", "npulens：未发现问题")
 MIGRATE_FILE = LocalizedText("Migrate this file to the NPU", "将本文件迁移到 NPU")
 MIGRATE_WORKSPACE = LocalizedText("Migrate the workspace to the NPU", "将工作区迁移到 NPU")
+LEFT_OUT = LocalizedText(
+    "Left as they are, since an editor would not keep their encoding or line endings: {files}. "
+    "`npulens fix` keeps them.",
+    "以下文件未修改，因为编辑器无法保持其编码或换行符：{files}。`npulens fix` 可以保持。",
+)
 WRITE_REPORT = LocalizedText("Write a report of npulens", "写入 npulens 报告")
 RUN_TIME_MIGRATION = LocalizedText("Migration at run time", "运行时迁移")
 CHECK_WORKSPACE = LocalizedText("Checking the workspace", "检查工作区")

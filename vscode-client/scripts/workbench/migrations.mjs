@@ -2,23 +2,18 @@
 // "Apply" is pressed has to be what the files hold afterwards.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, readFileSync, readdirSync } from "node:fs";
+import { join, relative } from "node:path";
 import { LONG } from "./user.mjs";
 
 const PROJECTS = join(import.meta.dirname, "projects");
 const PANEL = ".part.panel";
 const ROW = `${PANEL} .monaco-list-row:not(.monaco-tree-sticky-row)`;
 
-/** Lines as a preview and a patch both tell them: without indentation and empty ones. */
-const lines = (text, end) =>
-  text
-    .replaceAll(/[\u00a0\u200c]/g, " ")
-    .split(end)
-    .map((line) => line.trim())
-    .filter(Boolean);
+const plain = (text) =>
+  text.replaceAll("\u00a0", " ").replaceAll("\u200c", "").replaceAll("⏎", "\n");
 
-/** What the preview shows, as it opens: for each file the lines that go and those that come. */
+/** The edits that the preview shows for each file; all of them have to be ticked. */
 async function previewed(page) {
   const found = new Map();
   for (let before = -1; before < found.size;) {
@@ -26,8 +21,9 @@ async function previewed(page) {
     const rows = await page.locator(ROW).evaluateAll((elements) =>
       elements.map((row) => ({
         index: Number(row.getAttribute("data-index")),
-        file: /^(.*), making text edits$/.exec(row.getAttribute("aria-label"))?.[1],
+        label: row.getAttribute("aria-label"),
         isTicked: row.querySelector('[role="checkbox"]').getAttribute("aria-checked") === "true",
+        text: row.textContent,
         removed: [...row.querySelectorAll(".remove")].map((each) => each.textContent).join(""),
         inserted: [...row.querySelectorAll(".insert")].map((each) => each.textContent).join(""),
       })),
@@ -38,38 +34,58 @@ async function previewed(page) {
     await page.mouse.wheel(0, 60);
     await page.waitForTimeout(300);
   }
-  const changes = {};
+  const edits = {};
   let file;
   for (const [, row] of [...found].sort(([a], [b]) => a - b)) {
     assert.ok(row.isTicked, `not ticked: ${JSON.stringify(row)}`);
-    file = row.file ?? file;
-    changes[file] ??= [];
-    if (row.file === undefined) {
-      changes[file].push([lines(row.removed, "⏎"), lines(row.inserted, "⏎")]);
+    const name = /^(.*), making text edits$/.exec(row.label)?.[1];
+    if (name === undefined) {
+      edits[file].push(rowEdit(row));
+    } else {
+      file = name;
+      edits[file] = [];
     }
   }
-  return changes;
+  return edits;
 }
 
-/** The same of what has happened to the files of a project. */
-function changed(before, after) {
-  const patch = spawnSync("git", ["diff", "--no-index", "--no-color", "-U0", before, after], {
-    encoding: "utf8",
-  }).stdout;
-  const changes = {};
-  for (const part of patch.split(/^diff --git .*$/m).slice(1)) {
-    const file = /^\+\+\+ b(.*)$/m.exec(part)[1].slice(after.length + 1);
-    const hunks = part.split(/^@@ .* @@.*$/m).slice(1);
-    changes[file] = hunks.map((hunk) => {
-      const of = (sign) =>
-        hunk
-          .split("\n")
-          .filter((line) => line.startsWith(sign))
-          .map((line) => line.slice(1));
-      return [lines(of("-").join("\n"), "\n"), lines(of("+").join("\n"), "\n")];
-    });
+/** A row as an edit: behind `context` in the line, `removed` becomes `inserted`. */
+function rowEdit({ label, text, removed, inserted }) {
+  const line = /^line (\d+), /.exec(label)?.[1];
+  assert.ok(line, `not understood: ${label}`);
+  const context = text.slice(0, text.indexOf(removed + inserted));
+  const [before, goes, comes] = [context, removed, inserted].map(plain);
+  return { line: Number(line), context: before, removed: goes, inserted: comes };
+}
+
+/** What a text becomes by the edits that a preview has shown. */
+function withEdits(text, edits) {
+  let after = text;
+  for (const { line, context, removed, inserted } of edits.toReversed()) {
+    const start = text.split("\n", line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+    const end = text.indexOf("\n", start);
+    const at = text.indexOf(context + removed, start);
+    assert.ok(at >= start && at <= end, `line ${line} has no "${context}${removed}"`);
+    const place = at + context.length;
+    after = after.slice(0, place) + inserted + after.slice(place + removed.length);
   }
-  return changes;
+  return after;
+}
+
+/** What `git diff` says of a project, without what differs from run to run. */
+function patchOf(before, after) {
+  const args = ["diff", "--no-index", "--no-color", "--no-renames", before, after];
+  const patch = spawnSync("git", args, { encoding: "utf8" }).stdout;
+  return patch
+    .replaceAll(/^(diff|index|---) .*\n/gm, "")
+    .replaceAll(/^\+\+\+ b(.*)$/gm, (_, path) => `+++ ${relative(after, path)}`)
+    .replaceAll(/^(@@ .* @@).*$/gm, "$1");
+}
+
+function assertPatch(name, project) {
+  const expected = readFileSync(join(PROJECTS, `${name}.diff`), "utf8");
+  assert.equal(patchOf(join(PROJECTS, name), project), expected);
+  console.log(`ok git diff of ${name} is what is expected`);
 }
 
 async function open({ user, page, workbench }, name) {
@@ -80,46 +96,64 @@ async function open({ user, page, workbench }, name) {
   return { project, page, user, name };
 }
 
-/** Migrate a workspace; nothing is pressed but the command and "Apply". */
-async function migrate({ user, page, name, project }) {
-  await user.command("NPU Lens: Migrate Workspace");
-  const apply = user.seen(`${PANEL} .monaco-button`, "Apply");
-  await apply.waitFor({ timeout: LONG });
+/** Press "Apply" in the preview that is shown: files have to hold what it shows, and no others. */
+async function apply({ user, page, name, project }, picture) {
+  const button = user.seen(`${PANEL} .monaco-button`, "Apply");
+  await button.waitFor({ timeout: LONG });
   await page.waitForTimeout(1_000);
   const shown = await previewed(page);
-  await user.picture(`preview-${name}`);
-  await apply.click();
-  const files = Object.keys(shown).sort();
-  if (files.length === 1) {
-    await user.command("File: Save All Files"); // the editor saves several files by itself, not one
+  const expected = Object.entries(shown).map(([file, edits]) => [
+    file,
+    withEdits(content(project, file), edits),
+  ]);
+  await user.picture(picture);
+  const others = filesOf(project).filter((file) => shown[file] === undefined);
+  const before = others.map((file) => content(project, file));
+  await button.click();
+  return {
+    files: Object.keys(shown).sort(),
+    edits: shown,
+    assertApplied: async () => {
+      await user.waitFor(`the files of ${name} hold what the preview has shown`, () =>
+        expected.every(([file, text]) => content(project, file) === text),
+      );
+      assert.deepEqual(
+        others.map((file) => content(project, file)),
+        before,
+      );
+    },
+  };
+}
+
+/** Migrate a workspace; nothing is pressed but the command and "Apply". */
+async function migrate(opened) {
+  await opened.user.command("NPU Lens: Migrate Workspace");
+  const { files, edits, assertApplied } = await apply(opened, `preview-${opened.name}`);
+  await assertApplied();
+  for (const each of Object.values(edits).flat()) {
+    assert.ok(!/\n[^]/.test(each.removed + each.inserted), `several lines: ${each.inserted}`);
   }
-  await user.waitFor(`the files of ${name} are changed on the disk`, () => {
-    const now = Object.keys(changed(join(PROJECTS, name), project)).sort();
-    return JSON.stringify(now) === JSON.stringify(files);
-  });
-  assert.deepEqual(changed(join(PROJECTS, name), project), shown);
-  console.log(`ok ${name}: ${files.join(", ")} hold what the preview has shown`);
   return files;
 }
+
+const filesOf = (project) =>
+  readdirSync(project, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile() && !each.parentPath.includes(".npulens_cache"))
+    .map((each) => relative(project, join(each.parentPath, each.name)));
 
 const content = (project, file) => readFileSync(join(project, file), "utf8");
 
 async function trainer(context) {
   const opened = await open(context, "trainer");
   assert.deepEqual(await migrate(opened), ["train.py"]);
-  const text = content(opened.project, "train.py");
-  assert.match(text, /^import torch\nimport torch_npu  # noqa: F401\n/m);
-  assert.doesNotMatch(text, /cuda/);
+  assertPatch("trainer", opened.project);
 }
 
 async function wholePackage(context) {
   const opened = await open(context, "package");
   const files = ["data/loading.py", "look.ipynb", "models/encoder.py", "train.py"];
   assert.deepEqual(await migrate(opened), files);
-  for (const file of files) {
-    assert.doesNotMatch(content(opened.project, file), /cuda|nccl/, file);
-    assert.match(content(opened.project, file), /import torch_npu/, file);
-  }
+  assertPatch("package", opened.project);
   assert.equal(JSON.parse(content(opened.project, "look.ipynb")).cells.length, 3);
 }
 
@@ -145,7 +179,7 @@ async function rewrite(context) {
     return text.includes("import math") && !text.includes("torch_npu");
   });
   assert.deepEqual(await migrate(opened), ["model.py"]);
-  assert.match(content(opened.project, "model.py"), /y = att @ v/);
+  await rewriteAfterPreview(opened);
   await user.select("self.weight * x");
   await user.fix("Use torch_npu.npu_rms_norm (unsafe: review", "rms-norm-of-a-model");
   await user.waitFor("RMSNorm becomes a fused operator in the model", async () =>
@@ -155,7 +189,22 @@ async function rewrite(context) {
   await user.waitFor("RMSNorm is rewritten on the disk", () =>
     /torch_npu\.npu_rms_norm\(x, self\.weight/.test(content(opened.project, "model.py")),
   );
-  assert.doesNotMatch(content(opened.project, "model.py"), /variance/);
+  assertPatch("rewrite", opened.project);
+}
+
+/** The editor previews an action on Ctrl+Enter: "Apply" makes the rewrite with its import. */
+async function rewriteAfterPreview(opened) {
+  const { user } = opened;
+  await user.select("att @ v");
+  await user.previewFix("Use torch_npu.npu_fusion_attention (unsafe: review");
+  const { edits, assertApplied } = await apply(opened, "preview-of-an-unsafe-rewrite");
+  const rows = edits["model.py"].map(({ removed, inserted }) => removed + inserted);
+  assert.equal(rows.filter((text) => !/^(import|from) .*\n$/.test(text)).length, 1, "not one edit");
+  await user.waitFor("the rewrite is in the editor", async () =>
+    (await user.text()).includes("y = torch_npu.npu_fusion_attention("),
+  );
+  await user.keyboard.press("Control+s");
+  await assertApplied();
 }
 
 export async function migrations(context) {

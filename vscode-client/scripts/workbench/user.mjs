@@ -103,6 +103,26 @@ export class User {
 
   /** Choose from the light bulb of the place where the cursor is. */
   async fix(title, picture) {
+    const action = await this.offered(title);
+    await this.picture(picture);
+    await action.click();
+  }
+
+  /** Have the editor preview an action of the light bulb. */
+  async previewFix(title) {
+    await this.offered(title);
+    const chosen = this.seen(".action-widget .monaco-list-row.focused", title);
+    await this.waitFor("it is chosen with the keyboard", async () => {
+      const isChosen = await chosen.isVisible();
+      if (!isChosen) {
+        await this.keyboard.press("ArrowDown");
+      }
+      return isChosen;
+    });
+    await this.keyboard.press("Control+Enter");
+  }
+
+  async offered(title) {
     const action = this.seen(".action-widget .monaco-list-row", title);
     await this.waitFor(`the light bulb offers "${title}"`, async () => {
       await this.keyboard.press("Control+.");
@@ -111,8 +131,7 @@ export class User {
         () => false,
       );
     });
-    await this.picture(picture);
-    await action.click();
+    return action;
   }
 
   /** The page that a webview shows. */
