@@ -40,6 +40,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (attention_calls.called, (ast.Call,)),
     (library.referenced, (ast.Attribute,)),
     (library.imported, (ast.Import, ast.ImportFrom)),
+    (library.loaded, (ast.Call,)),
     (cuda_places.branch, (ast.If, ast.IfExp, ast.BoolOp)),
     (cuda_places.definition, (*_FUNCTIONS, ast.ClassDef)),
     (parallel.chosen_number, (ast.IfExp,)),
