@@ -115,6 +115,10 @@ LIMITED = [
     "nn.KLDivLoss(log_target=⟦NPU501:True⟧)",
     "import torch.distributed.rpc as rpc\n⟦NPU501:rpc.init_rpc⟧('worker')",
     "torch.hann_window(⟦NPU501:20000⟧)",
+    "torch.compile(net, backend=⟦NPU501:'cudagraphs'⟧)",
+    "@torch.compile(mode=⟦NPU501:'max-autotune'⟧, fullgraph=True)\ndef f(y): pass",
+    "from torch import compile\ncompile(net, backend=⟦NPU501:'tensorrt'⟧)",
+    "from torch.nn.attention.flex_attention import ⟦NPU501:flex_attention⟧, create_block_mask",
 ]
 
 TYPES = [

@@ -28,7 +28,10 @@ def exists(entry: SymbolEntry, context: Context) -> bool:
 
 
 def report_entry(
-    node: ast.expr | ast.alias, entry: SymbolEntry, fixes: list[Fix], context: Context
+    node: ast.expr | ast.alias | ast.keyword,
+    entry: SymbolEntry,
+    fixes: list[Fix],
+    context: Context,
 ) -> None:
     rule, note = entry.rule, entry.note
     if entry.becomes is not None and not exists(entry, context):
