@@ -43,6 +43,11 @@ FOUND = [
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧(enabled=on)",
     "from torch.amp import ⟦NPU303:GradScaler⟧\nscaler = ⟦NPU303:GradScaler⟧()",
     # positional `enabled`
+    "def f():\n    make = ⟦NPU303:torch.amp.GradScaler⟧\n    return ⟦NPU303:make⟧('cuda')",
+    "class T:\n    make = ⟦NPU303:torch.amp.GradScaler⟧\n"
+    "    def f(self):\n        return ⟦NPU303:self.make⟧()",
+    "class T:\n    def __init__(self):\n        self.make = ⟦NPU303:torch.amp.GradScaler⟧\n"
+    "        self.scaler = ⟦NPU303:self.make⟧('cuda')",
     "s = ⟦NPU301:torch.cuda.amp.GradScaler⟧(1.0, 2.0, 0.5, 9, ⟦NPU305:False⟧)",
     "from torch.cuda.amp import ⟦NPU301:GradScaler⟧\ns = GradScaler(1.0, 2.0, 0.5, 9, ⟦NPU305:on⟧)",
     # a type and a scaler, asked and used; a branch whose device is chosen here
