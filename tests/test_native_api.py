@@ -126,6 +126,9 @@ TYPES = [
     "⟦NPU504:torch.softmax⟧(torch.ones(3, dtype=torch.float64, device=d), 0)",
     "torch.ones(3, dtype=torch.double, device=d).⟦NPU504:cumsum⟧(0)",
     "def f(y: torch.Tensor):\n    return y.to(dtype=torch.float64).⟦NPU504:cumsum⟧(0)",
+    "def f(y: torch.Tensor):\n"
+    "    return ⟦NPU504:torch.angle⟧(y.to(d, torch.complex128 if a else None))",
+    "⟦NPU504:torch.softmax⟧(torch.ones(3, dtype=None if a else torch.float64, device=d), 0)",
 ]
 
 NOTHING = [
