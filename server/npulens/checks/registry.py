@@ -95,6 +95,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (environment.variable, (ast.Constant,)),
     (strings.constant, (ast.Constant,)),
     (strings.formatted, (ast.JoinedStr,)),
+    (strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
     (mapped_calls.called, (ast.Call,)),
     (library_calls.called, (ast.Call,)),
@@ -118,7 +119,7 @@ _ABOUT_STRINGS: frozenset[Check] = frozenset(
     (
         *(strings.call, strings.comparison, strings.assignment, strings.loop),
         *(strings.conditional, strings.defaults, strings.returned, strings.dictionary),
-        *(strings.case, strings.constant, strings.formatted),
+        *(strings.case, strings.constant, strings.formatted, strings.concatenated),
     )
 )
 """What looks for "cuda" and "nccl" in every call and assignment."""
