@@ -315,9 +315,10 @@ class Catalogue:
 
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
-    "nvidia",
+    *("nvidia", "SBATCH", "srun", "submitit", "torchrun"),
 )
-"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi`."""
+"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi` and
+scripts for a scheduler."""
 
 
 def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:
