@@ -53,6 +53,11 @@ class Facts:
             rules = json.loads(path.read_text(encoding="utf-8"))
             self.symbols |= {entry["symbol"]: entry["rule"] for entry in rules.get("symbols", ())}
             self.methods |= {entry["name"]: entry["rule"] for entry in rules.get("methods", ())}
+            kinds = {kind["kind"]: kind["rule"] for kind in rules.get("kinds", ())}
+            self.symbols |= {
+                entry["api"]: ", ".join(sorted({kinds[limit["kind"]] for limit in entry["limits"]}))
+                for entry in rules.get("native", ())
+            }
 
     def status(self, api: str, version: str) -> str | None:
         """`yes`, `partial` or `no`, None where the table does not list it."""

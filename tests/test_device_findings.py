@@ -145,6 +145,8 @@ STRINGS = [
     'cpu")',
     'parser.add_argument("--device", choices=["cpu", ⟦NPU110:"cuda"⟧], default=⟦NPU110:"cuda"⟧)',
     'parser.add_argument("--dev", dest="device", default=⟦NPU110:"cuda"⟧)',
+    'parser.add_argument("-d", "--dev", default=⟦NPU110:"cuda"⟧)',
+    'parser.add_argument("--on", default=⟦NPU110:"cuda"⟧, choices=["cpu", ⟦NPU110:"cuda"⟧])',
     'parser.set_defaults(device=⟦NPU110:"cuda"⟧)',
     'parser.add_argument("--device", nargs="?", const=⟦NPU110:"cuda"⟧)',
     '@click.option("--device", default=⟦NPU110:"cuda"⟧)\ndef main(device): ...',
@@ -162,6 +164,12 @@ STRINGS = [
     '@dataclass\nclass C:\n    device: str = field(default_factory=lambda: ⟦NPU110:"cuda"⟧)',
     "class C(NamedTuple):\n    device: str = ⟦NPU110:'cuda'⟧",
     # strings put together
+    'run([⟦NPU110:"cuda:"⟧ + str(i) for i in range(n)])',
+    'names = {i: ⟦NPU110:"cuda:"⟧ + str(i) for i in range(n)}',
+    'names = tuple(map(lambda i: ⟦NPU110:"cuda:"⟧ + str(i), range(n)))',
+    'run([torch.device(⟦NPU110:f"cuda:{i}"⟧) for i in range(n)])',
+    'run([⟦NPU110:"cuda:%d"⟧ % i for i in range(n)])',
+    'run([⟦NPU110:"cuda:{}"⟧.format(i) for i in range(n)])',
     'x.to(⟦NPU110:f"cuda:{rank}"⟧)',
     'd = ⟦NPU110:f"cuda:{rank}"⟧',
     'd = ⟦NPU110:f"cuda:{args.local_rank}"⟧',
@@ -214,6 +222,9 @@ STRINGS = [
     'async def get_device():\n    return ⟦NPU110:"cuda"⟧',
     'def get_devices():\n    yield ⟦NPU110:"cuda:0"⟧',
     "get_device = lambda: ⟦NPU110:'cuda'⟧",
+    # what is called later
+    'from functools import partial\nmove = partial(torch.Tensor.to, device=⟦NPU110:"cuda"⟧)',
+    'from functools import partial\nmake = partial(torch.Generator, ⟦NPU110:"cuda"⟧)',
     # functions of the file whose parameter is named after a device
     'def move(x, device): return x.to(device)\nmove(x, ⟦NPU110:"cuda"⟧)',
     'def move(x, device): return x.to(device)\nmove(x, device=⟦NPU110:"cuda"⟧)',
@@ -402,6 +413,10 @@ TYPES = [
     (
         "torch.set_default_tensor_type(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
         "torch.set_default_tensor_type('torch.cuda.FloatTensor')",
+    ),
+    (
+        "torch.set_default_tensor_type(⟦NPU107:torch.cuda.FloatTensor⟧ if a else host)",
+        "torch.set_default_tensor_type(torch.cuda.FloatTensor if a else host)",
     ),
     (
         "torch.set_default_tensor_type(t=⟦NPU107:torch.cuda.FloatTensor⟧)",

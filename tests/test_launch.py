@@ -28,6 +28,30 @@ FOUND = [
     'NAME = "⟦⟧PYTORCH_CUDA_ALLOC_CONF"; os.environ[NAME] = "x"',
     'monkeypatch.setenv("⟦⟧CUDA_VISIBLE_DEVICES", "0")',
 ]
+SCRIPTS = {
+    "of Slurm": (
+        'S = """#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH ⟦NPU903:--gres=gpu:8⟧\n'
+        'export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0,1\nsrun python a.py --backend ⟦NPU902:nccl⟧\n"""'
+    ),
+    "indented and filled in": (
+        'def write(n):\n    return textwrap.dedent(f"""\\\n        #!/usr/bin/env bash\n'
+        '        #SBATCH ⟦NPU903:--gpus-per-node={n}⟧\n        ⟦NPU906:nvidia-smi⟧\n        """)'
+    ),
+    "without a first line": "S = '''\ntorchrun train.py --device ⟦NPU902:cuda⟧\n'''",
+    "for another program": "S = '''#!/usr/bin/env python\n#SBATCH --gres=gpu:8\n'''",
+    "in a text for people": "S = '''Run this:\nsrun --gres=gpu:8 python a.py --device cuda'''",
+    "of what a module is for": '"""srun --gres=gpu:8 python train.py --device cuda\n"""',
+    "for the NPU": "S = '''#!/bin/bash\n#SBATCH --gres=npu:8\ntorchrun train.py\n'''",
+    "submitted": (
+        "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
+        "executor.update_parameters(⟦NPU903:gpus_per_node=8⟧, ⟦NPU903:slurm_gres='gpu:8'⟧, nodes=2)"
+    ),
+    "submitted without GPUs": (
+        "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
+        "executor.update_parameters(gpus_per_node=0, slurm_gres='npu:8')\n"
+        "layer.update_parameters(gpus_per_node=8)"
+    ),
+}
 TRAINING = "for batch in loader:\n    model(batch).backward()"
 WITHOUT_QUOTES = [
     'env = dict(os.environ, ⟦NPU901:CUDA_VISIBLE_DEVICES⟧="0")',
@@ -129,6 +153,11 @@ def test_precision_beside_cuda_kernels_is_theirs(path: str, is_told: bool) -> No
 @pytest.mark.parametrize("snippet", WITHOUT_QUOTES)
 def test_keywords_and_command_lines_are_found(snippet: str) -> None:
     check(f"{IMPORTS}{snippet}\n")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_that_python_writes(name: str) -> None:
+    check(SCRIPTS[name] + "\n")
 
 
 @pytest.mark.parametrize("snippet", NOT_FOUND)

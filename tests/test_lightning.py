@@ -22,8 +22,62 @@ ASKED = {
         "def f():\n    from lightning import Trainer\n\n"
         "    return Trainer(max_epochs=3, accelerator=⟦NPU116:'gpu'⟧)"
     ),
+    "arguments of a command line": (
+        "from pytorch_lightning import Trainer\n"
+        "Trainer.from_argparse_args(args, accelerator=⟦NPU116:'gpu'⟧)"
+    ),
+    "cards": "from pytorch_lightning import Trainer\nTrainer(⟦NPU116:gpus=[0, 1]⟧)",
+    "all cards": "import pytorch_lightning as pl\npl.Trainer(⟦NPU116:gpus=-1⟧, accelerator='ddp')",
+    "cards of an option": (
+        "import pytorch_lightning as pl\npl.Trainer(max_epochs=3, ⟦NPU116:gpus=args.gpus⟧)"
+    ),
+    "one process": (
+        "from pytorch_lightning import Trainer\n"
+        "Trainer(accelerator=⟦NPU116:'gpu'⟧, devices=2, strategy=⟦NPU202:'dp'⟧)"
+    ),
+    "one process in older releases": (
+        "from pytorch_lightning import Trainer\n"
+        "Trainer(⟦NPU116:gpus=2⟧, distributed_backend=⟦NPU202:'dp'⟧)"
+    ),
+    "mixed precision": (
+        "from lightning import Fabric\n"
+        "Fabric(accelerator=⟦NPU116:'cuda'⟧, ⟦NPU309:precision='16-mixed'⟧)"
+    ),
+    "mixed precision of one of its own": (
+        "from lightning import Trainer\nfrom mine import Npu\n"
+        "Trainer(accelerator=Npu(), ⟦NPU309:precision='bf16-mixed'⟧, strategy='ddp')"
+    ),
+    "mixed precision in older releases": (
+        "from pytorch_lightning import Trainer\nTrainer(⟦NPU116:gpus=1⟧, ⟦NPU309:precision=16⟧)"
+    ),
+    "its classes": (
+        "from lightning.pytorch.accelerators import ⟦NPU605:CUDAAccelerator⟧\n"
+        "from pytorch_lightning.callbacks import ⟦NPU605:GPUStatsMonitor⟧, ModelCheckpoint"
+    ),
+    "a plugin for CUDA": (
+        "from lightning.pytorch.plugins import MixedPrecision\n"
+        "MixedPrecision('16-mixed', ⟦NPU302:'cuda'⟧)"
+    ),
 }
 NOT_ASKED = {
+    "no cards": "from pytorch_lightning import Trainer\nTrainer(gpus=0)\nTrainer(gpus=None)",
+    "processes": (
+        "from lightning import Trainer\nfrom mine import Npu\n"
+        "Trainer(accelerator=Npu(), strategy='ddp', sync_batchnorm=True)"
+    ),
+    "precision of the host": (
+        "from lightning import Trainer\nTrainer(accelerator='cpu', precision='bf16-mixed')\n"
+        "Trainer(precision='bf16-mixed')"
+    ),
+    "precision of FSDP": (
+        "from lightning import Trainer\nfrom mine import Npu\n"
+        "Trainer(accelerator=Npu(), strategy='fsdp', precision='bf16-mixed')"
+    ),
+    "full precision": (
+        "from lightning import Trainer\nfrom mine import Npu\n"
+        "Trainer(accelerator=Npu(), precision='32-true')"
+    ),
+    "cards of another trainer": "from mine import Trainer\nTrainer(gpus=2, strategy='dp')",
     "the host": "from lightning import Trainer\nTrainer(accelerator='cpu')",
     "one of its own": (
         "from lightning import Trainer\nfrom mine import Npu\nTrainer(accelerator=Npu())"
@@ -42,6 +96,16 @@ def test_what_it_is_asked_for(name: str) -> None:
 def test_the_run_time_shim_does_not_help() -> None:
     """Lightning looks at the type of the device that it makes, which is `npu` then."""
     check(ASKED["a trainer"] + "\n", SHIM)
+
+
+def test_under_the_shim_autocast_for_cuda_is_one_for_the_npu() -> None:
+    source = "from lightning import Trainer\nTrainer(accelerator=⟦NPU116:'gpu'⟧, precision=16)\n"
+    check(source, SHIM)
+
+
+def test_one_process_for_each_card() -> None:
+    source = "from pytorch_lightning import Trainer\nTrainer(accelerator=kind, strategy='dp')\n"
+    assert fixed(source) == source.replace("'dp'", "'ddp'")
 
 
 def test_nothing_is_put_in_its_place() -> None:

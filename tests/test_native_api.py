@@ -115,6 +115,10 @@ LIMITED = [
     "nn.KLDivLoss(log_target=⟦NPU501:True⟧)",
     "import torch.distributed.rpc as rpc\n⟦NPU501:rpc.init_rpc⟧('worker')",
     "torch.hann_window(⟦NPU501:20000⟧)",
+    "torch.compile(net, backend=⟦NPU501:'cudagraphs'⟧)",
+    "@torch.compile(mode=⟦NPU501:'max-autotune'⟧, fullgraph=True)\ndef f(y): pass",
+    "from torch import compile\ncompile(net, backend=⟦NPU501:'tensorrt'⟧)",
+    "from torch.nn.attention.flex_attention import ⟦NPU501:flex_attention⟧, create_block_mask",
 ]
 
 TYPES = [
@@ -122,6 +126,9 @@ TYPES = [
     "⟦NPU504:torch.softmax⟧(torch.ones(3, dtype=torch.float64, device=d), 0)",
     "torch.ones(3, dtype=torch.double, device=d).⟦NPU504:cumsum⟧(0)",
     "def f(y: torch.Tensor):\n    return y.to(dtype=torch.float64).⟦NPU504:cumsum⟧(0)",
+    "def f(y: torch.Tensor):\n"
+    "    return ⟦NPU504:torch.angle⟧(y.to(d, torch.complex128 if a else None))",
+    "⟦NPU504:torch.softmax⟧(torch.ones(3, dtype=None if a else torch.float64, device=d), 0)",
 ]
 
 NOTHING = [

@@ -51,6 +51,16 @@ IMPORTED = {
         },
         True,
     ),
+    "tried, or compiled": (
+        {
+            "pack/__init__.py": "",
+            "pack/backend.py": "from torch.utils.cpp_extension import load\n"
+            "_backend = load(name='scan_cuda', sources=['csrc/scan.cu'])\n",
+            "pack/a.py": "try:\n    import scan_cuda as _backend\nexcept ImportError:\n"
+            "    from .backend import _backend\n\ndef run(x):\n    return _backend.scan(x)\n",
+        },
+        True,
+    ),
     "tried, and given on": ({"a.py": USED + "kernels = scan_cuda\n"}, True),
     "by a module that is tried": (
         {"fused.py": FUSED, "a.py": TRIED.format("fused", "fused", "f")},
@@ -83,6 +93,17 @@ def test_an_extension_is_as_needed_as_its_importers(
 ) -> None:
     told = check(tmp_path, {**BUILT, **files})
     assert (("setup.py", "NPU601") in told) == (("csrc/scan.cu", "NPU607") in told) == found
+
+
+def test_sources_that_a_build_file_puts_together(tmp_path: Path) -> None:
+    setup = SETUP.replace("['csrc/scan.cu']", "[join(here, f) for f in ['scan.cu', 'bind.cpp']]")
+    files = {
+        "setup.py": setup,
+        "csrc/scan.cu": "__global__ void scan() {}\n",
+        "csrc/bind.cpp": SOURCE,
+        "a.py": FUSED,
+    }
+    assert {("csrc/bind.cpp", "NPU607"), ("a.py", "NPU608")} <= check(tmp_path, files)
 
 
 def test_a_registered_operator_is_needed(tmp_path: Path) -> None:

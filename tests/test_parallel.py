@@ -31,6 +31,12 @@ BACKENDS = [
     "class Config:\n    dist_backend: str = ⟦NPU201:'nccl'⟧",
     "from dataclasses import field\nclass C:\n    backend: str = field(default=⟦NPU201:'nccl'⟧)",
     "parser.add_argument('--dist-backend', default=⟦NPU201:'nccl'⟧)",
+    "launch(distributed_backend=⟦NPU201:'nccl'⟧)",
+    "class Config:\n    distributed_backend: str = ⟦NPU201:'nccl'⟧",
+    "options = {'distributed_backend': ⟦NPU201:'nccl'⟧}",
+    "backends = {'gpu': ⟦NPU201:'nccl'⟧, 'cpu': 'gloo'}",
+    "backends = {⟦NPU110:'cuda'⟧: ⟦NPU201:'nccl'⟧, 'cpu': 'gloo'}",
+    "pg = ⟦NPU203:torch._C._distributed_c10d.ProcessGroupNCCL⟧(store, 0, 1)",
     "parser.add_argument('--dist_backend', default=⟦NPU201:'nccl'⟧,\n"
     "                    choices=[⟦NPU201:'nccl'⟧, 'gloo'])",
     "@click.option('--backend', default=⟦NPU201:'nccl'⟧,\n"
@@ -120,6 +126,9 @@ NO_BACKENDS = [
     "Name = Literal['nccl', 'nvshmem']\ndef f(backend: Name):\n    return backend == 'nccl'",
     "parser.add_argument('--distributed-backend', default='nccl', choices=['nccl', 'gloo'])",
     "ok = args.distributed_backend == 'nccl'",
+    "import megatron_setup\nlaunch(distributed_backend='nccl')",
+    "backends = {'cuda': 'nccl', 'npu': 'hccl', 'cpu': 'gloo'}",
+    "backends = {'cuda': 'nccl', 'xpu': 'xccl', 'cpu': 'gloo'}",
     "run(['pretrain_gpt.py', '--distributed-backend', 'nccl'])",
     "parser.add_argument('--backend', default='hccl', choices=['nccl', 'gloo', 'hccl'])",
     "parser.add_argument('--backend', default='gloo', choices=['gloo', 'mpi'])",

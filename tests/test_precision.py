@@ -43,6 +43,11 @@ FOUND = [
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧(enabled=on)",
     "from torch.amp import ⟦NPU303:GradScaler⟧\nscaler = ⟦NPU303:GradScaler⟧()",
     # positional `enabled`
+    "def f():\n    make = ⟦NPU303:torch.amp.GradScaler⟧\n    return ⟦NPU303:make⟧('cuda')",
+    "class T:\n    make = ⟦NPU303:torch.amp.GradScaler⟧\n"
+    "    def f(self):\n        return ⟦NPU303:self.make⟧()",
+    "class T:\n    def __init__(self):\n        self.make = ⟦NPU303:torch.amp.GradScaler⟧\n"
+    "        self.scaler = ⟦NPU303:self.make⟧('cuda')",
     "s = ⟦NPU301:torch.cuda.amp.GradScaler⟧(1.0, 2.0, 0.5, 9, ⟦NPU305:False⟧)",
     "from torch.cuda.amp import ⟦NPU301:GradScaler⟧\ns = GradScaler(1.0, 2.0, 0.5, 9, ⟦NPU305:on⟧)",
     # a type and a scaler, asked and used; a branch whose device is chosen here
@@ -76,6 +81,12 @@ FOUND = [
     "x = torch.randn(3, device=torch.device('npu', 0), dtype=⟦NPU306:torch.double⟧)",
     "d = 'npu' if ok else 'cpu'\nx = torch.ones(3, device=d, dtype=⟦NPU306:torch.float64⟧)",
     "torch.set_default_dtype(⟦NPU306:torch.float64⟧)\nx = torch.ones(3).npu()",
+    "torch.set_default_tensor_type(⟦NPU306:torch.DoubleTensor⟧)\nx = torch.ones(3).npu()",
+    "torch.set_default_tensor_type(⟦NPU306:'torch.DoubleTensor'⟧)\nx = torch.ones(3).npu()",
+    "x = torch.zeros(3, dtype=⟦NPU306:torch.float64⟧ if a else torch.float32, device='npu')",
+    "x = x.to('npu', torch.float32 if a else ⟦NPU306:torch.double⟧)",
+    "x = torch.zeros(3, dtype=⟦NPU306:torch.float64⟧).npu()",
+    "x = torch.arange(3, dtype=⟦NPU306:torch.float64⟧ if a else None).to('npu')",
     # determinism
     "⟦NPU307:torch.use_deterministic_algorithms⟧(True)\n"
     "torch.distributed.init_process_group('hccl')",
@@ -203,6 +214,9 @@ NOT_FOUND = [
     "x = x.npu().half().sum()",
     "x = shape.double(3).to('npu')",
     "torch.set_default_dtype(torch.float64)",
+    "torch.set_default_tensor_type(torch.DoubleTensor)",
+    "x = numpy.zeros(3, dtype=torch.float64).npu()",
+    "x = torch.zeros(3, dtype=torch.float64 if a else torch.float32)",
     "torch.set_default_dtype(torch.float64)\ninputs = f(input())",
     "x = x.npu().to(torch.float32)",
     "x = x.npu().type(kind)",

@@ -29,7 +29,7 @@ OPTIMIZERS = frozenset(
 )
 """The last names of optimizers that have a fused form for the NPU."""
 CHECKED_WORDS = OPTIMIZERS | frozenset(
-    {"backward", "set_default_dtype", "set_float32_matmul_precision"}
+    {"backward", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
 )
@@ -328,9 +328,10 @@ _MISSING = "cuda-library"
 """The rule on packages that only CUDA has."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
-    "nvidia",
+    *("nvidia", "SBATCH", "srun", "submitit", "torchrun"),
 )
-"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi`."""
+"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi` and
+scripts for a scheduler."""
 
 
 def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:

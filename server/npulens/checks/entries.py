@@ -29,7 +29,7 @@ def exists(entry: SymbolEntry, context: Context) -> bool:
 
 
 def report_entry(
-    node: ast.expr | ast.alias,
+    node: ast.expr | ast.alias | ast.keyword,
     entry: SymbolEntry,
     fixes: list[Fix],
     context: Context,

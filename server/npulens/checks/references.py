@@ -26,6 +26,7 @@ from npulens.syntax.meanings import (
 )
 from npulens.syntax.scopes import Scope, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
+from npulens.syntax.walking import choices
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -112,14 +113,15 @@ def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
         return
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-        names = qualified_names(argument, scope)
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            names = [argument.value]
-        for name in names:
-            entry = context.catalogue.symbols.get(name)
-            if entry is not None and name.startswith("torch.cuda."):
-                call = 'torch.set_default_device("npu")'
-                context.report(entry.rule, context.span(argument), name, [], replacement=call)
+        for chosen in choices(argument):
+            names = qualified_names(chosen, scope)
+            if isinstance(chosen, ast.Constant) and isinstance(chosen.value, str):
+                names = [chosen.value]
+            for name in names:
+                entry = context.catalogue.symbols.get(name)
+                if entry is not None and name.startswith("torch.cuda."):
+                    call = 'torch.set_default_device("npu")'
+                    context.report(entry.rule, context.span(chosen), name, [], replacement=call)
 
 
 def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> None:

@@ -20,7 +20,7 @@ from npulens.syntax.meanings import (
 )
 from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup, receiver_class
 from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import choices, nodes_below
 
 _MAX_DEPTH = 12
 _NO_TENSOR = frozenset({"items", "keys", "values", "get", "append", "pop", "update", "decode"})
@@ -174,14 +174,14 @@ def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "type"):
         if is_tensor(node.func.value, scope, context) and not made_on_cpu(node.func.value, scope):
             types = [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")]
-            return next((t for a in types if (t := _type_named(a, scope))), None)
+            return _first_type(types, scope)
         return None
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if "dtype" not in keywords or "device" not in keywords:
         return None
     made = qualified_names(node.func, scope)
     if any(name in context.catalogue.native.tensors for name in made):
-        return _type_named(keywords["dtype"], scope)
+        return _first_type([keywords["dtype"]], scope)
     return None
 
 
@@ -281,6 +281,12 @@ def _assignments(scope: FunctionScope, context: Context) -> dict[Place, ast.Assi
             if isinstance(part, ast.Assign)
         }
     return context.assignments[scope.node]
+
+
+def _first_type(written: list[ast.expr], scope: Scope) -> str | None:
+    """The first such type that expressions may name."""
+    chosen = (choice for node in written for choice in choices(node))
+    return next((t for choice in chosen if (t := _type_named(choice, scope))), None)
 
 
 def _type_named(node: ast.expr, scope: Scope) -> str | None:

@@ -68,7 +68,9 @@ WORDS = {
     Meaning.DEVICE: Word(
         old="cuda",
         new="npu",
-        identifier=re.compile(r"device(?!_types)|\Adev\Z|\Amap_location\Z", re.IGNORECASE),
+        identifier=re.compile(
+            r"device(?!_types)|\A-{0,2}dev\Z|\A-{0,2}map_location\Z", re.IGNORECASE
+        ),
         literal=re.compile(r"\Acuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
         open_end=re.compile(r"\Acuda:?\Z"),
         composed=re.compile(r"cuda(?::|\Z)"),
@@ -300,6 +302,7 @@ def report_compared(
         scope: Where that is.
         context: What is known of the module.
         in_pattern: Whether it is a pattern of `match`.
+        settled: What settles the comparison, if anything does.
     """
     rule = context.catalogue.rule_named(word.comparison_rule)
     if rule is None:

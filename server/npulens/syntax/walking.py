@@ -29,6 +29,15 @@ def names_in(root: ast.AST) -> Iterator[str]:
     return (node.id for node in nodes_below(root) if isinstance(node, ast.Name))
 
 
+def choices(node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose value an expression may have: both of `a if b else c`."""
+    if isinstance(node, ast.IfExp):
+        yield from choices(node.body)
+        yield from choices(node.orelse)
+    else:
+        yield node
+
+
 def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """The same without what holds nothing: names and constants are left out, too."""
     pending = [root]

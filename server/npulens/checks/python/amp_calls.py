@@ -102,11 +102,19 @@ def asked(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
-    """A look at the last name only, before anything is resolved."""
+    """A look at the last name only, before anything is resolved.
+
+    A scaler may have any name that a function or a class gives it: `self.scaler_class()`.
+    """
     if isinstance(callee, ast.Attribute):
-        return callee.attr in _LAST_NAMES and dotted_name(callee) is not None
+        if callee.attr in _LAST_NAMES:
+            return dotted_name(callee) is not None
+        is_own = getattr(callee.value, "id", "") == "self" and context.holds("GradScaler")
+        return is_own or f".{callee.attr}" in context.facts.aliases
     return isinstance(callee, ast.Name) and (
-        callee.id in _LAST_NAMES or callee.id in context.facts.aliases
+        callee.id in _LAST_NAMES
+        or callee.id in context.facts.aliases
+        or context.holds("GradScaler")
     )
 
 

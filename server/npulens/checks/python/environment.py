@@ -2,8 +2,9 @@
 
 import ast
 import re
+from collections.abc import Iterable
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
 from npulens.checks.function_names import names_of
@@ -253,9 +254,14 @@ def _verbatim(node: ast.expr, context: Context) -> Span | None:
 
 
 def _take_over(report: LaunchReport, context: Context) -> None:
-    for finding in report.findings:
-        if finding.arguments["symbol"] == "nvidia-smi":
-            continue  # found as a call, see library_calls
+    """Of a command that a call starts `nvidia-smi` is found as a call, see `library_calls`."""
+    others = [f for f in report.findings if f.arguments["symbol"] != "nvidia-smi"]
+    take_over(others, context)
+
+
+def take_over(findings: Iterable[Finding], context: Context) -> None:
+    """Report of Python what was found in a text for the shell inside of it."""
+    for finding in findings:
         if finding.span not in context.reported:
             context.reported.add(finding.span)
             context.findings.append(finding)

@@ -22,7 +22,7 @@ from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
-from npulens.syntax.values import Imported, dotted_name
+from npulens.syntax.values import Imported, dotted_name, expression
 from npulens.text.spans import Span
 
 
@@ -43,6 +43,17 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             if name == entry.symbol and isinstance(node, ast.ImportFrom) and _is_in_module(entry):
                 fixes = from_fix(node, alias, entry, context)
             report_entry(alias, entry, fixes, context, settled)
+
+
+def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`importlib.import_module("cupy")`, `__import__("cupy")`."""
+    assert isinstance(node, ast.Call)
+    module = expression(node)
+    if isinstance(module, Imported):
+        entry = library_entry(module.qualified, context)
+        name = node.args[0]
+        if entry is not None:
+            report_entry(name, entry, [], context, context.fallback(name))
 
 
 def _report_module(

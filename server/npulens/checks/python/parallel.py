@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, Severity
+from npulens.catalog.model import Applicability, Edit, Fix, Rule, Severity
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL
@@ -11,7 +11,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.values import Name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import choices, nodes_below
 
 _DISTRIBUTED = frozenset(
     {
@@ -281,14 +281,20 @@ def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
         if rule is None or not _is_on_accelerator(made):
             continue
         for keyword in _keywords(made):
-            names = _DOUBLE.intersection(qualified_names(keyword.value, scope))
-            span = context.span(keyword.value)
-            if keyword.arg == "dtype" and names and span not in context.reported:
-                written = context.text[slice(*span)]
-                text = written.rpartition(".")[0] + ".float32" if "." in written else ""
-                edit = Edit(span, text)
-                fixes = [Fix(use(text), Applicability.UNSAFE, (edit,))] if text else []
-                context.report(rule, span, written, fixes, replacement="torch.float32")
+            if keyword.arg == "dtype":
+                for chosen in choices(keyword.value):
+                    _reduced_double(chosen, rule, scope, context)
+
+
+def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) -> None:
+    """The type of a tensor that is reduced, if it is one that HCCL refuses."""
+    span = context.span(node)
+    if span in context.reported or not _DOUBLE.intersection(qualified_names(node, scope)):
+        return
+    written = context.text[slice(*span)]
+    text = written.rpartition(".")[0] + ".float32" if "." in written else ""
+    fixes = [Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))] if text else []
+    context.report(rule, span, written, fixes, replacement="torch.float32")
 
 
 def _made(node: ast.expr, scope: Scope) -> list[ast.expr]:
@@ -308,17 +314,8 @@ def _made(node: ast.expr, scope: Scope) -> list[ast.expr]:
                 continue
             is_certain = len(before) == 1 or (block[-1].end_lineno or 0) >= node.lineno
             if isinstance(statement, ast.Assign) and is_certain:
-                return list(_choices(statement.value))
+                return list(choices(statement.value))
     return []
-
-
-def _choices(node: ast.expr) -> Iterator[ast.expr]:
-    """The values that an expression may have: both of `a if b else c`."""
-    if isinstance(node, ast.IfExp):
-        yield from _choices(node.body)
-        yield from _choices(node.orelse)
-    else:
-        yield node
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:

@@ -7,10 +7,11 @@ from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import choices, nodes_below
 from npulens.text.spans import Span
 
-_DOUBLES = frozenset({"torch.float64", "torch.double"})
+_DOUBLES = frozenset({"torch.float64", "torch.double", "torch.DoubleTensor"})
+_DEFAULTS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type"})
 _DEVICE_METHODS = frozenset({"cuda", "npu"})
 _CURRENT = Instance("torch.accelerator.current_accelerator")
 
@@ -35,7 +36,7 @@ def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
     return (
         len(node.args) == 1
         and context.facts.evidence.names_device
-        and "torch.set_default_dtype" in qualified_names(node.func, scope)
+        and not _DEFAULTS.isdisjoint(qualified_names(node.func, scope))
     )
 
 
@@ -55,8 +56,11 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
 
 
 def _report_making(call: ast.Call, scope: Scope, context: Context) -> None:
-    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `.type(torch.float64)`."""
+    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `torch.ones(2, dtype=...)`."""
     assert isinstance(call.func, ast.Attribute)
+    dtype = keyword_of(call, "dtype")
+    if dtype is not None and any(n.startswith("torch.") for n in qualified_names(call.func, scope)):
+        _report_double(dtype.value, scope, context)
     if call.func.attr in ("to", "type"):
         for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
             _report_double(value, scope, context)
@@ -95,10 +99,13 @@ def _on_device(node: ast.expr, scope: Scope) -> bool:
 
 def _report_double(node: ast.expr, scope: Scope, context: Context) -> None:
     rule = context.catalogue.rule_named("double-on-device")
-    names = qualified_names(node, scope) if isinstance(node, ast.Attribute) else []
-    span = context.span(node)
-    if rule is not None and names and names[0] in _DOUBLES and span not in context.reported:
-        context.report(rule, span, names[0], [])
+    for chosen in choices(node):
+        names = qualified_names(chosen, scope) if isinstance(chosen, ast.Attribute) else []
+        if isinstance(chosen, ast.Constant) and chosen.value == "torch.DoubleTensor":
+            names = [chosen.value]
+        span = context.span(chosen)
+        if rule is not None and names and names[0] in _DOUBLES and span not in context.reported:
+            context.report(rule, span, names[0], [])
 
 
 def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:

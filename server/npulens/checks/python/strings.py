@@ -24,7 +24,7 @@ from npulens.checks.words import (
     report_removed,
 )
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Local, Qualified, resolve
+from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
@@ -50,6 +50,7 @@ _COMPARING = frozenset({"startswith", "endswith", "__eq__"})
 _REMOVING = frozenset({"replace", "removeprefix"})
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
+_KEYS_FOR_CUDA = frozenset({"cuda", "gpu"})
 _AVAILABILITY = re.compile(
     r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
 )
@@ -58,10 +59,10 @@ _AVAILABILITY = re.compile(
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
     """Arguments, and methods of devices: `device.startswith("cuda")`, `.replace("cuda:", "")`."""
     assert isinstance(node, ast.Call)
-    _known_parameters(node, scope, context)
+    _known_parameters(_inner_call(node, scope), scope, context)
     for keyword in node.keywords:
         for word in WORDS.values():
-            if keyword.arg is not None and word.identifier.search(keyword.arg):
+            if keyword.arg is not None and _says(keyword.arg, word, context):
                 early = is_unpatched(node.func, scope, context)
                 report_all(keyword.value, word, None, scope, context, even_shimmed=early)
                 report_composed(keyword.value, word, word.rule, scope, context)
@@ -78,6 +79,16 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_compared(node.args, [owner], word, scope, context, settled=settled)
             elif not ported:
                 report_removed(node.args, word, scope, context)
+
+
+def _inner_call(node: ast.Call, scope: Scope) -> ast.Call:
+    """`torch.autocast("cuda")` for `partial(torch.autocast, "cuda")`."""
+    if last_identifier(node.func) != "partial" or not node.args:
+        return node
+    if "functools.partial" not in qualified_names(node.func, scope):
+        return node
+    inner = ast.Call(node.args[0], node.args[1:], node.keywords)
+    return ast.copy_location(inner, node)
 
 
 def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -184,10 +195,21 @@ def loop(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _is_named_so(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is, or is handed to something that takes a device."""
-    if word.identifier.search(name):
+    if _says(name, word, context):
         return True
     names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
     return name in names
+
+
+def _says(name: str, word: Word, context: Context) -> bool:
+    """Whether a name says what its value is.
+
+    What Megatron takes by the name `distributed_backend` is `nccl` alone.
+    """
+    if word.identifier.search(name):
+        return True
+    is_megatrons = word.old == "nccl" and name.lower() == "distributed_backend"
+    return is_megatrons and "megatron" not in context.facts.said
 
 
 def _is_device_list(node: ast.expr) -> bool:
@@ -241,9 +263,26 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in WORDS.values():
-                if word.identifier.search(key.value):
+                if _says(key.value, word, context):
                     report_all(value, word, None, scope, context)
     _places_in_a_file(node, scope, context)
+    _backends_by_device(node, scope, context)
+
+
+def _backends_by_device(node: ast.Dict, scope: Scope, context: Context) -> None:
+    """`{"cuda": "nccl", "cpu": "gloo"}`, which knows no other device."""
+    pairs = {
+        key.value: (key, value)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant)
+    }
+    if len(pairs) < len(node.keys) or not pairs.keys() <= _KEYS_FOR_CUDA | {"cpu"}:
+        return
+    for name in _KEYS_FOR_CUDA & pairs.keys():
+        key, value = pairs[name]
+        if is_word(value, WORDS[Meaning.BACKEND], scope, context):
+            report_all(value, WORDS[Meaning.BACKEND], None, scope, context)
+            report_all(key, WORDS[Meaning.DEVICE], None, scope, context)
 
 
 def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
@@ -336,6 +375,21 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
         report_all(node, word, None, scope, context)
 
 
+def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"cuda:" + str(rank)`, which is a device wherever it stands if nothing comes behind it."""
+    assert isinstance(node, ast.BinOp)
+    if not isinstance(node.op, ast.Add):
+        return
+    first = node.left
+    while isinstance(first, ast.BinOp):
+        first = first.left
+    if isinstance(first, ast.Constant) and first.value == "cuda:":
+        if first is node.left:
+            report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
+        else:
+            context.reported.add(context.span(first))  # a text that names a device
+
+
 def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
     parameters: list[ParameterEntry] = []
     if isinstance(node.func, ast.Attribute):
@@ -391,12 +445,22 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
-        if not any(word.identifier.search(key) and not word.literal.match(key) for key in keys):
+        is_named = any(word.identifier.search(key) and not word.literal.match(key) for key in keys)
+        if not is_named and not (word.old == "cuda" and _chooses_devices(node)):
             continue
         values: list[ast.expr] = list(node.args[1:])
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
             report_all(value, word, None, scope, context)
+
+
+def _chooses_devices(node: ast.Call) -> bool:
+    """`add_argument("--run-on", choices=["cpu", "cuda"])`: nothing but types of devices."""
+    given = next((k.value for k in node.keywords if k.arg == "choices"), None)
+    if not isinstance(given, (ast.List, ast.Tuple, ast.Set)):
+        return False
+    values = {element.value for element in given.elts if isinstance(element, ast.Constant)}
+    return {"cpu", "cuda"} <= values <= ACCELERATORS | {"auto", "cpu"}
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

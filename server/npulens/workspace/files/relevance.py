@@ -14,7 +14,10 @@ _TAKES_TORCH = re.compile(
     rb"|[\"']torch"  # a requirement, or imported by its name
 )
 """In a line: PyTorch is imported or required, not only spoken of as in comments and examples."""
-_PYTHON_WORDS = ("cuda", "CUDA", "nccl", "NCCL", "npulens")
+_PYTHON_WORDS = (
+    *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
+    *("#SBATCH", "srun", "submitit", "torchrun"),
+)
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),

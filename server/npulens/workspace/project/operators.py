@@ -304,6 +304,8 @@ def _end_of_text(node: ast.expr | None) -> str:
 
 def _source_names(node: ast.Call) -> Iterator[str]:
     for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
+        if isinstance(argument, ast.ListComp):  # `[join(here, name) for name in ["a.cu", ...]]`
+            argument = argument.generators[0].iter
         if isinstance(argument, (ast.List, ast.Tuple)):
             for element in argument.elts:
                 last = (

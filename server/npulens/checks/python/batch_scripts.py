@@ -1,0 +1,71 @@
+"""Scripts for a shell or a scheduler in strings of Python, which writes and starts them."""
+
+import ast
+import re
+
+from npulens.catalog.tables import Place
+from npulens.checks.context import Context
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.shell import shell_findings
+from npulens.checks.python.environment import take_over
+from npulens.syntax.meanings import resolve
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+_OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|''')(?:\\\r?\n)?")
+_SCRIPT = re.compile(
+    r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
+    r"|\s*(?:#SBATCH|srun|torchrun)[ \t]"
+)
+_COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
+
+
+def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
+    assert isinstance(node, ast.JoinedStr)
+    _read(node, context)
+
+
+def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
+    assert isinstance(node, ast.Constant)
+    if isinstance(node.value, str) and _SCRIPT.match(node.value) is not None:
+        _read(node, context)
+
+
+def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`executor.update_parameters(gpus_per_node=8, slurm_gres="gpu:8")` of submitit."""
+    assert isinstance(node, ast.Call)
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "update_parameters":
+        return
+    if not any(getattr(v, "name", "").startswith("submitit.") for v in resolve(node.func, scope)):
+        return
+    report = LaunchReport(context.text, context.catalogue)
+    for keyword in node.keywords:
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else "unknown"
+        if keyword.arg is not None and value:
+            name, span = keyword.arg.removeprefix("slurm_"), context.span(keyword)
+            report.look_up(Place.SCHEDULER, name, str(value), span, span)
+    take_over(report.finish(), context)
+
+
+def _read(node: ast.expr, context: Context) -> None:
+    span = context.span(node)
+    opening = _OPENING.match(context.text, *span)
+    if opening is None or ("f" in opening["prefix"].lower()) != isinstance(node, ast.JoinedStr):
+        return
+    start, end = opening.end(), span.end - len(opening["quote"])
+    if _SCRIPT.match(context.text, start, end) is None:
+        return
+    report = LaunchReport(_as_written_out(context.text, Span(start, end)), context.catalogue)
+    shell_findings(report, start, end)
+    take_over(report.finish(), context)
+
+
+def _as_written_out(text: str, script: Span) -> str:
+    """The text with the comments for Slurm at the start of lines, where `dedent` puts them.
+
+    Everything keeps its place: there are empty lines for the indentation.
+    """
+    inner = _COMMENT.sub(lambda match: "\n" * len(match.group()), text[slice(*script)])
+    return text[: script.start] + inner + text[script.end :]

@@ -1,0 +1,84 @@
+"""What Lightning is asked for besides an accelerator: cards, a strategy, a precision."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.tables import Meaning, ParameterEntry
+from npulens.checks.arguments import keyword_of
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+
+_ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
+_DATA_PARALLEL = frozenset({"strategy", "accelerator", "distributed_backend"})
+"""Parameters that have taken `"dp"`, release by release."""
+_NO_GPUS: frozenset[object] = frozenset({None, 0, "0", ""})
+_AUTOCAST: frozenset[object] = frozenset({"16-mixed", "bf16-mixed", "16", "bf16", 16})
+_OTHER_DEVICES = frozenset({"auto", "cpu", "hpu", "ipu", "mps", "tpu"})
+_OWN_PRECISION = ("deepspeed", "fsdp", "xla")
+"""Beginnings of strategies that bring a precision plugin of their own."""
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`Trainer(gpus=2)`, `Trainer(strategy="dp")`, `Fabric(precision="16-mixed")`."""
+    assert isinstance(node, ast.Call)
+    if not any(keyword.arg in _ASKED for keyword in node.keywords):
+        return
+    entry = _accelerator(node.func, scope, context)
+    if entry is None:
+        return
+    gpus = keyword_of(node, "gpus")
+    if gpus is not None and not _is_one_of(gpus.value, _NO_GPUS):
+        span = context.span(gpus)
+        context.report(entry.rule, span, context.source(gpus), [], note=entry.note)
+    for keyword in node.keywords:
+        if keyword.arg in _DATA_PARALLEL and _is_one_of(keyword.value, frozenset({"dp"})):
+            _data_parallel(keyword.value, context)
+    if not context.facts.shimmed and _is_for_device(node, gpus):
+        _precision(node, context)
+
+
+def _accelerator(callee: ast.expr, scope: Scope, context: Context) -> ParameterEntry | None:
+    """What is known of the accelerator of a class of Lightning."""
+    for name in qualified_names(callee, scope):
+        for entry in context.catalogue.parameters.get(name, ()):
+            if entry.meaning is Meaning.ACCELERATOR:
+                return entry
+    return None
+
+
+def _is_one_of(node: ast.expr, values: frozenset[object]) -> bool:
+    return isinstance(node, ast.Constant) and node.value in values
+
+
+def _data_parallel(value: ast.expr, context: Context) -> None:
+    rule = context.catalogue.rule_named("data-parallel")
+    span = context.span(value)
+    if rule is not None:
+        source = context.source(value)
+        text = source.replace("dp", "ddp", 1)
+        fix = Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))
+        context.report(rule, span, source, [fix], replacement=text)
+
+
+def _is_for_device(node: ast.Call, gpus: ast.keyword | None) -> bool:
+    """Whether a call asks for an accelerator of its own, with whatever plugin Lightning makes."""
+    accelerator, strategy = keyword_of(node, "accelerator"), keyword_of(node, "strategy")
+    if keyword_of(node, "plugins") is not None or (accelerator is None and gpus is None):
+        return False
+    if accelerator is not None and _text(accelerator) in _OTHER_DEVICES:
+        return False
+    return strategy is None or not _text(strategy).startswith(_OWN_PRECISION)
+
+
+def _text(keyword: ast.keyword) -> str:
+    value = keyword.value
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def _precision(node: ast.Call, context: Context) -> None:
+    precision = keyword_of(node, "precision")
+    rule = context.catalogue.rule_named("lightning-precision")
+    if precision is not None and rule is not None and _is_one_of(precision.value, _AUTOCAST):
+        context.report(rule, context.span(precision), context.source(precision), [])
