@@ -219,6 +219,10 @@ OTHER = [
         "--extra-index-url ⟦NPU905:https://wheels.example.org/whl/cu121⟧\nnumpy",
     ),
     ("requirements-dev.txt", "⟦NPU905:nvidia-nccl-cu12==2.20⟧ ; sys_platform == 'linux'"),
+    ("train.ini", "[train]\ndevice = ⟦NPU902:cuda:0⟧\n\nbackend: ⟦NPU902:nccl⟧  ; for all"),
+    ("train.cfg", "  device = '⟦NPU902:cuda⟧'\n  [a]\n  ⟦NPU901:NCCL_DEBUG⟧ = INFO"),
+    ("tox.ini", "[testenv]\ncommands =\n  pytest -n 2\n  python a.py --device ⟦NPU902:cuda⟧"),
+    ("tox.ini", "[testenv]\nsetenv =\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0\n"),
     ("requirements/train.txt", "⟦NPU905:torch == 2.1.0+cu118⟧  # pinned"),
 ]
 
@@ -248,7 +252,8 @@ NOT_OTHER = [
     ("a.json", '["device", "cuda"]'),
     ("a.json", '{"device_names": ["cuda", "npu"]}'),
     ("ds.json", '{"communication_data_type": "fp16", "zero_optimization": {"stage": 3}}'),
-    ("pyproject.toml", '[project.optional-dependencies]\nte = ["transformer-engine[pytorch]"]'),
+    ("a.ini", "; device = cuda\n# device = cuda\n[cuda]\nname = device cuda\ndevice cuda"),
+    ("a.ini", "[a]\ntext = one\n  device = cuda\n  two\n"),
     ("a.toml", '# device = "cuda"\nname = "cuda"'),
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
@@ -403,6 +408,9 @@ def test_only_ascending_numbers_are_renamed_without_reading(value: str, is_safe:
         (".env.json", "", Kind.JSON),
         ("ds.json", "", Kind.JSON),
         ("pyproject.toml", "", Kind.TOML),
+        ("Pipfile", "", Kind.TOML),
+        ("setup.cfg", "", Kind.INI),
+        ("conf/train.ini", "", Kind.INI),
         ("requirements-gpu.txt", "", Kind.REQUIREMENTS),
         ("requirements/base.txt", "", Kind.REQUIREMENTS),
         ("dev_requirements.in", "", Kind.REQUIREMENTS),
@@ -484,11 +492,14 @@ def test_bytes_that_are_no_text_are_told_and_not_raised() -> None:
     assert [f.rule.code for f in report.findings] == ["NPU003"]
 
 
-FILES = ["a.sh", ".env", "Dockerfile", "a.yaml", "a.json", "a.toml", "requirements.txt"]
+FILES = ["a.sh", ".env", "Dockerfile", "a.yaml", "a.json", "a.toml", "a.ini", "requirements.txt"]
+FILES += ["pyproject.toml", "setup.cfg", "environment.yml"]
 ENDLESS = [
     "$(", "(", "{", "[", '"', "'", "`", "<<E\n", "#\n", "a: ", "- ", "a=", "\\\n", "\\", ",", "a ",
     "FROM a\n", "ENV A=b \\\n", "RUN <<EOF\n", '{"a":', "a:\n", " a:\n  ", "x" * 50, "| ", "a: |\n",
     "CUDA_VISIBLE_DEVICES=0 ", "$CUDA_VISIBLE_DEVICES\n", "--device cuda ", "torch==1+cu", "=[",
+    "dependencies:\n- ", "- a::", "[options]\ninstall_requires=\n ", "git+https://", " \t", "@ a/",
+    "[tool.poetry.dependencies]\na={", "a>=1 --", "https://a/whl/cu1", " \\\n --hash", "\t;",
     "device: cuda\n", '"device": "cuda",', "'''", '"""', "${", "a/b/",
     "RUN a \\  \n\n# x\n", "- run: python -c 'x'\n",
 ]  # fmt: skip

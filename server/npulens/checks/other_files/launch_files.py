@@ -10,13 +10,12 @@ from npulens.checks.intent.file_purpose import (
     only_reads_code,
 )
 from npulens.checks.other_files.configuration_files import configuration_findings
+from npulens.checks.other_files.dependencies import requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
     Atom,
     command_words,
     image,
-    index_url,
-    requirement,
     shell_findings,
 )
 from npulens.syntax.settings import json_settings
@@ -63,7 +62,7 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         if not only_reads_code(place):
             _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
-        _requirements(report)
+        requirement_lines(report)
     else:
         configuration_findings(report, kind, place)
     report.finish()
@@ -85,20 +84,6 @@ def _hash_comments(text: str) -> Iterator[Span]:
     for match in _HASH.finditer(text):
         if match.group().startswith("#"):
             yield Span(*match.span())
-
-
-def _requirements(report: LaunchReport) -> None:
-    for line in re.finditer(r"[^\n]+", report.text):
-        content = line.group().partition(" #")[0].rstrip()
-        start = line.start() + len(content) - len(content.lstrip())
-        content = content.lstrip()
-        if content.startswith("#"):
-            continue
-        if content.startswith("-"):
-            for word in re.finditer(r"[^\s=]+", content):
-                index_url(report, _atom(start + word.start(), word.group()))
-        elif content:
-            requirement(report, _atom(start, content))
 
 
 def _atom(start: int, text: str) -> Atom:

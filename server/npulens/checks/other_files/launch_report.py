@@ -94,13 +94,13 @@ class LaunchReport:
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
         for entry in self.catalogue.launch.get(place, ()):
-            if re.fullmatch(entry.name, name) is None:
+            if re.fullmatch(entry.name, name) is None or not self._is_meant(entry):
                 continue
             if entry.value is None:
                 self._report(entry, name_span, name_span)
                 return True
             match = None if value is None else re.fullmatch(entry.value, value)
-            if match is not None and self._is_meant(entry):
+            if match is not None:
                 group = match.span(1) if match.re.groups else match.span()
                 replaced = Span(value_span.start + group[0], value_span.start + group[1])
                 if place is Place.COMMAND:  # its form is no text of its own

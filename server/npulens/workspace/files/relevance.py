@@ -18,7 +18,20 @@ _PYTHON_WORDS = ("cuda", "CUDA", "nccl", "NCCL", "npulens")
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
-    *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
+    *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch", "cudnn", "cublas", "xformers", "apex"),
+    *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "knn", "gsplat"),
+    *(
+        "raymarching",
+        "nerfacc",
+        "nvdiff",
+        "inkowski",
+        "kaolin",
+        "cupy",
+        "cufft",
+        "cusparse",
+        "cusolver",
+        "curand",
+    ),
 )
 
 
