@@ -12,7 +12,14 @@ CUDA_ONLY = [
     *("flash-attn", "flash_attn>=2", "flash-attn==2.5.8", "flash-attn-3", "xformers==0.0.23"),
     *("apex", "triton>=2.1", "bitsandbytes", "mamba-ssm[causal-conv1d]", "causal_conv1d>=1.4"),
     *("spconv-cu118", "cupy-cuda12x", "cupy", "nvidia-cublas-cu12==12.1.3.1"),
-    *("nvidia-nccl-cu11", "nvidia-cudnn-cu13", "nvidia-cuda-runtime", "tensorrt", "tensorrt-llm"),
+    *(
+        "nvidia-nccl-cu11",
+        "nvidia-cudnn-cu13",
+        "nvidia-cuda-runtime",
+        "nvidia-pyindex",
+        "tensorrt",
+        "tensorrt-llm",
+    ),
     *("tinycudann", "nvdiffrast", "MinkowskiEngine", "torchsparse", "pytorch3d", "kaolin"),
     *(
         "diff-gaussian-rasterization",
@@ -62,7 +69,7 @@ IN_FILES = [
     ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    ⟦%s⟧\n"),
     ("setup.cfg", "[options.extras_require]\ntrain =\n    ⟦%s⟧  # for the kernels\n"),
     ("tox.ini", "[testenv]\ndeps =\n  ⟦%s⟧\n"),
-    ("cog.yaml", 'build:\n  gpu: true\n  python_packages:\n    - "⟦%s⟧"'),
+    ("cog.yaml", 'build:\n  python_packages:\n    - "⟦%s⟧"'),
 ]
 TABLES = [
     ("pyproject.toml", '[tool.poetry.dependencies]\n⟦flash-attn = "^2.5"⟧\nnumpy = "*"'),

@@ -36,6 +36,10 @@ _TEXT_KEYS = frozenset(
     {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
     | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
 )
+_LISTED_KEYS = frozenset({"capabilities", "runtime", "device_ids", "accelerators"})
+"""Those whose elements, or keys below them, are looked up as their value."""
+_TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
+_CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
 
@@ -92,10 +96,26 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
     name = key if "/" in key else normal_name(key)
     if key.startswith("--"):  # options that a launcher puts on a command line
         report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
+    elif key in _TARGET_KEYS:
+        _target(setting, report)
+    elif (around := (setting.parents or ("",))[-1].lower()) in _LISTED_KEYS:
+        element, place = (key, setting.key_span) if key else (value, span)
+        report.look_up(Place.KEY, around, element, place, place)
     elif key:
         report.look_up(Place.KEY, name, value, setting.key_span, span)
-    elif owner in ("capabilities", "runtime"):
-        report.look_up(Place.KEY, owner, value, span, span)
+
+
+def _target(setting: Setting, report: LaunchReport) -> None:
+    """`_target_: apex.optimizers.FusedAdam`, as Hydra and others make objects."""
+    name, _, last = setting.value.rpartition(".")
+    tables = report.catalogue
+    entry = tables.symbols.get(setting.value) or tables.libraries.get(setting.value)
+    while name and last and entry is None and setting.value not in tables.plain:
+        entry = tables.libraries.get(name)
+        name, _, _ = name.rpartition(".")
+    if entry is not None and "." in setting.value:
+        becomes = entry.becomes or ""
+        report.add(entry.rule, setting.span, (), becomes, entry.note, entry.severity)
 
 
 def _lists(settings: Sequence[Setting]) -> Iterator[list[Atom]]:
@@ -108,6 +128,8 @@ def _lists(settings: Sequence[Setting]) -> Iterator[list[Atom]]:
             if words and setting.parents != owners:
                 yield words
                 words = []
+            if not words and setting.parents[-1].lower() in _CONTAINER_KEYS:
+                words.append(Atom(Span(setting.span.start, setting.span.start), "docker"))
             owners = setting.parents
             words.append(Atom(setting.span, setting.value))
     if words:
