@@ -144,6 +144,8 @@ NOT_IN_FILES = [
         "channels:\n  - pytorch\n  - nvidia\n  - conda-forge\ndependencies:\n  - pip",
     ),
     ("environment.yml", "dependencies:\n  - pytorch=2.1.0=py3.10_cpu_0\n  - cpuonly"),
+    ("requirements.txt", "-r triton/requirements.txt\n-e apex/tools"),
+    ("run.sh", "pip install -r triton/requirements.txt"),
     ("requirements.txt", "# flash-attn\n-r other.txt\n-c constraints.txt\n--pre"),
     (
         "requirements.txt",
