@@ -194,6 +194,12 @@ OTHER = [
         "Dockerfile",
         "FROM x\nRUN pip install ⟦NPU905:git+https://code.example.org/NVlabs/tiny-cuda-nn#sub=a⟧",
     ),
+    (
+        "Dockerfile",
+        "FROM x\nARG CUDA=cu118\nRUN pip install ⟦NPU905:torch==2.1.0+${CUDA}⟧ \\\n"
+        "    -f ⟦NPU905:https://wheels.example.org/whl/cu${CUDA_VERSION}⟧",
+    ),
+    ("Dockerfile", "FROM x\nRUN pip install ⟦NPU905:torch==2.1.0+cu$CUDA⟧"),
     ("Dockerfile", "FROM x\nARG INDEX=⟦NPU905:https://wheels.example.org/whl/cu118⟧"),
     ("Dockerfile", "FROM x\nRUN yum install -y ⟦NPU905:cuda-nvcc-11-8⟧ gcc"),
     (
@@ -223,6 +229,15 @@ OTHER = [
     (
         "compose.yaml",
         "devices:\n  - driver: cdi\n    device_ids:\n      - ⟦NPU903:nvidia.com/gpu=all⟧",
+    ),
+    ("compose.yaml", "devices:\n  - ⟦NPU903:/dev/nvidia0:/dev/nvidia0⟧"),
+    ("job.yaml", "limits:\n  ⟦NPU903:nvidia.com/mig-1g.5gb: 1⟧"),
+    ("values.yaml", "image:\n  repository: ⟦NPU904:nvidia/cuda⟧\n  tag: 12.1.1"),
+    ("ray.yaml", "docker:\n  image: ⟦NPU904:rayproject/ray-ml:2.9.0-gpu⟧"),
+    ("compose.yaml", "services:\n  a:\n    image: ⟦NPU904:vllm/vllm-openai:latest⟧"),
+    (
+        "compose.yaml",
+        "environment:\n  PIP_EXTRA_INDEX_URL: ⟦NPU905:https://a.example.org/whl/cu118⟧",
     ),
     ("task.yaml", "resources:\n  accelerators: ⟦NPU903:A100:8⟧\nrun: python a.py"),
     ("task.yaml", "resources:\n  accelerators: {⟦NPU903:H100⟧: 8}"),
@@ -277,6 +292,9 @@ NOT_OTHER = [
     ("Dockerfile", "FROM x\nENV FORCE_CUDA=0 LD_LIBRARY_PATH=/usr/local/lib:$LD_LIBRARY_PATH"),
     ("Dockerfile", "FROM x\nRUN apt-get remove -y libnccl2 && apt-get install -y git libopenblas"),
     ("Dockerfile", "FROM team/pytorch:2.1\nARG CUDA_VERSION=11.8"),
+    ("Dockerfile", "FROM x\nRUN pip install torch==2.1.0+${ARCH} torch==${V}+cpu"),
+    ("values.yaml", "repository: nvidia/cuda\ncompose:\n  image: rayproject/ray:2.9.0"),
+    ("compose.yaml", "devices:\n  - /dev/davinci0\nurl: https://example.org/whl/cu118"),
     ("job.yaml", "limits:\n  huawei.com/Ascend910: 8\n  key: app\n  gpus: 4"),
     ("a.yaml", "accelerators: [cpu, gpu]\ngpu: true\ngpus_per_node: 4"),
     ("Dockerfile", "FROM nvidia/cuda:12.1.1-devel\nCOPY kernels/cute/ /app/"),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
 from npulens.checks.intent.file_purpose import is_of_tests
 from npulens.checks.other_files.dependencies import dependency
@@ -36,8 +37,9 @@ _TEXT_KEYS = frozenset(
     {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
     | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
 )
-_LISTED_KEYS = frozenset({"capabilities", "runtime", "device_ids", "accelerators"})
+_LISTED_KEYS = frozenset({"capabilities", "runtime", "devices", "device_ids", "accelerators"})
 """Those whose elements, or keys below them, are looked up as their value."""
+_IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
@@ -88,32 +90,39 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
             shell_findings(report, *span)
         return
     atom = Atom(span, value)
-    if owner == "baseimage" or re.fullmatch(r"(?:\w+[_-])?image", owner) is not None:
+    around = (setting.parents or ("",))[-1].lower()
+    if _IMAGE_KEY.fullmatch(around if owner == "repository" else owner) is not None:
         image(report, atom)
         return
-    if dependency(report, setting, kind, path):
-        return
+    if not dependency(report, setting, kind, path):
+        _looked_up(setting, around, report)
+
+
+def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:
+    """What the tables know of a key and its value."""
+    key, value, span = setting.key, setting.value, setting.span
     name = key if "/" in key else normal_name(key)
     if key.startswith("--"):  # options that a launcher puts on a command line
         report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
     elif key in _TARGET_KEYS:
         _target(setting, report)
-    elif (around := (setting.parents or ("",))[-1].lower()) in _LISTED_KEYS:
+    elif key and report.look_up(Place.KEY, name, value, setting.key_span, span):
+        return
+    elif around in _LISTED_KEYS:
         element, place = (key, setting.key_span) if key else (value, span)
         report.look_up(Place.KEY, around, element, place, place)
-    elif key:
-        report.look_up(Place.KEY, name, value, setting.key_span, span)
 
 
 def _target(setting: Setting, report: LaunchReport) -> None:
     """`_target_: apex.optimizers.FusedAdam`, as Hydra and others make objects."""
-    name, _, last = setting.value.rpartition(".")
-    tables = report.catalogue
-    entry = tables.symbols.get(setting.value) or tables.libraries.get(setting.value)
-    while name and last and entry is None and setting.value not in tables.plain:
+    name, tables = setting.value, report.catalogue
+    if "." not in name or len(name) > LONGEST_VALUE or name in tables.plain:
+        return
+    entry = tables.symbols.get(name)
+    while entry is None and name:
         entry = tables.libraries.get(name)
-        name, _, _ = name.rpartition(".")
-    if entry is not None and "." in setting.value:
+        name = name.rpartition(".")[0]
+    if entry is not None:
         becomes = entry.becomes or ""
         report.add(entry.rule, setting.span, (), becomes, entry.note, entry.severity)
 

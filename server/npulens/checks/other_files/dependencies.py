@@ -40,8 +40,10 @@ _LISTS_ELSEWHERE = re.compile(
     r"(?:.+\.)?(?:dependencies|requires|requirements|pip|install_requires|conda|packages"
     r"|(?:pip|python)_packages)\Z"
 )
-_INDEXES = frozenset({"url", "index_url", "extra_index_url", "extra_index_urls", "find_links"})
-_WITH_INDEXES = frozenset({Kind.TOML, Kind.INI})
+_INDEX = re.compile(r"(?:.*_)?(?:index_urls?|find_links)")
+_ADDRESS = "url"
+"""A key of indexes and of packages in TOML and INI; elsewhere it may be any address."""
+_WITH_ADDRESSES = frozenset({Kind.TOML, Kind.INI})
 _TABLES = re.compile(r"tool\.(?:poetry|pixi)\.(?:.+\.)?[\w-]*dependencies\Z")
 _TABLES_BY_FILE = {
     "pixi.toml": re.compile(r"(?:.+\.)?[\w-]*dependencies\Z"),
@@ -119,7 +121,8 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
         else:
             requirement(report, start, setting.value)
         return True
-    if kind in _WITH_INDEXES and (key or _last(setting)) in _INDEXES:
+    name = key or _last(setting)
+    if _INDEX.fullmatch(name) or (name == _ADDRESS and kind in _WITH_ADDRESSES):
         span = setting.span
         if report.look_up(Place.INDEX, "url", setting.value, span, span):
             return True
