@@ -10,25 +10,12 @@ from test_launch_files import check, findings, fixed
 
 CUDA_ONLY = [
     *("flash-attn", "flash_attn>=2", "flash-attn==2.5.8", "flash-attn-3", "xformers==0.0.23"),
-    *("apex", "triton>=2.1", "bitsandbytes", "mamba-ssm[causal-conv1d]", "causal_conv1d>=1.4"),
+    *("apex", "mamba-ssm[causal-conv1d]", "causal_conv1d>=1.4"),
     *("spconv-cu118", "cupy-cuda12x", "cupy", "nvidia-cublas-cu12==12.1.3.1"),
-    *(
-        "nvidia-nccl-cu11",
-        "nvidia-cudnn-cu13",
-        "nvidia-cuda-runtime",
-        "nvidia-pyindex",
-        "tensorrt",
-        "tensorrt-llm",
-    ),
+    *("nvidia-nccl-cu11", "nvidia-cudnn-cu13", "nvidia-cuda-runtime", "nvidia-pyindex"),
+    *("tensorrt", "tensorrt-llm", "simple-knn", "gsplat", "nerfacc", "onnxruntime-gpu"),
     *("tinycudann", "nvdiffrast", "MinkowskiEngine", "torchsparse", "pytorch3d", "kaolin"),
-    *(
-        "diff-gaussian-rasterization",
-        "simple-knn",
-        "gsplat",
-        "nerfacc",
-        "vllm==0.6.3",
-        "onnxruntime-gpu",
-    ),
+    "diff-gaussian-rasterization",
     *("faiss-gpu", "faiss-gpu-cu12", "dgl-cu118", "cuml-cu12", "jax[cuda12]", "jax[cuda12_pip]"),
     *("jaxlib==0.4.20+cuda12.cudnn89", "transformer-engine[pytorch]"),
     *("grouped_gemm", "flashinfer-python", "nvidia-dali-cuda120"),
@@ -43,6 +30,7 @@ CUDA_ONLY = [
     *("git+https://code.example.org/NVIDIA/apex", "submodules/diff-gaussian-rasterization"),
     *("pytorch3d @ git+https://code.example.org/facebookresearch/pytorch3d.git",),
 ]
+WITH_ANOTHER_BUILD = ["triton>=2.1", "bitsandbytes", "vllm==0.6.3"]
 PLAIN = [
     *("torch==2.1.0", "torch", "torch==2.1.0+cpu", "deepspeed", "accelerate", "transformers"),
     *("faiss-cpu", "onnxruntime", "mamba", "triton-ascend", "vllm-ascend", "torch-npu==2.1.0"),
@@ -74,7 +62,7 @@ IN_FILES = [
 TABLES = [
     ("pyproject.toml", '[tool.poetry.dependencies]\n⟦flash-attn = "^2.5"⟧\nnumpy = "*"'),
     ("pyproject.toml", '[tool.poetry.group.train.dependencies]\n⟦xformers = "*"⟧'),
-    ("pyproject.toml", '[tool.poetry.dev-dependencies]\n⟦bitsandbytes = "0.43"⟧'),
+    ("pyproject.toml", '[tool.poetry.dev-dependencies]\n⟦spconv-cu118 = "2.3"⟧'),
     ("pyproject.toml", '[tool.poetry.dependencies]\n⟦torch = "2.1.0+cu118"⟧'),
     ("pyproject.toml", "[tool.poetry.dependencies]\n⟦torch = '==2.1.0+cu118'⟧"),
     ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "⟦2.1.0+cu118⟧"}'),
@@ -82,7 +70,7 @@ TABLES = [
         "pyproject.toml",
         '[tool.poetry.dependencies]\nxformers = { git = "⟦https://example.org/x.git⟧" }',
     ),
-    ("pyproject.toml", '[tool.poetry.dependencies.vllm]\nversion = "⟦0.6⟧"\noptional = true'),
+    ("pyproject.toml", '[tool.poetry.dependencies.xformers]\nversion = "⟦0.6⟧"\noptional = true'),
     (
         "pyproject.toml",
         '[tool.poetry.dependencies]\ntorch = {url = "⟦https://a.example.org/whl/cu118/'
@@ -158,6 +146,14 @@ NOT_IN_FILES = [
 @pytest.mark.parametrize("package", CUDA_ONLY)
 def test_builds_for_cuda_are_found(package: str) -> None:
     check("requirements.txt", f"numpy\n⟦NPU905:{package}⟧\n")
+
+
+@pytest.mark.parametrize("package", WITH_ANOTHER_BUILD)
+def test_what_has_another_build_for_the_npu_is_told_so(package: str) -> None:
+    check("requirements.txt", f"⟦NPU604:{package}⟧\n")
+    name = package.partition("=")[0].rstrip(">")
+    build = "bitsandbytes-npu-beta" if name == "bitsandbytes" else f"{name}-ascend"
+    check("requirements.txt", f"{package}\n{build}\n")
 
 
 @pytest.mark.parametrize("package", CUDA_ONLY)
