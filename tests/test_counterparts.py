@@ -43,6 +43,15 @@ def test_the_one_for_the_npu_is_checked(here: Path) -> None:
     assert found_in(here, files) == [("train_npu.py", "NPU101")]
 
 
+def test_images_in_a_folder_for_the_npu(here: Path) -> None:
+    """Those for CUDA have all kinds of names; the folder says that there are others."""
+    image = "FROM nvidia/cuda:12.1.1-devel\n"
+    files = {"docker/docker-cuda/Dockerfile.base": image, "docker/cu118/Dockerfile": image}
+    assert found_in(here, files) == [(name, "NPU904") for name in sorted(files)]
+    files["docker/docker-npu/Dockerfile"] = "FROM ubuntu:22.04\n"
+    assert found_in(here, files) == [("docker/cu118/Dockerfile", "NPU904")]
+
+
 def test_scripts(here: Path) -> None:
     script = "export CUDA_VISIBLE_DEVICES=0\npython train.py\n"
     assert found_in(here, {"run_gpu.sh": script}) == [("run_gpu.sh", "NPU901")]

@@ -23,7 +23,7 @@ from npulens.text.spans import Span
 
 MAGICS = """\
 %matplotlib inline
-!pip install torch --index-url https://example.com/cu121
+!pip install torch --index-url https://example.com/py311
 files = !ls *.cuda
 get_ipython().run_line_magic("time", "")
 model?

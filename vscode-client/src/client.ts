@@ -15,7 +15,8 @@ import { executeCommand } from "./serverCommands";
 /** What the server reads; the same as `npulens check`. */
 const LANGUAGES = [
   ...["python", "shellscript", "dockerfile", "yaml", "dockercompose", "github-actions-workflow"],
-  ...["json", "jsonc", "toml", "pip-requirements", "dotenv", "cpp", "cuda-cpp"],
+  ...["json", "jsonc", "toml", "ini", "properties", "pip-requirements", "dotenv"],
+  ...["cpp", "cuda-cpp"],
 ];
 
 /**

@@ -92,8 +92,8 @@ def check(
 ) -> None:
     """Check the files among PATHS, and below the folders among them.
 
-    Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML and
-    lists of requirements are read, but for what git ignores.
+    Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML,
+    INI and lists of requirements are read, but for what git ignores.
 
     Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
     or starts of codes such as NPU1, separated by commas; they replace those of the configuration.

@@ -137,8 +137,8 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
 def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
     """To silence each rule on each line where it is found, and in the file; each once."""
     document = request.analysis.view.document
-    if document.kind in (Kind.NATIVE, Kind.JSON):
-        return  # no comment silences anything there
+    if document.kind in (Kind.NATIVE, Kind.JSON, Kind.INI):
+        return  # no comment silences anything there, or it would be a part of the value
     offered: set[tuple[str, int]] = set()
     for index in here:
         finding = request.analysis.findings[index]

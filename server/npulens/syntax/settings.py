@@ -1,4 +1,4 @@
-"""Settings of YAML, JSON and TOML files with their places, read line by line or token by token.
+"""Settings of YAML, JSON, TOML and INI files with their places, read by line or by token.
 
 Not parsers: they yield the plain forms in which people write a device or a backend, skip what they
 do not understand, and take time in proportion to the text. A parser with places of values would be
@@ -206,7 +206,8 @@ def toml_settings(text: str) -> Iterator[Setting]:
             key = None
             header = _TOML_HEADER.match(text, position)
             if header is not None:
-                table = tuple(header[1].replace('"', "").split("."))[:_DEEPEST]
+                parts = re.sub("[\"']", "", header[1]).split(".")
+                table = tuple(part.strip() for part in parts)[:_DEEPEST]
                 position = header.end()
         token = _TOML.match(text, position)
         if token is None:
@@ -241,3 +242,46 @@ def toml_settings(text: str) -> Iterator[Setting]:
 
 def _has_key(inner: list[tuple[str, tuple[str, Span] | None]]) -> bool:
     return inner[-1][1] is not None
+
+
+_INI_HEADER = re.compile(r"\[([^\]\n]*)\]")
+_INI_SEPARATOR = re.compile(r"[=:]")
+_INI_COMMENT = re.compile(r"[ \t][#;]")
+
+
+def ini_settings(text: str) -> Iterator[Setting]:
+    """The settings of an INI text; lines that are indented deeper than their key are elements."""
+    section: tuple[str, ...] = ()
+    key, column = "", 0
+    for line in re.finditer(r"[^\n]+", text):
+        content = _stripped(text, Span(*line.span()))
+        first = text[content.start : content.start + 1]
+        if first in ("", "#", ";"):
+            continue
+        indent = content.start - line.start()
+        if key and indent > column:
+            value = _ini_value(text, content)
+            yield Setting("", value, text[slice(*value)], value, (*section, key))
+        elif (header := _INI_HEADER.match(text, *content)) is not None:
+            section, key = (header[1].strip(),), ""
+        elif (found := _INI_SEPARATOR.search(text, *content)) is not None:
+            name = _stripped(text, Span(content.start, found.start()))
+            key, column = text[slice(*name)], indent
+            value = _ini_value(text, Span(found.end(), content.end))
+            if value.end > value.start:
+                yield Setting(key, name, text[slice(*value)], value, section)
+
+
+def _ini_value(text: str, span: Span) -> Span:
+    """A value without the comment behind it and without quotes."""
+    comment = _INI_COMMENT.search(text, *span)
+    start, end = _stripped(text, span if comment is None else Span(span.start, comment.start()))
+    if end - start > 1 and text[start] in "\"'" and text[end - 1] == text[start]:
+        return Span(start + 1, end - 1)
+    return Span(start, end)
+
+
+def _stripped(text: str, span: Span) -> Span:
+    content = text[slice(*span)]
+    start = span.end - len(content.lstrip())
+    return Span(start, max(start, span.start + len(content.rstrip())))

@@ -13,6 +13,7 @@ class Kind(str, Enum):
     YAML = "yaml"
     JSON = "json"
     TOML = "toml"
+    INI = "ini"
     REQUIREMENTS = "requirements"
     ENVIRONMENT = "dotenv"
     """Variables as `.env` files have them."""
@@ -37,6 +38,8 @@ _SUFFIXES = {
     ".json": Kind.JSON,
     ".jsonc": Kind.JSON,
     ".toml": Kind.TOML,
+    ".ini": Kind.INI,
+    ".cfg": Kind.INI,
     ".cu": Kind.NATIVE,
     ".cuh": Kind.NATIVE,
     ".cpp": Kind.NATIVE,
@@ -62,6 +65,8 @@ _EDITOR_LANGUAGES = {
     "json": Kind.JSON,
     "jsonc": Kind.JSON,
     "toml": Kind.TOML,
+    "ini": Kind.INI,
+    "properties": Kind.INI,
     "pip-requirements": Kind.REQUIREMENTS,
     "dotenv": Kind.ENVIRONMENT,
     "cpp": Kind.NATIVE,
@@ -76,6 +81,8 @@ def kind_by_name(path: str) -> Kind | None:
     known = _SUFFIXES.get(name[dot:].lower()) if dot >= 0 else None
     if known is not None:
         return known
+    if name == "Pipfile":
+        return Kind.TOML
     if _DOCKERFILE.match(name):
         return Kind.DOCKERFILE
     if _REQUIREMENTS.match(name) or (

@@ -1,21 +1,27 @@
-"""YAML, JSON and TOML: devices, backends, variables, images, resources and command lines."""
+"""YAML, JSON, TOML and INI: devices, backends, variables, images, resources and command lines."""
 
 import re
 from collections.abc import Iterator, Sequence
 
+from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
 from npulens.checks.intent.file_purpose import is_of_tests
+from npulens.checks.other_files.dependencies import dependency
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
     Atom,
     command_words,
     image,
-    index_url,
     normal_name,
-    requirement,
     shell_findings,
 )
-from npulens.syntax.settings import Setting, json_settings, toml_settings, yaml_settings
+from npulens.syntax.settings import (
+    Setting,
+    ini_settings,
+    json_settings,
+    toml_settings,
+    yaml_settings,
+)
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
@@ -31,12 +37,12 @@ _TEXT_KEYS = frozenset(
     {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
     | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
 )
-_REQUIREMENT_KEYS = frozenset(
-    {"dependencies", "requires", "requirements", "pip", "install_requires", "conda", "packages"}
-    | {"dev", "test", "train", "gpu", "cuda", "all", "channels"}
-)
+_LISTED_KEYS = frozenset({"capabilities", "runtime", "devices", "device_ids", "accelerators"})
+"""Those whose elements, or keys below them, are looked up as their value."""
+_IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
+_TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
+_CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
-_WORD = re.compile(r"\S+")
 
 
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
@@ -51,10 +57,15 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
         if not of_tests and (not only_variables or setting.key.startswith("CUDA_")):
             _variable(setting, report)
         if not only_variables and setting.key.lower() not in _TEXT_KEYS:
-            _setting(setting, report)
+            _setting(setting, report, kind, path)
 
 
-_READERS = {Kind.YAML: yaml_settings, Kind.JSON: json_settings, Kind.TOML: toml_settings}
+_READERS = {
+    Kind.YAML: yaml_settings,
+    Kind.JSON: json_settings,
+    Kind.TOML: toml_settings,
+    Kind.INI: ini_settings,
+}
 
 
 def _variable(setting: Setting, report: LaunchReport) -> None:
@@ -71,7 +82,7 @@ def _variable(setting: Setting, report: LaunchReport) -> None:
             report.variable(span, value)
 
 
-def _setting(setting: Setting, report: LaunchReport) -> None:
+def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> None:
     key, value, span = setting.key, setting.value, setting.span
     owner = (key or (setting.parents[-1] if setting.parents else "")).lower()
     if setting.is_block or (owner in _COMMAND_KEYS and " " in value):
@@ -79,31 +90,41 @@ def _setting(setting: Setting, report: LaunchReport) -> None:
             shell_findings(report, *span)
         return
     atom = Atom(span, value)
-    if owner == "baseimage" or re.fullmatch(r"(?:\w+[_-])?image", owner) is not None:
+    around = (setting.parents or ("",))[-1].lower()
+    if _IMAGE_KEY.fullmatch(around if owner == "repository" else owner) is not None:
         image(report, atom)
         return
-    parents = {parent.lower() for parent in setting.parents} | {owner}
-    if "optional-dependencies" in parents:
-        return  # an extra is installed by who asks for it, and the NPU gets one of its own
-    if not key and parents & _REQUIREMENT_KEYS:
-        first = _WORD.match(value)
-        if first is not None and value.startswith("-"):
-            for word in _WORD.finditer(value):
-                index_url(report, _moved(atom, word))
-        elif not index_url(report, atom):
-            requirement(report, atom)
-        return
+    if not dependency(report, setting, kind, path):
+        _looked_up(setting, around, report)
+
+
+def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:
+    """What the tables know of a key and its value."""
+    key, value, span = setting.key, setting.value, setting.span
     name = key if "/" in key else normal_name(key)
     if key.startswith("--"):  # options that a launcher puts on a command line
         report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
-    elif key:
-        report.look_up(Place.KEY, name, value, setting.key_span, span)
-    elif owner in ("capabilities", "runtime"):
-        report.look_up(Place.KEY, owner, value, span, span)
+    elif key in _TARGET_KEYS:
+        _target(setting, report)
+    elif key and report.look_up(Place.KEY, name, value, setting.key_span, span):
+        return
+    elif around in _LISTED_KEYS:
+        element, place = (key, setting.key_span) if key else (value, span)
+        report.look_up(Place.KEY, around, element, place, place)
 
 
-def _moved(atom: Atom, word: re.Match[str]) -> Atom:
-    return Atom(Span(atom.span.start + word.start(), atom.span.start + word.end()), word.group())
+def _target(setting: Setting, report: LaunchReport) -> None:
+    """`_target_: apex.optimizers.FusedAdam`, as Hydra and others make objects."""
+    name, tables = setting.value, report.catalogue
+    if "." not in name or len(name) > LONGEST_VALUE or name in tables.plain:
+        return
+    entry = tables.symbols.get(name)
+    while entry is None and name:
+        entry = tables.libraries.get(name)
+        name = name.rpartition(".")[0]
+    if entry is not None:
+        becomes = entry.becomes or ""
+        report.add(entry.rule, setting.span, (), becomes, entry.note, entry.severity)
 
 
 def _lists(settings: Sequence[Setting]) -> Iterator[list[Atom]]:
@@ -116,6 +137,8 @@ def _lists(settings: Sequence[Setting]) -> Iterator[list[Atom]]:
             if words and setting.parents != owners:
                 yield words
                 words = []
+            if not words and setting.parents[-1].lower() in _CONTAINER_KEYS:
+                words.append(Atom(Span(setting.span.start, setting.span.start), "docker"))
             owners = setting.parents
             words.append(Atom(setting.span, setting.value))
     if words:

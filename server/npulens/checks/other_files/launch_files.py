@@ -10,13 +10,12 @@ from npulens.checks.intent.file_purpose import (
     only_reads_code,
 )
 from npulens.checks.other_files.configuration_files import configuration_findings
+from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
     Atom,
     command_words,
     image,
-    index_url,
-    requirement,
     shell_findings,
 )
 from npulens.syntax.settings import json_settings
@@ -36,7 +35,12 @@ _INSTRUCTION = re.compile(
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
-_NPU_IMAGE = re.compile(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|cann|\bnpu\b)")
+_NPU_IMAGE = re.compile(
+    r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|(?<![a-z])cann(?![a-z])|\bnpu\b)"
+)
+_CUDA = re.compile(r"(?:cuda|cu)[\d.]*|nvidia", re.IGNORECASE)
+"""In the name of a Dockerfile it says from what it starts, which is the thing to change."""
+_SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
 _CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
 _OTHER_FRAMEWORK_IMAGE = re.compile(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
@@ -57,13 +61,13 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         pass  # torch_npu is not for it
     elif kind in _SHELL:
         shell_findings(report)
+    elif kind is Kind.DOCKERFILE:
+        if not only_reads_code(place) and not is_for_other_hardware(_CUDA.sub("", place)):
+            _dockerfile(report)
     elif is_for_other_hardware(place):
         pass  # the same for the NPU stands or belongs beside it
-    elif kind is Kind.DOCKERFILE:
-        if not only_reads_code(place):
-            _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
-        _requirements(report)
+        requirement_lines(report)
     else:
         configuration_findings(report, kind, place)
     report.finish()
@@ -85,20 +89,6 @@ def _hash_comments(text: str) -> Iterator[Span]:
     for match in _HASH.finditer(text):
         if match.group().startswith("#"):
             yield Span(*match.span())
-
-
-def _requirements(report: LaunchReport) -> None:
-    for line in re.finditer(r"[^\n]+", report.text):
-        content = line.group().partition(" #")[0].rstrip()
-        start = line.start() + len(content) - len(content.lstrip())
-        content = content.lstrip()
-        if content.startswith("#"):
-            continue
-        if content.startswith("-"):
-            for word in re.finditer(r"[^\s=]+", content):
-                index_url(report, _atom(start + word.start(), word.group()))
-        elif content:
-            requirement(report, _atom(start, content))
 
 
 def _atom(start: int, text: str) -> Atom:
@@ -130,6 +120,17 @@ def _dockerfile(report: LaunchReport) -> None:
             _exec_form(span, report)
         else:
             shell_findings(report, *span)
+            _installed(span, report)
+
+
+def _installed(span: Span, report: LaunchReport) -> None:
+    """`apt-get install libnccl2`, `pip install git+https://...`."""
+    for command in read_shell(report.text, *span).commands:
+        words = [report.text[slice(*word)] for word in command.words]
+        of_system = not _SYSTEM_INSTALLERS.isdisjoint(words)
+        for place, word in zip(command.words, words, strict=True):
+            if "install" in words and (of_system or word.startswith("git+")):
+                requirement(report, place.start, word)
 
 
 def _from(span: Span, report: LaunchReport) -> None:
@@ -149,6 +150,8 @@ def _environment(span: Span, report: LaunchReport) -> None:
         report.variable(Span(*pair.span("name")), value)
         start = report.text.find(value, *pair.span("value")) if value else pair.end()
         image(report, _atom(start, value))
+        if value.startswith("http"):
+            requirement(report, start, value)
     if not pairs and (name := _WORD.match(report.text, *span)) is not None:
         report.variable(Span(*name.span()))
 

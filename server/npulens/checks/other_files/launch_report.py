@@ -14,6 +14,8 @@ from npulens.text.spans import Span
 
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
+_SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
+"""A value that says nothing without its key."""
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
@@ -49,6 +51,8 @@ class LaunchReport:
         self._places: dict[str, dict[Span, _Use]] = {}
         self._values: dict[str, list[str]] = {}
         self._reported: set[Span] = set()
+        self._known: dict[tuple[Place, str], Sequence[LaunchEntry]] = {}
+        self._words: dict[str, bool] = {}
 
     def variable(
         self,
@@ -93,12 +97,12 @@ class LaunchReport:
         """Report what the tables say of a name and value, if they know them."""
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
-        for entry in self.catalogue.launch.get(place, ()):
-            if re.fullmatch(entry.name, name) is None:
-                continue
+        for entry in self._entries(place, name):
             if entry.value is None:
-                self._report(entry, name_span, name_span)
-                return True
+                if self._is_meant(entry):
+                    self._report(entry, name_span, name_span)
+                    return True
+                continue
             match = None if value is None else re.fullmatch(entry.value, value)
             if match is not None and self._is_meant(entry):
                 group = match.span(1) if match.re.groups else match.span()
@@ -106,6 +110,8 @@ class LaunchReport:
                 if place is Place.COMMAND:  # its form is no text of its own
                     replaced = name_span
                 whole = name_span if place in _SHOWN_WHOLE else value_span
+                if place is Place.KEY and value is not None and _SWITCH.fullmatch(value):
+                    whole = self._with_quotes(Span(name_span.start, value_span.end))
                 self._report(entry, whole, replaced)
                 return True
         return False
@@ -136,10 +142,29 @@ class LaunchReport:
         arguments = {"symbol": self.text[slice(*span)], "replacement": replacement}
         self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))
 
+    def _with_quotes(self, span: Span) -> Span:
+        before, after = self.text[span.start - 1 : span.start], self.text[span.end : span.end + 1]
+        quotes = ("'", '"')
+        return Span(span.start - (before in quotes), span.end + (after in quotes))
+
+    def _entries(self, place: Place, name: str) -> Sequence[LaunchEntry]:
+        """Those of a name, which may stand in a text a thousand times."""
+        known = self._known.get((place, name))
+        if known is None:
+            entries = self.catalogue.launch.get(place, ())
+            known = [entry for entry in entries if re.fullmatch(entry.name, name) is not None]
+            self._known[place, name] = known
+        return known
+
     def _is_meant(self, entry: LaunchEntry) -> bool:
-        if entry.evidence and not any(word in self.text for word in entry.evidence):
+        if entry.evidence and not any(map(self._holds, entry.evidence)):
             return False
-        return not any(word in self.text for word in entry.unless)
+        return not any(map(self._holds, entry.unless))
+
+    def _holds(self, word: str) -> bool:
+        if word not in self._words:
+            self._words[word] = word in self.text
+        return self._words[word]
 
     def _report(self, entry: LaunchEntry, span: Span, replaced: Span) -> None:
         fixes = []

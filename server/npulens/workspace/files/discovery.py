@@ -19,6 +19,7 @@ _NOT_WALKED = (".pyw", ".jsonc")
 _LOCK_FILES = frozenset(
     {"package-lock.json", "package.json", "tsconfig.json", "composer.json", "pnpm-lock.yaml"}
     | {"conda-lock.yml", "npulens.toml", "tokenizer.json", "vocab.json", "tokenizer_config.json"}
+    | {"Cargo.toml", "pyvenv.cfg"}
 )
 """Files that people write with tools, and that say nothing of devices."""
 _LARGEST_SETTINGS = 256_000

@@ -21,7 +21,34 @@ _PYTHON_WORDS = (
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
-    *("tensorrt", "HCCL", "ASCEND_", "TASK_QUEUE", "torch"),
+    *("8bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention", "quantized"),
+    *(
+        "accelerators",
+        "gres",
+        "rmsprop",
+        "tensorrt",
+        "HCCL",
+        "ASCEND_",
+        "TASK_QUEUE",
+        "torch",
+        "cudnn",
+        "cublas",
+        "xformers",
+        "apex",
+    ),
+    *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "knn", "gsplat"),
+    *(
+        "raymarching",
+        "nerfacc",
+        "nvdiff",
+        "inkowski",
+        "kaolin",
+        "cupy",
+        "cufft",
+        "cusparse",
+        "cusolver",
+        "curand",
+    ),
 )
 
 
@@ -37,7 +64,8 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
-        self._launch = _encoded(_LAUNCH_WORDS)
+        libraries = sorted({name.partition(".")[0] for name in catalogue.libraries})
+        self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
         self._native = _encoded(BINDERS)
 
     def may_have_findings(self, path: str, data: bytes) -> bool:

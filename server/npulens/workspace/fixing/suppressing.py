@@ -24,7 +24,8 @@ _PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
 _KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
 """Those in which a comment may stand behind anything in a line.
 
-In `.env` files it may not: `docker run --env-file` takes it for a part of the value.
+In `.env` and INI files it may not: `docker run --env-file` and `configparser` take it for a part
+of the value.
 """
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from npulens.text.kinds import Kind, kind_by_name
+
 _FOR_NPU = {
     "cuda": ("npu", "ascend"),
     "gpu": ("npu", "ascend"),
@@ -27,5 +29,9 @@ def _counterparts(place: str) -> Iterator[str]:
     """The paths that a counterpart for the NPU may have."""
     around = place.rfind("/", 0, max(place.rfind("/"), 0)) + 1
     for word in _FOR_CUDA.finditer(place, around):
+        rest = place[word.end() :]
+        folder, slash, name = rest.rpartition("/")
         for other in _FOR_NPU[word[0].lower()]:
-            yield place[: word.start()] + other + place[word.end() :]
+            yield place[: word.start()] + other + rest
+            if slash and kind_by_name(name) is Kind.DOCKERFILE:  # in a folder of them
+                yield place[: word.start()] + other + folder + "/Dockerfile"

@@ -1,0 +1,169 @@
+"""Packages that a project asks for: lines of requirements, lists and tables of settings."""
+
+import re
+from pathlib import PurePosixPath
+
+from npulens.catalog.tables import Place
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.syntax.settings import Setting
+from npulens.text.kinds import Kind
+from npulens.text.spans import Span
+
+_URL = re.compile(r"https?://")
+_SOURCE = re.compile(
+    r"(?:git\+[a-z]+://(?:[^\s#]*/)?|(?:\.{0,2}/)?(?:[\w.-]+/)+)"
+    r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
+)
+"""A repository or a folder to install from; its name is that of what is in it."""
+_CHANNEL = re.compile(r"[\w.-]+(?:/[\w.-]+)*::")
+_PACKAGE = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
+)
+_END = re.compile(r"[ \t]*(?:;|[ \t]#|[ \t]--|\\?\Z)")
+_HASH = " --hash"
+_LONGEST = 1_000
+_OPTION = re.compile(
+    r"(?<!\S)(?:-[efi]|--(?:editable|find-links|index-url|extra-index-url))"
+    r"(?:[ \t]+|[ \t]*=[ \t]*)(?P<value>\S+)"
+)
+_LISTS = {
+    Kind.TOML: re.compile(
+        r"project\.(?:optional-)?dependencies(?:\.|\Z)|dependency-groups\.|build-system\.requires\Z"
+        r"|tool\.(?!poetry\.|pixi\.)(?:.+\.)?[\w-]*dependencies(?:\.|\Z)"
+    ),
+    Kind.INI: re.compile(
+        r"options\.(?:extras_require\.|(?:install_requires|setup_requires|tests_require)\Z)"
+        r"|testenv[^.]*\.deps\Z"
+    ),
+}
+_LISTS_ELSEWHERE = re.compile(
+    r"(?:.+\.)?(?:dependencies|requires|requirements|pip|install_requires|conda|packages"
+    r"|(?:pip|python)_packages)\Z"
+)
+_INDEX = re.compile(r"(?:.*_)?(?:index_urls?|find_links)")
+_ADDRESS = "url"
+"""A key of indexes and of packages in TOML and INI; elsewhere it may be any address."""
+_WITH_ADDRESSES = frozenset({Kind.TOML, Kind.INI})
+_TABLES = re.compile(r"tool\.(?:poetry|pixi)\.(?:.+\.)?[\w-]*dependencies\Z")
+_TABLES_BY_FILE = {
+    "pixi.toml": re.compile(r"(?:.+\.)?[\w-]*dependencies\Z"),
+    "Pipfile": re.compile(r"(?:dev-)?packages\Z"),
+}
+_PART_OF_TABLE = frozenset({"version", "git", "path", "url"})
+_FOR_HARDWARE = re.compile(
+    r"(?:.*[._-])?(?:cuda\d*|cu\d+|gpu|nvidia|rocm\d*|amd|xpu|hpu|tpu|cpu|mps)(?:[._-].*)?",
+    re.IGNORECASE,
+)
+"""An extra or a group that says for which hardware it is: the NPU gets one of its own."""
+
+
+def requirement_lines(report: LaunchReport) -> None:
+    """Report what a list of requirements asks for."""
+    hashed = re.compile(r"\\\r?\n[ \t]*--hash")
+    for line in re.finditer(r"[^\n]+", report.text):
+        text = line.group()
+        start = line.start() + len(text) - len(text.lstrip())
+        if text.lstrip().startswith("-"):
+            requirement_options(report, line.start(), text)
+        elif not text.lstrip().startswith("#"):
+            is_hashed = hashed.search(report.text, line.end() - 2, line.end() + 80) is not None
+            requirement(report, start, text.strip(), is_hashed=is_hashed)
+
+
+def requirement_options(report: LaunchReport, start: int, text: str) -> None:
+    """Report the indexes and sources that options name: `--find-links https://...`."""
+    for option in _OPTION.finditer(text):
+        requirement(report, start + option.start("value"), option["value"])
+
+
+def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool = False) -> bool:
+    """Report a requirement on software for CUDA: `torch==2.1.0+cu118`, `nvidia-nccl-cu12`.
+
+    Args:
+        report: Where to report.
+        start: Where the requirement stands.
+        text: The requirement, with marker and comment; also an address or a folder.
+        is_hashed: Whether what is installed must have a hash that is given elsewhere.
+    """
+    text = text[:_LONGEST]
+    end = _END.search(text)
+    rest = text if end is None else text[: end.start()]
+    is_hashed = is_hashed or _HASH in text
+    if _URL.match(rest):
+        span = Span(start, start + len(rest))
+        return report.look_up(Place.INDEX, "url", rest, span, span)
+    source = _SOURCE.match(rest)
+    if source is not None:
+        return _package(report, source["name"], f"@ {rest}", start, Span(start, start + len(rest)))
+    channel = _CHANNEL.match(rest)
+    package = _PACKAGE.fullmatch(rest, channel.end() if channel is not None else 0)
+    if package is None:
+        return False
+    value = package["value"] + (_HASH if is_hashed else "")
+    name, extras = package["name"], package["extras"] or ""
+    value_start, whole = start + package.start("value"), Span(start, start + len(rest))
+    if extras and _package(report, name + extras, value, value_start, whole):
+        return True
+    return _package(report, name, value, value_start, whole)
+
+
+def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) -> bool:
+    """Report a setting that asks for a package or names an index; whether it is one that does."""
+    owner = ".".join(setting.parents)
+    key = setting.key.replace("-", "_").lower()
+    place = f"{owner}.{key}" if key else owner
+    if _lists_packages(place, not key, kind):
+        if _is_for_hardware(place):
+            return True
+        start = setting.span.start
+        if setting.value.startswith("-"):
+            requirement_options(report, start, setting.value)
+        else:
+            requirement(report, start, setting.value)
+        return True
+    name = key or _last(setting)
+    if _INDEX.fullmatch(name) or (name == _ADDRESS and kind in _WITH_ADDRESSES):
+        span = setting.span
+        if report.look_up(Place.INDEX, "url", setting.value, span, span):
+            return True
+    return kind is Kind.TOML and _of_table(report, setting, PurePosixPath(path).name)
+
+
+def _lists_packages(place: str, is_element: bool, kind: Kind) -> bool:
+    if kind is Kind.INI:
+        return _LISTS[kind].match(place) is not None
+    return is_element and _LISTS.get(kind, _LISTS_ELSEWHERE).match(place) is not None
+
+
+def _is_for_hardware(place: str) -> bool:
+    return any(_FOR_HARDWARE.fullmatch(part) for part in place.split("."))
+
+
+def _last(setting: Setting) -> str:
+    return setting.parents[-1].replace("-", "_").lower() if setting.parents else ""
+
+
+def _of_table(report: LaunchReport, setting: Setting, file: str) -> bool:
+    """`torch = "2.1.0+cu118"` or `torch = {version = "2.1.0+cu118"}` in a table of packages."""
+    pattern = _TABLES_BY_FILE.get(file, _TABLES)
+    around = ".".join(setting.parents)
+    table, _, package = around.rpartition(".")
+    if _is_for_hardware(around):
+        return False
+    span = setting.span
+    if setting.key and pattern.match(around):
+        name, closing = setting.key, report.text[span.end : span.end + 1] in ("'", '"')
+        whole = Span(setting.key_span.start, span.end + closing)
+    elif setting.key in _PART_OF_TABLE and pattern.match(table):
+        name, whole = package, span
+    else:
+        return False
+    value, start = setting.value, span.start
+    if value[:1].isdigit():  # the same as a pin
+        value, start = f"=={value}", start - 2
+    return _package(report, name, value, start, whole)
+
+
+def _package(report: LaunchReport, name: str, value: str, start: int, whole: Span) -> bool:
+    span = Span(start, start + len(value))
+    return report.look_up(Place.PACKAGE, name.lower().replace("_", "-"), value, whole, span)
