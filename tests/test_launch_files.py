@@ -491,6 +491,9 @@ ENDLESS = [
     "CUDA_VISIBLE_DEVICES=0 ", "$CUDA_VISIBLE_DEVICES\n", "--device cuda ", "torch==1+cu", "=[",
     "device: cuda\n", '"device": "cuda",', "'''", '"""', "${", "a/b/",
     "RUN a \\  \n\n# x\n", "- run: python -c 'x'\n",
+    "((", "$((", "((a) ", "<(", "[[ a ", "a=( ", "if x; then ", "case x in a) ", "f() {", "@(",
+    "a && ", "[ a ] || ", "[ -o a ", "-o a ", '"a" ', "sudo ", "X=$X\n", "docker run $X\n",
+    "ssh h 'a'\n", "'a' ssh ", "cat <<E\n E\n", "x=`a`\n", "if a; then b; fi\n", "elif a; then b\n",
 ]  # fmt: skip
 
 

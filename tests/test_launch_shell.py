@@ -188,7 +188,30 @@ CLUSTERS = [
 ]
 
 
-@pytest.mark.parametrize("snippet", READ + PROBES + ARMS + CLUSTERS)
+VALUES = [
+    "export ⟦NPU908:TASK_QUEUE_ENABLE⟧=3",
+    "export ⟦NPU908:CPU_AFFINITY_CONF⟧=5,npuX:3",
+    "⟦NPU908:CPU_AFFINITY_CONF⟧=1,npuX:3 python a.py",
+    "export ⟦NPU908:NPU_ASD_ENABLE⟧=7",
+    "export ⟦NPU908:NPU_ASD_CONFIG⟧=enabled:yes",
+    "export ⟦NPU908:HCCL_BUFFSIZE⟧=abc",
+    "export ⟦NPU908:HCCL_RDMA_TC⟧=133",
+    "export ⟦NPU908:HCCL_RDMA_SL⟧=9",
+    'export ⟦NPU908:PYTORCH_NPU_ALLOC_CONF⟧="expandable_segment:True"',
+    "export ⟦NPU908:MULTI_STREAM_MEMORY_REUSE⟧=5",
+    "export ⟦NPU908:ACL_OP_SELECT_IMPL_MODE⟧=fast",
+    "export TASK_QUEUE_ENABLE=2 MULTI_STREAM_MEMORY_REUSE=3 NPU_ASD_ENABLE=1 HCCL_RDMA_SL=4",
+    "export CPU_AFFINITY_CONF=1; CPU_AFFINITY_CONF=2,npu0:0-15,npu1:16-31,npu_affine:1 a",
+    "export CPU_AFFINITY_CONF=1,lazy_bind:0 NPU_ASD_CONFIG=enable:true,cooldown:5",
+    "export HCCL_BUFFSIZE=200 HCCL_RDMA_TC=132 HCCL_INTRA_ROCE_ENABLE=1",
+    "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128",
+    "export HCCL_BUFFSIZE=$SIZE TASK_QUEUE_ENABLE=${1:-2} PYTORCH_NPU_ALLOC_CONF= HCCL_RDMA_SL",
+    "export PYTORCH_NPU_ALLOC_CONF='roundup_power2_divisions:[256:1,512:2]'",
+    "if [ $TASK_QUEUE_ENABLE = 3 ]; then echo $HCCL_BUFFSIZE; fi",
+]
+
+
+@pytest.mark.parametrize("snippet", READ + PROBES + ARMS + CLUSTERS + VALUES)
 def test_found(snippet: str) -> None:
     check(snippet)
 

@@ -14,6 +14,7 @@ from npulens.text.spans import Span
 DEEPEST = 32
 """How deep brackets may be; deeper ones are read as plain text."""
 _LONGEST_ARITHMETIC = 4000
+"""How far the end of `((` is looked for: where there is none, the text is read again."""
 _BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
 _REDIRECT = re.compile(
@@ -307,7 +308,10 @@ class WordReader(ABC):
         ]
         kept = [(each, len(each)) for each in grown]
         self._at += opening
-        if self._arithmetic_end(word, start + _LONGEST_ARITHMETIC):
+        outer, self._end = self._end, min(self._end, start + _LONGEST_ARITHMETIC)
+        is_arithmetic = self._arithmetic_end(word)
+        self._end = outer
+        if is_arithmetic:
             return True
         self._no_arithmetic.add(start)
         self._at, self._pending = start, pending
@@ -315,9 +319,9 @@ class WordReader(ABC):
             del each[length:]
         return False
 
-    def _arithmetic_end(self, word: Word, limit: int) -> bool:
+    def _arithmetic_end(self, word: Word) -> bool:
         open_brackets = 0
-        while self._at < min(self._end, limit):
+        while self._at < self._end:
             plain = _IN_ARITHMETIC.match(self._text, self._at, self._end)
             if plain is not None:
                 self._at = plain.end()
@@ -325,7 +329,7 @@ class WordReader(ABC):
             character = self._text[self._at]
             if character == ")" and not open_brackets:
                 is_end = self._text.startswith("))", self._at, self._end)
-                self._at += 2
+                self._at += 2 if is_end else 1
                 return is_end
             if character in "()":
                 open_brackets += 1 if character == "(" else -1

@@ -197,8 +197,7 @@ def _heredoc(command: Command, body: Span, script: _Script) -> None:
 def _nested(script: _Script, body: Span) -> None:
     """A script inside of a script, which may use its variables."""
     if script.depth < _DEEPEST_SCRIPT:
-        values = dict(script.values)
-        _script(_Script(script.report, script.depth + 1, values), *body)
+        _script(_Script(script.report, script.depth + 1, script.values), *body)
 
 
 def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
@@ -219,7 +218,8 @@ def _command(placed: Placed, script: _Script) -> None:
     command, standing = placed
     report, text = script.report, script.report.text
     inner = scripts(command, text)
-    own = [word for word in command.words if all(word is not each for each, _ in inner)]
+    apart = {word.span for word, _ in inner}
+    own = [word for word in command.words if word.span not in apart]
     atoms = atoms_of(own, text)
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
@@ -285,6 +285,7 @@ def _expanded(
     variable = _VARIABLE.match(atom.text) if ahead is not None else None
     if variable is not None:
         for value in script.values.get(variable["name"] or variable["braced"], ())[:_MOST_VALUES]:
+            value = value[:_MOST_VALUES]
             yield from zip(value, [*value[1:], None], strict=False)
 
 

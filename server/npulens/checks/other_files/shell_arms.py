@@ -167,6 +167,7 @@ class _Walk:
         """`a && b || c`: what the NPU does not come to is left out."""
         pipelines = _pipelines(steps)
         asks = len(pipelines) > 1 and self._tests.ask(steps)
+        deciding = self._last_that_matters(pipelines)
         held: Truth = None
         is_for_npu = False  # `a && b || c` is written for `if a; then b; else c; fi`
         for index, pipeline in enumerate(pipelines):
@@ -177,7 +178,7 @@ class _Walk:
             around = self._around(pipeline, following, standing)
             if index:
                 around = replace(around, is_conditional=True)
-            if any(matters(step.node, self._text) for step in steps[len(pipeline) :]):
+            if index < deciding:
                 around = replace(around, is_decisive=not asks)
             yield from self._pipeline(pipeline, around)
             if len(pipelines) == 1:
@@ -187,6 +188,13 @@ class _Walk:
             term = self._tests.pipeline(pipeline, asks)
             held = _joined(held, operator, term) if index else term
             is_for_npu = is_for_npu or held is True
+
+    def _last_that_matters(self, pipelines: Sequence[Sequence[Step]]) -> int:
+        """The place of the last command for whose sake those before it are asked."""
+        for index in range(len(pipelines) - 1, 0, -1):
+            if any(matters(step.node, self._text) for step in pipelines[index]):
+                return index
+        return 0
 
     def _around(
         self, pipeline: Sequence[Step], following: Sequence[Step], standing: Standing
@@ -376,11 +384,16 @@ class _Tests:
 
     def _condition(self, words: Sequence[str], asks: bool) -> Truth:
         """What stands in `[ ]` or `[[ ]]`."""
-        for operators, name in ((("||", "-o"), "||"), (("&&", "-a"), "&&")):
-            for index, word in enumerate(words):
-                if word in operators and index:
-                    first = self._condition(words[:index], asks)
-                    return _joined(first, name, self._condition(words[index + 1 :], asks))
+        held: Truth = None
+        for index, ways in enumerate(_parted(words, ("||", "-o"))):
+            term: Truth = None
+            for place, part in enumerate(_parted(ways, ("&&", "-a"))):
+                value = self._comparison(part, asks)
+                term = _joined(term, "&&", value) if place else value
+            held = _joined(held, "||", term) if index else term
+        return held
+
+    def _comparison(self, words: Sequence[str], asks: bool) -> Truth:
         held: Truth = None
         if any(not word.startswith("-") and self._names_npu(word) for word in words):
             held = True
@@ -424,6 +437,17 @@ def _is_denied(words: Sequence[str]) -> bool:
     if len(words) > 2 and words[-2] in ("=", "==", "-eq", "-le", "-lt", "!=", "-ne"):
         denials += _NOTHING.match(words[-1]) is not None
     return denials % 2 == 1
+
+
+def _parted(words: Sequence[str], operators: Sequence[str]) -> list[list[str]]:
+    """The words between operators."""
+    parts: list[list[str]] = [[]]
+    for index, word in enumerate(words):
+        if word in operators and index:  # `[ -a file ]` asks for a file
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
 
 
 def _turned(value: Truth, is_negated: bool) -> Truth:

@@ -46,6 +46,7 @@ _MPI = _Prefix(
     "-np -n -c -H -host --host -hostfile --hostfile -machinefile -x -map-by --map-by -bind-to"
     " --bind-to -N -ppn -f -rf -mca --mca -gmca -genv -env -wdir"
 )
+_MOST_PROGRAMS = 10
 _TWO_VALUES = frozenset({"-mca", "--mca", "-gmca", "-genv", "-env"})
 _PREFIXES = {
     "sudo": _Prefix("-u -g -h -p -C -D -R -T -U -r -t"),
@@ -83,7 +84,7 @@ def programs(atoms: Sequence[Atom]) -> list[Atom]:
     """The words that say what is run: `sudo`, then `srun`, then `python`."""
     found: list[Atom] = []
     index = 0
-    while index < len(atoms):
+    while index < len(atoms) and len(found) < _MOST_PROGRAMS:
         if ASSIGNMENT.match(atoms[index].text):
             index += 1
             continue
@@ -180,19 +181,18 @@ def scripts(command: Command, text: str) -> list[tuple[Word, Span]]:
     `bash -c '...'`, `su -c '...'`, also behind `docker run image` and the like; what `ssh` and
     `eval` are handed in quotes, which is more than one word.
     """
-    raw = [text[slice(*word.span)] for word in command.words]
     found = []
-    for index, word in enumerate(command.words):
-        inside = _inside_quotes(word, raw[index])
-        if inside is None or index == 0:
-            continue
-        before = raw[:index]
-        is_option = _SCRIPT_OPTION.match(before[-1]) is not None
-        takes_all = "ssh" in before or before[-1] == "eval"
-        if (is_option and any(map(_RUNS_SCRIPT.match, before))) or (
-            takes_all and not ASSIGNMENT.match(raw[index]) and not is_option
-        ):
+    previous, has_shell, has_ssh = "", False, False
+    for word in command.words:
+        raw = text[slice(*word.span)]
+        inside = _inside_quotes(word, raw)
+        is_option = _SCRIPT_OPTION.match(previous) is not None
+        is_all = previous == "eval" or (has_ssh and not is_option)
+        if inside is not None and previous and (is_all or (has_shell and is_option)):
             found.append((word, inside))
+        has_shell = has_shell or _RUNS_SCRIPT.match(raw) is not None
+        has_ssh = has_ssh or raw == "ssh"
+        previous = raw
     return found
 
 
