@@ -176,6 +176,8 @@ CLUSTERS = [
     "D=${1:-⟦NPU902:cuda⟧}\npython a.py --device ${D}",
     "python a.py --device=${D:-⟦NPU902:cuda:0⟧} b.device=${E:-⟦NPU902:cuda⟧}",
     "D=cuda\npython a.py --name $D",
+    'D=cuda\n[ "$1" = npu ] && D=npu\npython a.py --device $D',
+    "export PATH=/opt/conda/envs/cuda/bin:$PATH",
     "python a.py --distributed_backend=⟦NPU902:nccl⟧ trainer.distributed_backend=⟦NPU902:nccl⟧",
     "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --distributed_backend nccl",
     "torchrun --nproc-per-node=⟦NPU902:gpu⟧ a.py",

@@ -310,8 +310,11 @@ def _values(atom: Atom, script: _Script, depth: int = 2) -> list[Atom]:
         name = default["name"]
         span = Span(*default.span("value")).shifted(atom.span.start)
         found.append(Atom(span, default["value"]))
+    values = script.values.get(name, ())[:_MOST_VALUES]
+    if any(each.text.strip("'\"").startswith("npu") for value in values for each in value[:1]):
+        return found  # another value of it is for the NPU
     if depth:
-        for value in script.values.get(name, ())[:_MOST_VALUES]:
+        for value in values:
             if len(value) == 1:
                 found += _values(_unquoted(value[0]), script, depth - 1)
     return found
