@@ -125,8 +125,8 @@ NOT_SHELL = [
     "python train.py --device-file cuda --name cuda --model nccl",
     "python train.py --backend inductor --gpus 8",
     "cmake -DUSE_CUDA=ON -DBACKEND=cuda ..",
-    "command -v nvidia-smi && N=1",
-    "if nvidia-smi > /dev/null 2>&1; then N=1; fi",
+    "command -v nvidia-smi && echo NVIDIA",
+    "command -v nvidia-smi > /dev/null && nvidia-smi || echo no cards",
     "#!/bin/bash\n# use #SBATCH --gres=gpu:8 for more\n#SBATCH --ntasks=8",
     "#SBATCH --gres=npu:8",
     "srun python train.py --gpus 8 --gres gpu",
@@ -142,7 +142,7 @@ NOT_SHELL = [
     "cmake -DTORCH_CUDA_ARCH_LIST=$TORCH_CUDA_ARCH_LIST ..",
     "uv sync --no-install-package nvidia-nccl-cu12 --no-install-package flash-attn",
     "case $V in\n  cu118)\n    export CUDA_HOME=/usr/local/cuda-11.8\n    ;;\nesac",
-    "if command -v nvidia-smi > /dev/null; then\n  N=$(nvidia-smi -L | wc -l)\nfi",
+    "if command -v nvidia-smi > /dev/null; then\n  NAME=$(nvidia-smi -L)\nfi",
     "which nvidia-smi && nvidia-smi",
     "export NCCL_ALGO=^NVLS",
     "case $V in\n  cpu) export CUDA_VISIBLE_DEVICES= ;;\nesac",
@@ -568,6 +568,9 @@ ENDLESS = [
     "[tool.poetry.dependencies]\na={", "a>=1 --", "https://a/whl/cu1", " \\\n --hash", "\t;",
     "device: cuda\n", '"device": "cuda",', "'''", '"""', "${", "a/b/",
     "RUN a \\  \n\n# x\n", "- run: python -c 'x'\n",
+    "((", "$((", "((a) ", "<(", "[[ a ", "a=( ", "if x; then ", "case x in a) ", "f() {", "@(",
+    "a && ", "[ a ] || ", "[ -o a ", "-o a ", '"a" ', "sudo ", "X=$X\n", "docker run $X\n",
+    "ssh h 'a'\n", "'a' ssh ", "cat <<E\n E\n", "x=`a`\n", "if a; then b; fi\n", "elif a; then b\n",
 ]  # fmt: skip
 
 

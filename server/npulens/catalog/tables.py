@@ -198,6 +198,8 @@ class Place(str, Enum):
     SCHEDULER = "scheduler"
     CONTAINER = "container"
     COMMAND = "command"
+    MODULE = "module"
+    PATH = "path"
     IMAGE = "image"
     PACKAGE = "package"
     INDEX = "index"

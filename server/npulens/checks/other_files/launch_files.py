@@ -125,12 +125,12 @@ def _dockerfile(report: LaunchReport) -> None:
 
 def _installed(span: Span, report: LaunchReport) -> None:
     """`apt-get install libnccl2`, `pip install git+https://...`."""
-    for command in read_shell(report.text, *span).commands:
-        words = [report.text[slice(*word)] for word in command.words]
+    for command in read_shell(report.text, *span).commands():
+        words = [report.text[slice(*word.span)] for word in command.words]
         of_system = not _SYSTEM_INSTALLERS.isdisjoint(words)
         for place, word in zip(command.words, words, strict=True):
             if "install" in words and (of_system or word.startswith("git+")):
-                requirement(report, place.start, word)
+                requirement(report, place.span.start, word)
 
 
 def _from(span: Span, report: LaunchReport) -> None:

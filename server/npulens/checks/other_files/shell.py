@@ -2,83 +2,130 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
-from npulens.syntax.shell import Command, read_shell
+from npulens.checks.other_files.shell_arms import (
+    Placed,
+    Standing,
+    commands_for_npu,
+    probed,
+)
+from npulens.checks.other_files.shell_programs import (
+    Atom,
+    assigned_values,
+    atoms_of,
+    base_name,
+    is_started,
+    programs,
+    scripts,
+)
+from npulens.syntax.shell import read_shell
+from npulens.syntax.shell_tree import Command
 from npulens.text.spans import Span
 
-_NPU = re.compile(r"(?<![a-z])npu|NPU|[Aa]scend|ASCEND(?!_RT_VISIBLE_DEVICES)|davinci")
-"""Not what a fix makes of `CUDA_VISIBLE_DEVICES`."""
-_CONDITIONS = frozenset({"if", "elif", "while", "until", "case", "[", "[[", "test"})
-_PROBES = frozenset({"command", "which", "type", "hash", "if", "elif", "while", "until", "!"})
+__all__ = ["Atom", "command_words", "image", "index_url", "normal_name", "requirement"]
+__all__ += ["shell_findings"]
+
 _TEXT_COMMANDS = frozenset(
     {"echo", "printf", "cat", "git", "grep", "egrep", "sed", "awk", "rg", "logger", "print"}
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
-_PREFIXES = frozenset(
-    {"sudo", "time", "exec", "nohup", "watch", "env", "timeout", "then", "else", "do", "{"}
-    | {"if", "elif", "while", "until", "!", "nice"}
-)
 _SCHEDULERS = frozenset({"srun", "sbatch", "salloc"})
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
+_DOCKER = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
+_SINGULARITY = frozenset({"singularity", "apptainer"})
+_CONTAINERS = _DOCKER | _SINGULARITY
+_TAKES_IMAGE = frozenset({"run", "pull", "create"})
+_TAKES_CONTAINER = frozenset({"exec", "run", "shell", "pull", "build", "instance"})
 _INSTALLERS = frozenset({"pip", "pip3", "uv", "conda", "mamba", "micromamba", "poetry"})
-_NOT_INSTALLED = frozenset({"uninstall", "remove", "list", "show", "freeze", "search", "info"})
-_SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
-_PYTHON = re.compile(r"python[\d.]*\Z|torchrun\Z")
-_PROGRAM = re.compile(
-    r"(?:.*/)?(?:python[\d.]*|torchrun|bash|sh|accelerate|deepspeed|[\w.-]+\.(?:py|sh))\Z"
+_NOT_INSTALLED = frozenset(
+    {"uninstall", "remove", "list", "show", "freeze", "search", "info", "run", "shell"}
 )
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=(?P<value>[\s\S]*)\Z")
+_SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
+_LOADERS = {
+    "module": frozenset({"load", "add", "switch", "swap", "try-load"}),
+    "ml": frozenset({"load", "add", "switch", "swap"}),
+    "spack": frozenset({"load"}),
+}
+_NO_LOADER_WORDS = frozenset({"unload", "purge", "avail", "list", "rm", "spider", "show", "use"})
+_PYTHON = re.compile(r"python[\d.]*\Z|torchrun\Z")
 _OPTION = re.compile(r"(?P<dashes>--?)(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>[\s\S]*))?\Z")
 _SETTING = re.compile(r"[+~]{0,2}(?P<name>[A-Za-z][\w./-]*)=(?P<value>[\s\S]*)\Z")
 _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Z0-9_])")
+_VARIABLE = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?P<array>\[[@*]\])?\})\Z")
+_DEFAULT = re.compile(r"\$\{(?P<name>\w+):?[-=](?P<quote>[\"']?)(?P<value>[^\"']*)(?P=quote)\}\Z")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
-_INNER = {"'": re.compile(r"[^\s']+"), '"': re.compile(r'[^\s"]+')}
 _SBATCH = re.compile(r"#SBATCH[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)(?P<value>[^\s#]+))?")
+_SLURM_LETTER = re.compile(r"-G(?P<count>\S+)?\Z")
+_FLAGS = frozenset({"nv"})
+"""Options of containers that take no value."""
+_IMAGE_OPTIONS = frozenset({"container_image", "image"})
+_IMAGE_NAME = re.compile(r"(?:^|_)(?:image|img|container|cont|docker)(?:_|\Z)", re.IGNORECASE)
+_IMAGE_SCHEME = re.compile(r"(?:docker|oras|enroot|dockerd)://")
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w, -]*\])?[ \t]*(?P<value>[^\s].*|)\s*\Z"
 )
 _URL = re.compile(r"https?://")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
-_CUDA_ARM = re.compile(r"\(?(?:cpu|cu\d+|cuda[\d.*]*|rocm[\d.*]*|nvidia|hip)\Z", re.IGNORECASE)
-"""A pattern of `case` that is for another hardware than the NPU."""
-_TOLERATED = re.compile(r"[^\n]{0,200}?\|\|[ \t]*(?:true\b|:)")
 _NOT_TAKEN = re.compile(r"--(?:no-|exclude)[\w-]*\Z")
 """Options of installers whose value is what is not installed."""
+_FOLDER = re.compile(r"[^:\s]+")
+_MOST_VALUES = 20
 
 
-class Atom(NamedTuple):
-    """A word without its quotes, or one of the words inside quotes."""
+@dataclass(slots=True)
+class _Script:
+    """A script that is looked at, or one inside of another."""
 
-    span: Span
-    text: str
+    report: LaunchReport
+    depth: int = 0
+    values: dict[str, list[list[Atom]]] = field(default_factory=dict)
+    """What variables are set to."""
 
 
 def shell_findings(
     report: LaunchReport, start: int = 0, end: int | None = None, depth: int = 0
 ) -> None:
-    """Report what a script holds; nothing of one that asks for the NPU, which is ported."""
+    """Report what a script holds, but for arms that stand beside one for the NPU."""
+    _script(_Script(report, depth), start, len(report.text) if end is None else end)
+
+
+def _script(script: _Script, start: int, end: int) -> None:
+    report = script.report
     found = read_shell(report.text, start, end)
-    if any(_asks_for_npu(command, report.text) for command in found.commands):
-        return
     for comment in found.comments:
         option = _SBATCH.match(report.text, comment.start, comment.end)
         if option is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
             _scheduled(option, report)
-    _untuned(found.commands, report)
-    for command in _not_for_cuda(found.commands, report.text):
-        _command(command, report)
-        for body in command.heredocs:
-            _heredoc(command, body, report, depth)
+    _untuned(list(found.commands()), report)
+    placed = list(commands_for_npu(found.block, report.text, _answers(report)))
+    for command, _ in placed:
+        _note_values(command, script)
+    for each in placed:
+        _command(each, script)
+
+
+def _answers(report: LaunchReport) -> frozenset[str]:
+    """The variables that fixes write."""
+    entries = report.catalogue.environment.values()
+    return frozenset(entry.becomes for entry in entries if entry.becomes is not None)
+
+
+def _note_values(command: Command, script: _Script) -> None:
+    for word in command.words:
+        assigned = assigned_values(word, script.report.text)
+        if assigned is not None:
+            script.values.setdefault(assigned[0], []).append(assigned[1])
 
 
 def command_words(report: LaunchReport, atoms: Sequence[Atom]) -> None:
     """Report what a command holds whose words are known, as in a list of settings."""
     if atoms:
-        _atoms(atoms, _program(atoms), report)
+        chain = programs(atoms)
+        _run(chain, atoms, Standing(), report)
+        _atoms(atoms, chain, _Script(report))
 
 
 def requirement(report: LaunchReport, atom: Atom) -> bool:
@@ -105,33 +152,15 @@ def index_url(report: LaunchReport, atom: Atom) -> bool:
 
 def image(report: LaunchReport, atom: Atom) -> bool:
     """Report an image that brings CUDA."""
+    scheme = _IMAGE_SCHEME.match(atom.text)
+    if scheme is not None:
+        atom = Atom(Span(atom.span.start + scheme.end(), atom.span.end), atom.text[scheme.end() :])
     return report.look_up(Place.IMAGE, "image", atom.text, atom.span, atom.span)
 
 
 def normal_name(name: str) -> str:
     """The name of an option or key as the tables have it: `dist_backend` for `--dist-backend`."""
     return re.split(r"[./]", name)[-1].lower().replace("-", "_")
-
-
-def _asks_for_npu(command: Command, text: str) -> bool:
-    first = text[slice(*command.words[0])]
-    if first in _CONDITIONS:
-        return any(_NPU.search(text, *word) is not None for word in command.words[1:])
-    return first in ("npu", "npu*", "ascend", "*npu*")  # an arm of `case`
-
-
-def _not_for_cuda(commands: Sequence[Command], text: str) -> Iterator[Command]:
-    """The commands that are not in an arm of `case` for the CPU or a version of CUDA."""
-    is_skipped, end = False, 0
-    for command in commands:
-        first, last = command.words[0], command.words[-1]
-        if is_skipped and ";;" in text[end : first.start]:
-            is_skipped = False
-        if _CUDA_ARM.match(text[slice(*first)]) and text.startswith(")", first.end):
-            is_skipped = True
-        end = max(end, last.end)
-        if not is_skipped:
-            yield command
 
 
 def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
@@ -141,164 +170,287 @@ def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
         return
     launchers: list[Span] = []
     for command in commands:
-        words = [text[slice(*word)] for word in command.words]
+        words = [text[slice(*word.span)] for word in command.words]
+        if not words:
+            continue
         if words[0] in ("source", ".") and not any("set_env.sh" in word for word in words):
             return  # what that file sets is not known
         if any(word.endswith("torchrun") for word in words[:3]) and any(
             _TRAINING.search(word) for word in words
         ):
-            place = next(word for word in command.words if text[slice(*word)].endswith("torchrun"))
-            launchers.append(place)
+            place = next(index for index, word in enumerate(words) if word.endswith("torchrun"))
+            launchers.append(command.words[place].span)
     rule = report.catalogue.rule_named("untuned-launch")
     if launchers and rule is not None:
         report.add(rule, launchers[0], [], "TASK_QUEUE_ENABLE` / `CPU_AFFINITY_CONF")
 
 
-def _heredoc(command: Command, body: Span, report: LaunchReport, depth: int) -> None:
-    first = _basename(_program(list(_all_atoms(command, report.text))))
+def _heredoc(command: Command, body: Span, script: _Script) -> None:
+    report = script.report
+    first = base_name(next(iter(programs(atoms_of(command.words, report.text))), None))
     if _PYTHON.match(first):
         report.embedded.append((body, "heredoc.py"))
-    elif first in _SHELLS and depth < _DEEPEST_SCRIPT:
-        shell_findings(report, *body, depth + 1)
+    elif first in _SHELLS:
+        _nested(script, body)
+
+
+def _nested(script: _Script, body: Span) -> None:
+    """A script inside of a script, which may use its variables."""
+    if script.depth < _DEEPEST_SCRIPT:
+        _script(_Script(script.report, script.depth + 1, script.values), *body)
 
 
 def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
+    """`#SBATCH --gres=gpu:8`."""
     value = option["value"]
-    name = normal_name(option["option"].lstrip("-"))
     value_span = Span(*option.span("value")) if value else Span(*option.span("option"))
     whole = Span(option.start("option"), value_span.end)
+    letter = _SLURM_LETTER.match(option["option"])
+    if letter is not None:
+        report.look_up(Place.SCHEDULER, "gpus", value, whole, value_span)
+        return
+    name = normal_name(option["option"].lstrip("-"))
     if not report.look_up(Place.SCHEDULER, name, value, whole, value_span):
         report.look_up(Place.OPTION, name, value, value_span, value_span)
 
 
-def _command(command: Command, report: LaunchReport) -> None:
-    text = report.text
-    atoms = list(_all_atoms(command, text))
-    program = _program(atoms)
-    is_text = _basename(program) in _TEXT_COMMANDS
+def _command(placed: Placed, script: _Script) -> None:
+    command, standing = placed
+    report, text = script.report, script.report.text
+    inner = scripts(command, text)
+    apart = {word.span for word, _ in inner}
+    own = [word for word in command.words if word.span not in apart]
+    atoms = atoms_of(own, text)
+    chain = programs(atoms)
+    is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
     # What a message shows of a variable is renamed with it, but nothing to be told.
-    is_told = not is_text or command.is_substituted or command.is_piped
-    for word in command.words:
-        for match in _REFERENCE.finditer(text, *word):
-            report.variable(Span(*match.span(1)), is_told=is_told, is_reference=True)
-    assignments = [atom for atom in atoms if _ASSIGNMENT.match(atom.text)]
+    is_told = not is_text or standing.is_output_used
+    for word in (*own, *command.redirects):
+        shown = word.text(text)
+        for match in _REFERENCE.finditer(shown):
+            span = Span(*match.span(1)).shifted(word.span.start)
+            report.variable(span, is_told=is_told, is_reference=True)
+    _probe(command, standing, report)
     if is_text:
-        before = [atom for atom in assignments if program is not None and atom.span < program.span]
-        _atoms(before, None, report)
+        before = [atom for atom in atoms if atom.span < chain[0].span]
+        _atoms(before, [], script)
     else:
-        _atoms(atoms, program, report)
+        if not any(probed(command, text)):
+            _run(chain, atoms, standing, report)
+        _atoms(atoms, chain, script)
+        for _, span in inner:
+            _nested(script, span)
+    for heredoc in command.heredocs:
+        _heredoc(command, heredoc.span, script)
 
 
-def _all_atoms(command: Command, text: str) -> Iterator[Atom]:
-    for start, end in command.words:
-        word = text[start:end]
-        assigned = _ASSIGNMENT.match(word)
-        quoted = assigned.start("value") if assigned is not None else 0
-        inner = word[quoted:]
-        if inner[:1] in ("'", '"') and any(space in inner for space in " \t\n"):
-            if quoted:
-                yield Atom(Span(start, start + quoted), word[:quoted])
-            for match in _INNER[inner[0]].finditer(text, start + quoted, end):
-                yield Atom(Span(*match.span()), match.group())
-        elif len(word) > 1 and word[0] in "'\"" and word[-1] == word[0]:
-            yield Atom(Span(start + 1, end - 1), word[1:-1])
-        else:
-            yield Atom(Span(start, end), word)
-
-
-def _program(atoms: Sequence[Atom]) -> Atom | None:
-    """The word that says what is run."""
-    is_wrapped = False
-    for atom in atoms:
-        if atom.text in _PREFIXES:
-            is_wrapped = True
-        elif is_wrapped and (atom.text.startswith("-") or atom.text[:1].isdigit()):
-            continue
-        elif not _ASSIGNMENT.match(atom.text):
-            return atom
-    return None
-
-
-def _basename(program: Atom | None) -> str:
-    return "" if program is None else program.text.rpartition("/")[2]
-
-
-def _atoms(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) -> None:
-    name = _basename(program)
-    _run(atoms, program, report)
-    ahead: Place | None = None
-    if name in _SCHEDULERS:
-        ahead = Place.SCHEDULER
-    elif name in _CONTAINERS:
-        ahead = Place.CONTAINER
-    installs = name in _INSTALLERS or (
-        name.startswith("python") and any(atom.text in ("pip", "pip3") for atom in atoms)
-    )
+def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> None:
+    report = script.report
+    names = {base_name(program) for program in chain}
+    ahead = _place_of_options(names)
     words = {atom.text for atom in atoms}
+    last = base_name(chain[-1]) if chain else ""
+    installs = bool(names & _INSTALLERS) or (
+        last.startswith("python") and not words.isdisjoint(("pip", "pip3"))
+    )
     installs = installs and words.isdisjoint(_NOT_INSTALLED)
-    takes_image = name in _CONTAINERS and not words.isdisjoint(("run", "pull", "create"))
+    verbs = _TAKES_IMAGE if names & _DOCKER else _TAKES_CONTAINER
+    takes_image = bool(names & _CONTAINERS) and not words.isdisjoint(verbs)
+    _loaded(atoms, chain, report)
     for index, atom in enumerate(atoms):
         following = atoms[index + 1] if index + 1 < len(atoms) else None
-        if ahead is not None and atom is not program and _PROGRAM.match(atom.text):
+        if ahead is not None and atom not in chain[:1] and is_started(atom):
             ahead = None  # what follows belongs to the program it starts
-        if atom.text.startswith("-"):
-            _option(atom, following, ahead, report)
-        else:
-            _setting(atom, report)
-        _variables(atom, name, report)
-        if takes_image and atom is not program:
-            image(report, atom)
+        for each, value in _expanded(atom, following, ahead, script):
+            _option_or_setting(each, value, ahead, script)
+        _variables(atom, last, report)
+        if takes_image and atom not in chain:
+            _image(atom, script)
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
-        if installs and atom is not program and not is_left_out:
+        if installs and atom not in chain and not is_left_out:
             _installed(atom, report)
 
 
-def _run(atoms: Sequence[Atom], program: Atom | None, report: LaunchReport) -> None:
-    """A command of NVIDIA's; asking whether it is there is no use of it."""
-    if program is None or (atoms and atoms[0].text in _PROBES):
-        return
-    arguments = [atom for atom in atoms if atom.span > program.span]
-    is_alone = all(atom.text[:1] in (">", "|", "2") for atom in arguments)
-    form = "alone" if is_alone else "with arguments"
-    name = _basename(program)
-    if name in report.probed or _TOLERATED.match(report.text, program.span.end) is not None:
-        return
-    start = program.span.end - len(name)
-    span = Span(start, program.span.end)
-    report.look_up(Place.COMMAND, name, form, span, span)
+def _place_of_options(names: set[str]) -> Place | None:
+    if names & _SCHEDULERS:
+        return Place.SCHEDULER
+    return Place.CONTAINER if names & _CONTAINERS else None
 
 
-def _option(atom: Atom, following: Atom | None, ahead: Place | None, report: LaunchReport) -> None:
+def _expanded(
+    atom: Atom, following: Atom | None, ahead: Place | None, script: _Script
+) -> Iterator[tuple[Atom, Atom | None]]:
+    """A word with the next one; what a variable holds, if options are due here."""
+    yield atom, following
+    variable = _VARIABLE.match(atom.text) if ahead is not None else None
+    if variable is not None:
+        for value in script.values.get(variable["name"] or variable["braced"], ())[:_MOST_VALUES]:
+            value = value[:_MOST_VALUES]
+            yield from zip(value, [*value[1:], None], strict=False)
+
+
+def _option_or_setting(
+    atom: Atom, following: Atom | None, ahead: Place | None, script: _Script
+) -> None:
+    if atom.text.startswith("-"):
+        _option(atom, following, ahead, script)
+    else:
+        _setting(atom, script)
+
+
+def _values(atom: Atom, script: _Script, depth: int = 2) -> list[Atom]:
+    """What a word may stand for: itself, the default in it, what its variable is set to."""
+    variable = _VARIABLE.match(atom.text)
+    default = _DEFAULT.match(atom.text)
+    found = [atom]
+    name = ""
+    if variable is not None:
+        name = variable["name"] or variable["braced"]
+    elif default is not None:
+        name = default["name"]
+        span = Span(*default.span("value")).shifted(atom.span.start)
+        found.append(Atom(span, default["value"]))
+    values = script.values.get(name, ())[:_MOST_VALUES]
+    if any(each.text.strip("'\"").startswith("npu") for value in values for each in value[:1]):
+        return found  # another value of it is for the NPU
+    if depth:
+        for value in values:
+            if len(value) == 1:
+                found += _values(_unquoted(value[0]), script, depth - 1)
+    return found
+
+
+def _unquoted(atom: Atom) -> Atom:
+    inner = atom.text.strip("'\"")
+    start = atom.span.start + atom.text.find(inner)
+    return Atom(Span(start, start + len(inner)), inner)
+
+
+def _image(atom: Atom, script: _Script) -> None:
+    for value in _values(atom, script):
+        if image(script.report, value):
+            return
+
+
+def _run(
+    chain: Sequence[Atom], atoms: Sequence[Atom], standing: Standing, report: LaunchReport
+) -> None:
+    """Commands of NVIDIA's.
+
+    One that a script looks for before it runs it, or whose failure it bears, may stay, but not
+    where the script decides by it or counts what it prints.
+    """
+    for program in chain:
+        name = base_name(program)
+        is_alone = not any(atom.span > program.span for atom in atoms)
+        is_asked_for = name in standing.guarded or (
+            standing.is_conditional and name in report.probed
+        )
+        counts = standing.is_test or standing.is_counted
+        if counts or not (is_asked_for or standing.is_tolerated):
+            span = Span(program.span.end - len(name), program.span.end)
+            form = "alone" if is_alone else "with arguments"
+            report.look_up(Place.COMMAND, name, form, span, span)
+
+
+def _probe(command: Command, standing: Standing, report: LaunchReport) -> None:
+    """`command -v nvidia-smi`, where more than a call of it depends on the answer."""
+    if not standing.is_decisive:
+        return
+    for word in probed(command, report.text):
+        name = report.text[slice(*word.span)]
+        report.look_up(Place.COMMAND, f"command -v {name}", "probe", word.span, word.span)
+
+
+def _loaded(atoms: Sequence[Atom], chain: Sequence[Atom], report: LaunchReport) -> None:
+    """`module load cuda/11.8 nccl`, `spack load cuda`, `source /usr/local/cuda/env.sh`."""
+    if not chain:
+        return
+    name = base_name(chain[-1])
+    arguments = [atom for atom in atoms if atom.span > chain[-1].span]
+    if name in ("source", "."):
+        for atom in arguments[:1]:
+            report.look_up(Place.PATH, "source", atom.text, atom.span, atom.span)
+        return
+    verbs = _LOADERS.get(name)
+    if verbs is None or any(atom.text in _NO_LOADER_WORDS for atom in arguments):
+        return
+    if name != "ml" and not any(atom.text in verbs for atom in arguments):
+        return
+    for atom in arguments:
+        if atom.text not in verbs and not atom.text.startswith("-"):
+            report.look_up(Place.MODULE, atom.text, None, atom.span, atom.span)
+
+
+def _option(atom: Atom, following: Atom | None, ahead: Place | None, script: _Script) -> None:
+    report = script.report
     match = _OPTION.match(atom.text)
     if match is None:
         return
+    letter = _SLURM_LETTER.match(atom.text) if ahead is Place.SCHEDULER else None
+    name = "gpus" if letter is not None else normal_name(match["name"])
+    if ahead is Place.CONTAINER and name in _FLAGS:
+        report.look_up(ahead, name, None, atom.span, atom.span)
+        return
+    given = _given(atom, match, following, letter)
+    if given is None:
+        return
+    closing = report.text[given.span.end : given.span.end + 1]
+    is_quoted = closing in ("'", '"') and report.text[given.span.start - 1] == closing
+    whole = Span(atom.span.start, given.span.end + is_quoted)
+    if ahead is not None and report.look_up(ahead, name, given.text, whole, given.span):
+        return
+    if name in _IMAGE_OPTIONS:
+        _image(given, script)
+    if match["name"] == "distributed_backend":  # with a hyphen it is Megatron's
+        report.look_up(Place.KEY, name, given.text, given.span, given.span)
+    elif match["dashes"] == "--" or len(match["name"]) > 1:
+        for value in _values(given, script):
+            report.look_up(Place.OPTION, name, value.text, value.span, value.span)
+
+
+def _given(
+    atom: Atom, match: re.Match[str], following: Atom | None, letter: re.Match[str] | None
+) -> Atom | None:
+    """The value of an option."""
+    if letter is not None and letter["count"]:
+        return Atom(Span(atom.span.start + 2, atom.span.end), letter["count"])
     if match["value"] is not None:
         value = match["value"].strip("'\"")
         start = atom.text.find(value, match.start("value")) + atom.span.start
-        value_span = Span(start, start + len(value))
-    elif following is not None and not following.text.startswith("-"):
-        value, value_span = following.text, following.span
-    else:
-        return
-    name = normal_name(match["name"])
-    closing = report.text[value_span.end : value_span.end + 1]
-    is_quoted = closing in ("'", '"') and report.text[value_span.start - 1] == closing
-    whole = Span(atom.span.start, value_span.end + is_quoted)
-    if ahead is not None and report.look_up(ahead, name, value, whole, value_span):
-        return
-    if match["dashes"] == "--" or len(match["name"]) > 1:
-        report.look_up(Place.OPTION, name, value, value_span, value_span)
+        return Atom(Span(start, start + len(value)), value)
+    if following is not None and not following.text.startswith("-"):
+        return following
+    return None
 
 
-def _setting(atom: Atom, report: LaunchReport) -> None:
-    """`trainer.accelerator=gpu`, as Hydra and others take their settings."""
+def _setting(atom: Atom, script: _Script) -> None:
+    """`trainer.accelerator=gpu`, as Hydra and others take their settings; paths and images."""
+    report = script.report
     match = _SETTING.match(atom.text)
-    if match is None or match["name"].isupper():
+    if match is None:
         return
-    value = match["value"].strip("'\"")
-    start = atom.text.find(value, match.start("value")) + atom.span.start
+    given = _unquoted(
+        Atom(Span(atom.span.start + match.start("value"), atom.span.end), match["value"])
+    )
+    if _IMAGE_NAME.search(match["name"]) is not None:
+        _image(given, script)
+    if match["name"].isupper():
+        _search_path(match["name"], given, report)
+        if match["name"].endswith("INDEX_URL"):
+            index_url(report, given)
+        return
     name = normal_name(match["name"])
-    report.look_up(Place.KEY, name, value, atom.span, Span(start, start + len(value)))
+    for value in _values(given, script):
+        report.look_up(Place.KEY, name, value.text, atom.span, value.span)
+
+
+def _search_path(name: str, given: Atom, report: LaunchReport) -> None:
+    """The first folder of CUDA in `LD_LIBRARY_PATH=/usr/local/cuda/lib64:$LD_LIBRARY_PATH`."""
+    for match in _FOLDER.finditer(given.text):
+        span = Span(*match.span()).shifted(given.span.start)
+        if report.look_up(Place.PATH, name, match.group(), span, span):
+            return
 
 
 def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
