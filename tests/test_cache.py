@@ -31,13 +31,13 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "train_gpu.py"
 def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that are analysed from here on."""
     paths: list[str] = []
-    analyze = run_module.analyze
+    judge = run_module.judge
 
     def remember(document: Document, *others):  # type: ignore[no-untyped-def]
         paths.append(os.path.relpath(document.path))
-        return analyze(document, *others)
+        return judge(document, *others)
 
-    monkeypatch.setattr(run_module, "analyze", remember)
+    monkeypatch.setattr(run_module, "judge", remember)
     return paths
 
 

@@ -17,6 +17,7 @@ from npulens.report.human import underlined
 from npulens.report.wording import environment_language, summary
 from npulens.text.document import Document
 from npulens.text.spans import Span
+from npulens.verdicts.ledger import Judgement
 from npulens.workspace import run as run_module
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
@@ -200,7 +201,7 @@ def test_files_of_no_interest_are_not_even_parsed(
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(run_module, "analyze", fail)
+    monkeypatch.setattr(run_module, "judge", fail)
     (here / "a.py").write_text(code, encoding="latin-1")
     assert invoke("check")[0] == 0
 
@@ -414,11 +415,11 @@ class TestSettings:
     def test_target(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         targets: list[Target] = []
 
-        def remember(document: Document, catalogue: Catalogue, target: Target) -> tuple[()]:
+        def remember(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
             targets.append(target)
-            return ()
+            return Judgement(())
 
-        monkeypatch.setattr(run_module, "analyze", remember)
+        monkeypatch.setattr(run_module, "judge", remember)
         (here / "a.py").write_text(CODE)
         (here / "npulens.toml").write_text('torch-version = "2.7"\nmigration-style = "npu"\n')
         invoke("check")
@@ -488,12 +489,12 @@ class TestManyFiles:
 
 class TestEnding:
     def test_a_mistake_in_one_file(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail_in_a(document: Document, *_: object) -> tuple[()]:
+        def fail_in_a(document: Document, *_: object) -> Judgement:
             if Path(document.path).name == "a.py":
                 raise KeyError("oops")
-            return ()
+            return Judgement(())
 
-        monkeypatch.setattr(run_module, "analyze", fail_in_a)
+        monkeypatch.setattr(run_module, "judge", fail_in_a)
         (here / "a.py").write_text(CODE)
         (here / "b.py").write_text(CODE)
         code, output, errors = invoke("check")

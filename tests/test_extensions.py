@@ -202,7 +202,7 @@ FACTS = ProjectFacts(
         "from . import _ext\nk = ⟦NPU608:_ext.nms⟧(b)\n",
         "import project._ext as e\nk = ⟦NPU608:e.nms⟧(b)\n",
         "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        return ⟦NPU608:_ext.nms⟧(b)\n    else:\n        raise ValueError\n",
-        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        k = _ext.nms(b)\n    else:\n        k = slow(b)\n    return k\n",
+        "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        k = _ext.nms(b)\n    else:\n        k = slow(b)\n    return k\n",
         "from project import _ext\nclass A:\n    def f(self):\n        return ⟦NPU608:_ext.nms⟧(self.b)\n",
         "from ._ext import nms as n\nk = ⟦NPU608:n⟧(b)\n",
         "import boxes_cuda\nk = ⟦NPU608:boxes_cuda.iou⟧(a, b)\n",

@@ -71,7 +71,6 @@ NOT_FOUND = [
     "def repeatable():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
     "    os.environ['CUBLAS_WORKSPACE_CONFIG'] = ':16:8'\n"
     "    torch.use_deterministic_algorithms(True)",
-    "def patch_aml_environment():\n    os.environ['NCCL_SOCKET_IFNAME'] = '^docker0'",
     "# os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
     'print("set CUDA_VISIBLE_DEVICES=0 first")',
     'raise ValueError("CUDA_VISIBLE_DEVICES is empty")',

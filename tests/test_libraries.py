@@ -133,6 +133,7 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "cp = __import__(⟦NPU602:'cupy'⟧)\n",
         "from flash_attn import ⟦NPU602:flash_attn_func⟧, ⟦NPU602:flash_attn_varlen_func as v⟧\n",
         "from ⟦NPU602:flash_attn.bert_padding⟧ import pad_input, unpad_input\n",
+        "def is_flash_available():\n    import ⟦NPU602:flash_attn⟧\n    return True\n",
         "import ⟦NPU602:xformers.ops as xops⟧\ny = ⟦NPU708:xops.memory_efficient_attention⟧(q, k, v)\n",
         "import ⟦NPU602:xformers.ops⟧\ny = ⟦NPU708:xformers.ops.memory_efficient_attention⟧(q, k)\n",
         "import ⟦NPU602:flash_attn⟧\ny = ⟦NPU708:flash_attn.flash_attn_func⟧(q, k, v)\n",
@@ -217,7 +218,6 @@ def test_found(snippet: str) -> None:
         "def f():\n    if not is_pynvml_available():\n        return None\n    import pynvml\n    return pynvml\n",
         "def f(x):\n    if x:\n        if not has_cupy():\n            raise ImportError('x')\n        import cupy\n",
         "class A:\n    def __init__(self):\n        if not _TE_AVAILABLE:\n            raise ImportError\n    def f(self):\n        import transformer_engine\n",
-        "def is_flash_available():\n    import flash_attn\n    return True\n",
         "@require_bitsandbytes\nclass T:\n    def test(self):\n        import bitsandbytes\n",
         '@unittest.skipUnless(HAVE, "x")\ndef test():\n    import cupy\n',
         # uses of optional imports

@@ -197,8 +197,6 @@ NOTHING = [
     # The profiler in types, and ranges around CUDA libraries
     "def make() -> torch.profiler.profile:\n    plan: torch.profiler.schedule = None",
     "Profiler = Union[torch.profiler.profile, None]",
-    "try:\n    import nvshmem.core\nexcept ImportError:\n    OK = False\n"
-    "import torch.cuda.nvtx as nvtx\ndef f():\n    nvtx.range_push('a')",
     "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p: pass",
     "def pick(t):\n    t['mtia'] = torch.profiler.ProfilerActivity.MTIA",
     "class TextDataset:\n    def __getitem__(self, i):\n"

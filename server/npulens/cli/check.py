@@ -60,6 +60,11 @@ Exit codes: 0 no findings, 1 findings, 2 wrong usage or an error; with --as-libr
     default="hint",
     help="Leave out what matters less.",
 )
+@click.option(
+    "--explain-silence",
+    is_flag=True,
+    help="List what belongs to CUDA and needs nothing, too, and why.",
+)
 @click.option("--exit-zero", is_flag=True, help="End with 0 even if something is found.")
 @click.option("--baseline", metavar="FILE", help="Leave out what this file accepts.")
 @click.option("--write-baseline", metavar="FILE", help="Accept all there is, in this file.")
@@ -152,6 +157,10 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
         raise click.UsageError("--unsafe-fixes needs --fix")
     if options["allow_dirty"] and not changes:
         raise click.UsageError("--allow-dirty needs --fix or --add-suppressions")
+    if options["explain_silence"] and (
+        options["statistics"] or options["output_format"] not in ("human", "json", "jsonl")
+    ):
+        raise click.UsageError("--explain-silence is for people, JSON or JSON lines")
     if options["statistics"] and options["output_format"] not in ("human", "json"):
         raise click.UsageError("--statistics are for people or JSON")
 
@@ -162,6 +171,7 @@ def _check(
     """Check once, and say what was found; returns the exit code."""
     from npulens.cli.outcome import Output, show
     from npulens.cli.project import check_project, find_project
+    from npulens.cli.silence import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report, make_statistics
     from npulens.workspace.baseline import Acceptance
@@ -190,13 +200,14 @@ def _check(
             else repair.write(options["allow_dirty"])
         )
     is_for_people = options["output_format"] == "human"
+    silence = Silence(asked.language, options["explain_silence"])
     is_shown = is_for_people and options["output_file"] is None
 
     def last_words() -> str:
         done = "" if repair is None or not is_shown else _what_changed(repair, asked, options)
-        return done + (skipped.text() if is_for_people else "")
+        return done + (silence.text() + skipped.text() if is_for_people else "")
 
-    code = show(files, report, output, total, skipped, filters, last_words)
+    code = show(files, report, output, total, skipped, filters, last_words, silence)
     if repair is not None and not is_shown:
         click.echo(_what_changed(repair, asked, options), nl=False, err=True)
     if not is_for_people:

@@ -19,6 +19,8 @@ For people, programs, spreadsheets, or the services that run checks.|供人阅�
 Write there, and not to standard output.|写入该文件，而不是标准输出。
 Show how often each rule is broken, not where.|显示每条规则的问题数量，而不是位置。
 Leave out what matters less.|略去级别更低的问题。
+List what belongs to CUDA and needs nothing, too, and why.|同时列出与 CUDA 有关但无需处理的位置及原因。
+Say what npulens thinks of one line, and why it is silent where it is.|说明 npulens 对某一行的判断，以及为何不报告。
 End with 0 even if something is found.|即使发现问题也以 0 退出。
 Leave out what this file accepts.|略去此基线文件已接受的问题。
 Accept all there is, in this file.|接受现有的全部问题，并写入此基线文件。

@@ -87,7 +87,7 @@ class _Commands(MutableMapping[str, click.Command]):
     cls=CommandGroup,
     commands=_Commands(
         *("check", "fix", "migrate", "report", "shapes", "verify"),
-        *("rule", "config", "completion", "server"),
+        *("rule", "explain", "config", "completion", "server"),
     ),
     context_settings={"help_option_names": ["-h", "--help"]},
 )

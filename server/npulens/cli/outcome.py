@@ -12,6 +12,7 @@ from npulens.cli.progress import Progress
 from npulens.cli.refusals import FAILURE, Refusal, complain
 
 if TYPE_CHECKING:
+    from npulens.cli.silence import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import Report
     from npulens.workspace.file_report import FileReport
@@ -70,6 +71,7 @@ def show(
     skipped: "Skipped",
     filters: Iterable[Filter] = (),
     last_words: Callable[[], str] = str,
+    silence: "Silence | None" = None,
 ) -> int:
     """Show all reports.
 
@@ -81,6 +83,7 @@ def show(
         skipped: Takes note of those that could not be read.
         filters: What is left out of them.
         last_words: What the output ends with.
+        silence: Takes note of what is settled.
 
     Returns:
         The exit code.
@@ -105,6 +108,8 @@ def show(
             findings += len(file.findings)
             progress.clear()
             output.write(report.file(file.document, file.findings))
+        if silence is not None:
+            output.write(silence.part(file, report))
     progress.clear()
     if checked or not isinstance(report, HumanReport):  # "nothing found" would be no answer
         output.write(report.end(checked))

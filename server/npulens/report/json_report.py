@@ -1,9 +1,11 @@
 """Findings for programs: a JSON array, or one JSON object a line."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from npulens.catalog.model import Finding, Language
 from npulens.report.json_text import json_text
+from npulens.report.silence import settled_record
 from npulens.text.document import Document
 from npulens.workspace.records import finding_record
 
@@ -18,14 +20,22 @@ class JsonLinesReport:
         """The part of one file."""
         return "".join(f"{record}\n" for record in self._records(document, findings))
 
+    def settled(self, document: Document, settled: Sequence[Finding]) -> str:
+        """The part of what is settled in one file."""
+        return self.file(document, settled)
+
     def end(self, checked: int) -> str:
         """What follows the last file."""
         return ""
 
     def _records(self, document: Document, findings: Sequence[Finding]) -> list[str]:
-        return [
-            json_text(finding_record(document, finding, self._language)) for finding in findings
-        ]
+        return [json_text(self._record(document, finding)) for finding in findings]
+
+    def _record(self, document: Document, finding: Finding) -> dict[str, Any]:
+        record = finding_record(document, finding, self._language)
+        if finding.settlement is None:
+            return record
+        return {**record, **settled_record(document, finding, self._language)}
 
 
 class JsonReport(JsonLinesReport):

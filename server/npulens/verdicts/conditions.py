@@ -156,6 +156,8 @@ def _called(node: ast.Call, scope: Scope, known: Known, depth: int) -> Answer:
         return _among(callee.value, node.args[0], node, True)
     if name == "is_torch_version" and len(node.args) == 2:
         return _by_version(node, known)
+    if _VERSION_NAME.search(name):
+        return _within_versions(node, known)
     if name == "bool" and len(node.args) == 1:
         return answer(node.args[0], scope, known, depth + 1)
     if _NPU_NAME.search(name):
@@ -330,6 +332,16 @@ def _by_version(test: ast.expr, known: Known) -> Answer:
     if given[: len(target)] == target:
         return UNKNOWN
     return Answer(bool(compare(target, given)), "older-torch", test)
+
+
+def _within_versions(node: ast.Call, known: Known) -> Answer:
+    """`required_torch_version(max_version="2.0")`: what the target's release says."""
+    target = (*known.torch_version,)
+    for keyword in node.keywords:
+        given = _numbers(str(getattr(keyword.value, "value", "")))
+        if given and keyword.arg == "max_version" and given < target:
+            return Answer(False, "older-torch", node)
+    return UNKNOWN
 
 
 def _names_version(node: ast.expr) -> bool:

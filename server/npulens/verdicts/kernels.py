@@ -31,7 +31,8 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
         behind: The statements behind it in its block.
     """
     tensors = set(_tensors_asked(node.test))
-    if not tensors:
+    other_way = node.orelse or behind
+    if not tensors or not other_way or isinstance(other_way[0], ast.Raise):
         return False
     if isinstance(node.test, ast.BoolOp) and _calls_optional(node.test, node.body, tensors):
         return True

@@ -24,10 +24,11 @@ from typing import Any
 
 import npulens
 from npulens.catalog.loader import rules_folder
-from npulens.catalog.model import Finding, ProjectFacts, Shim
+from npulens.catalog.model import ProjectFacts, Shim
 from npulens.catalog.rule_file import MEGABYTES
 from npulens.catalog.tables import Catalogue
 from npulens.text.regular_files import read_regular
+from npulens.verdicts.ledger import Judgement
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
@@ -63,20 +64,23 @@ class FindingCache:
         self._rules = catalogue.rules
         self._file = folder / FOLDER / f"{_state(catalogue, configuration, project)}{_FINDINGS}"
         self._known = _read_findings(self._file)
-        self._new: dict[str, tuple[str, list[Any]]] = {}
+        self._new: dict[str, tuple[str, list[Any], list[Any]]] = {}
 
     def digest(self, path: str, shim: Shim, data: bytes, root: str) -> str:
         """What findings of a file are kept under: all that they depend on in this state."""
         name = f"{path}\0{shim.value}\0{root}\0".encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=blake2b(name, digest_size=16).digest()).hexdigest()
 
-    def findings(self, path: str, digest: str) -> tuple[Finding, ...] | None:
-        """The findings of a file, `None` if they are not known."""
+    def judgement(self, path: str, digest: str) -> Judgement | None:
+        """The findings of a file and what is settled there, `None` if they are not known."""
         known = self._known.get(path)
         if known is None or known[0] != digest:
             return None
         try:
-            return tuple(finding_of(record, self._rules) for record in known[1])
+            return Judgement(
+                tuple(finding_of(record, self._rules) for record in known[1]),
+                tuple(finding_of(record, self._rules) for record in known[2]),
+            )
         except (KeyError, TypeError, ValueError, IndexError):
             return None
 
@@ -86,7 +90,8 @@ class FindingCache:
             if report.findings and not (report.document and report.document.text):
                 return  # no text could be read, which is found out quickly
             records = [record_of(finding) for finding in report.findings]
-            self._new[report.path] = (report.digest, records)
+            settled = [record_of(finding) for finding in report.settled]
+            self._new[report.path] = (report.digest, records, settled)
 
     def save(self) -> None:
         """Write what is new, beside what other runs wrote meanwhile; where that fails, let it be.
@@ -164,9 +169,9 @@ def _program() -> list[tuple[str, int, int]]:
     return sorted(stamps)
 
 
-def _read_findings(file: Path) -> dict[str, tuple[str, list[Any]]]:
+def _read_findings(file: Path) -> dict[str, tuple[str, list[Any], list[Any]]]:
     known = _read(file).items()
-    return {path: (e[0], e[1]) for path, e in known if isinstance(e, list) and len(e) == 2}
+    return {path: (e[0], e[1], e[2]) for path, e in known if isinstance(e, list) and len(e) == 3}
 
 
 def _read(file: Path) -> dict[str, Any]:

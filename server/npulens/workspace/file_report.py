@@ -20,6 +20,7 @@ class FileReport:
         digest: Under which the findings can be kept, or empty if they came from the cache or
             there is none.
         unread: Why nothing, or not all, is known of what it holds, or None.
+        settled: What belongs to NVIDIA's world and needs nothing, each with its settlement.
     """
 
     path: str
@@ -29,3 +30,4 @@ class FileReport:
     traceback: str = ""
     digest: str = ""
     unread: Reason | None = None
+    settled: tuple[Finding, ...] = ()

@@ -16,6 +16,7 @@ from npulens.catalog.model import (
     Rule,
     Severity,
 )
+from npulens.catalog.verdicts import Settlement
 from npulens.text.spans import Span
 
 
@@ -30,6 +31,7 @@ def record_of(finding: Finding) -> list[Any]:
         finding.severity and finding.severity.value,
         finding.related,
         finding.dynamic_shape,
+        finding.settlement,
     ]
 
 
@@ -40,7 +42,7 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         KeyError: There is no such rule.
         TypeError, ValueError: It is no such record.
     """
-    code, span, arguments, note, fixes, severity, related, shape = record
+    code, span, arguments, note, fixes, severity, related, shape, settlement = record
     return Finding(
         rules[code],
         Span(*span),
@@ -50,7 +52,12 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         severity and Severity(severity),
         tuple(Related(Span(*place), LocalizedText(*text)) for place, text in related),
         shape and _shape_of(*shape),
+        settlement and _settlement_of(*settlement),
     )
+
+
+def _settlement_of(reason: Any, span: Any) -> Settlement:
+    return Settlement(reason, span and Span(*span))
 
 
 def _shape_of(

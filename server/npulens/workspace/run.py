@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from npulens.analysis import analyze
+from npulens.analysis import judge
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
@@ -15,6 +15,7 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.text.spans import Span
+from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
@@ -94,20 +95,33 @@ class Checker:
         if self._cache is None:
             return self._analysed(path, data)
         digest = self._cache.digest(path, self._shim(path), data, self._root(path))
-        known = self._cache.findings(path, digest)
+        known = self._cache.judgement(path, digest)
         if known is None:
             report = self._analysed(path, data)
             # What cannot be read is found out each time, so that it is told each time.
             return report if report.unread is not None else replace(report, digest=digest)
-        return FileReport(path, known, Document(path, decoded(path, data)) if known else None)
+        findings, settled = tuple(known.findings), tuple(known.settled)
+        document = Document(path, decoded(path, data)) if findings else None
+        return FileReport(path, findings, document, settled=settled)
 
     def findings(self, document: Document) -> tuple[Finding, ...]:
         """The wanted findings of a text."""
+        return tuple(self.judged(document).findings)
+
+    def judged(self, document: Document) -> Judgement:
+        """The wanted findings of a text, and what is settled; rules that are off among it."""
         path = document.path
         project = replace(self.project, root=self._root(path))
         target = replace(self._project_target, shim=self._shim(path), project=project)
-        found = analyze(replace(document, path=_full(path)), self._catalogue, target)
-        return selected(found, self._configuration, path)
+        found = judge(replace(document, path=_full(path)), self._catalogue, target)
+        ledger = Ledger((*found.findings, *found.settled))
+        enabled = [f for f in ledger.open if f.rule.enabled]
+        wanted = selected(ledger.open, self._configuration, path)
+        ledger.open = enabled
+        ledger.settle(wanted, "rule-off")
+        # Fixes of what is settled are none, and would only be carried about.
+        settled = [replace(f, fixes=(), related=(), note=None) for f in ledger.in_order()]
+        return Judgement(wanted, tuple(settled))
 
     def _analysed(self, path: str, data: bytes) -> FileReport:
         # What a script leads to may need the shim, whatever its own words are.
@@ -122,11 +136,12 @@ class Checker:
         except UnreadableNotebook as error:
             return self._refused(path, str(error), Reason.NOT_TEXT)
         try:
-            findings = self.findings(document)
+            judged = self.judged(document)
         except Exception as error:  # one file must not end the check of the others
             problem, traceback = internal_error(error)
             return FileReport(path, problem=problem, traceback=traceback, unread=Reason.FAILED)
-        return FileReport(path, findings, document if findings else None)
+        findings, settled = tuple(judged.findings), tuple(judged.settled)
+        return FileReport(path, findings, document if findings else None, settled=settled)
 
     def _root(self, path: str) -> str:
         folder = Path(_full(path)).parent

@@ -86,7 +86,15 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
         else:
             facts = [f"{library}.{fact}" for fact in written.facts]
             fixes = _fixes(node, statement, written, scope, context)
-    context.report(rule, span, name, fixes, replacement=OPERATOR, note=_note(facts, context))
+    context.report(
+        rule,
+        span,
+        name,
+        fixes,
+        replacement=OPERATOR,
+        note=_note(facts, context),
+        settled=context.fallback(node),
+    )
     return True
 
 

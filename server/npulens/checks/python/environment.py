@@ -263,5 +263,4 @@ def take_over(findings: Iterable[Finding], context: Context) -> None:
     """Report of Python what was found in a text for the shell inside of it."""
     for finding in findings:
         if finding.span not in context.reported:
-            context.reported.add(finding.span)
-            context.findings.append(finding)
+            context.add(finding)

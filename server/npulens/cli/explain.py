@@ -1,0 +1,42 @@
+"""`npulens explain`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from npulens.cli.help import Command
+from npulens.cli.options import language_option, settings
+from npulens.cli.refusals import Refusal
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+
+
+_EPILOG = """\b
+Examples:
+  npulens explain train.py:42
+  npulens explain scripts/run.sh:3 --language zh"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("place", metavar="FILE:LINE")
+@language_option
+def explain(place: str, language: "Language | None") -> None:
+    """Say what npulens thinks of one line, and why it is silent where it is."""
+    from npulens.cli.project import check_project, find_project
+    from npulens.cli.silence import read_document
+    from npulens.report.silence import explained_line
+
+    file, _, number = place.rpartition(":")
+    if not file or not number.isdigit() or number == "0":
+        raise Refusal(f'"{place}" names no line; write FILE:LINE, such as train.py:42')
+    asked = settings((file,), None, {"language": language})
+    project = find_project((file,), asked, False, False)
+    report = next(iter(check_project(project, 1)), None)
+    if report is None or report.problem is not None:
+        raise Refusal(f"{file}: {'cannot be checked' if report is None else report.problem}")
+    document = report.document or read_document(file)
+    if document is None or int(number) > len(document.line_starts):
+        raise Refusal(f"{file} has no line {number}")
+    found = (*report.findings, *report.settled)
+    click.echo(explained_line(document, int(number), found, asked.language), nl=False)

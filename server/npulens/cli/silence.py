@@ -1,0 +1,61 @@
+"""What a command settled, for its last words and for those who ask why a place is silent."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npulens.catalog.model import Language
+    from npulens.report.formats import Report
+    from npulens.text.document import Document
+    from npulens.workspace.file_report import FileReport
+
+
+class Silence:
+    """What is settled, as far as a run has come."""
+
+    def __init__(self, language: "Language", is_listed: bool) -> None:
+        """Set up.
+
+        Args:
+            language: The language to tell it in.
+            is_listed: Whether the user wants to see each place.
+        """
+        self._language: Language = language
+        self._is_listed = is_listed
+        self._reasons: Counter[str] = Counter()
+
+    def part(self, file: "FileReport", report: "Report") -> str:
+        """The part of the output on what is settled in a file, which is counted."""
+        self._reasons.update(f.settlement.reason for f in file.settled if f.settlement is not None)
+        if not self._is_listed or not file.settled:
+            return ""
+        from npulens.report.json_report import JsonLinesReport
+        from npulens.report.silence import settled_lines
+
+        document = file.document or read_document(file.path)
+        if document is None:
+            return ""
+        if isinstance(report, JsonLinesReport):
+            return report.settled(document, file.settled)
+        return settled_lines(document, file.settled, self._language)
+
+    def text(self) -> str:
+        """The line for the end of the output; empty if nothing is settled."""
+        from npulens.report.silence import settled_line
+
+        return settled_line(self._reasons, self._language)
+
+
+def read_document(path: str) -> "Document | None":
+    """The text of a file that was read before."""
+    from pathlib import Path
+
+    from npulens.text.decoding import UndecodableSource
+    from npulens.text.document import Document
+    from npulens.text.notebooks import UnreadableNotebook
+    from npulens.workspace.run import decoded
+
+    try:
+        return Document(path, decoded(path, Path(path).read_bytes()))
+    except (OSError, UndecodableSource, UnreadableNotebook):
+        return None

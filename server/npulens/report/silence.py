@@ -1,0 +1,117 @@
+"""What is settled and why, in each language: in one line, and a line for each place."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from npulens.catalog.loader import rules_folder
+from npulens.catalog.model import Finding, Language
+from npulens.catalog.rule_page import SEVERITIES
+from npulens.catalog.verdict_tables import read_reasons
+from npulens.report.human import printable
+from npulens.text.document import Document
+from npulens.text.places import place_at, shown_place
+
+_MOST_REASONS = 4
+"""So many reasons are counted by name in one line; the rest are others."""
+_MOST_SHOWN = 60
+
+
+def settled_line(reasons: Counter[str], language: Language) -> str:
+    """How many places are settled and for which reasons; empty if none is."""
+    total = sum(reasons.values())
+    if not total:
+        return ""
+    counts = [f"{count} {name}" for name, count in reasons.most_common(_MOST_REASONS)]
+    rest = total - sum(count for _, count in reasons.most_common(_MOST_REASONS))
+    if language == "zh":
+        counts += [f"{rest} 其他"] * bool(rest)
+        return f"{total} 处无需处理（{'，'.join(counts)}）；--explain-silence 可列出。\n"
+    counts += [f"{rest} for other reasons"] * bool(rest)
+    places = "place is" if total == 1 else "places are"
+    return f"{total} {places} settled ({', '.join(counts)}); --explain-silence lists them.\n"
+
+
+def settled_lines(document: Document, settled: Sequence[Finding], language: Language) -> str:
+    """A line for each place: where, what, and why nothing is to be done."""
+    return "".join(_line(document, finding, language) for finding in settled)
+
+
+def _line(document: Document, finding: Finding, language: Language) -> str:
+    place = shown_place(document, finding.span.start)
+    text = _shown(document.text[slice(*finding.span)])
+    rule = finding.rule
+    word = "无需处理" if language == "zh" else "settled"
+    why = reason_text(document, finding, language)
+    return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: `{text}`: {why}\n"
+
+
+def reason_text(document: Document, finding: Finding, language: Language) -> str:
+    """Why nothing is to be done about a place, with what decides."""
+    settlement = finding.settlement
+    if settlement is None:
+        return ""
+    reason = read_reasons(rules_folder())[settlement.reason].in_language(language)
+    if settlement.span is None or settlement.span == finding.span:
+        return f"{reason} [{settlement.reason}]"
+    line = place_at(document, settlement.span.start).line
+    text = _shown(document.text[slice(*settlement.span)])
+    where = f"第 {line} 行 `{text}`" if language == "zh" else f"line {line}, `{text}`"
+    return f"{reason} ({where}) [{settlement.reason}]"
+
+
+def explained_line(
+    document: Document, line: int, found: Sequence[Finding], language: Language
+) -> str:
+    """What is known of one line: its findings, what is settled there and why, or that nothing is.
+
+    Args:
+        document: The text.
+        line: The line, from 1.
+        found: All findings of the text, settled ones among them.
+        language: The language to say it in.
+    """
+    here = [
+        finding
+        for finding in found
+        if place_at(document, finding.span.start).line
+        <= line
+        <= place_at(document, max(finding.span.end - 1, finding.span.start)).line
+    ]
+    if not here:
+        nothing = (
+            "npulens 在此行没有发现与 CUDA 有关的内容。"
+            if language == "zh"
+            else "npulens finds nothing in this line that belongs to CUDA."
+        )
+        return f"{printable(document.path)}:{line}: {nothing}\n"
+    return "".join(_explained(document, finding, language) for finding in here)
+
+
+def _explained(document: Document, finding: Finding, language: Language) -> str:
+    if finding.settlement is not None:
+        return _line(document, finding, language)
+    place = shown_place(document, finding.span.start)
+    severity = SEVERITIES[finding.effective_severity].in_language(language)
+    rule, message = finding.rule, printable(finding.message(language))
+    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {message}\n"
+
+
+def settled_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:
+    """The fields that a settled place has besides those of a finding."""
+    settlement = finding.settlement
+    because = None
+    if settlement is not None and settlement.span is not None:
+        line, column = place_at(document, settlement.span.start)
+        because = {"line": line, "column": column}
+    return {
+        "verdict": "settled",
+        "reason": "" if settlement is None else settlement.reason,
+        "reason_text": reason_text(document, finding, language),
+        "because": because,
+    }
+
+
+def _shown(text: str) -> str:
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"

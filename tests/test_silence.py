@@ -1,0 +1,124 @@
+"""Why a place is silent: the counts of `check`, `--explain-silence`, and `npulens explain`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import invoke
+from helpers import CATALOGUE, code
+from npulens.analysis import judge
+from npulens.catalog.loader import rules_folder
+from npulens.catalog.model import Target
+from npulens.catalog.verdict_tables import read_reasons
+from npulens.text.document import Document
+
+SCRIPT = code(
+    """
+    import torch
+
+    device = "npu" if is_npu_available() else "cuda"
+    if device == "npu":
+        torch.npu.synchronize()
+    elif device == "cuda":
+        torch.cuda.synchronize()
+    model.cuda()
+    """
+)
+
+
+def reasons(source: str) -> list[tuple[int, str, str]]:
+    """The line, rule and reason of each settled place."""
+    found = judge(Document("a.py", source), CATALOGUE, Target()).settled
+    return [
+        (source.count("\n", 0, f.span.start) + 1, f.rule.code, f.settlement.reason)
+        for f in found
+        if f.settlement is not None
+    ]
+
+
+def test_each_settled_place_has_a_reason() -> None:
+    assert reasons(SCRIPT) == [
+        (3, "NPU110", "npu-way-beside"),
+        (6, "NPU111", "npu-way-beside"),
+        (7, "NPU101", "npu-way-beside"),
+    ]
+
+
+REASONS = {
+    "if not torch.cuda.is_available():\n    x.cuda()": "never-runs-on-npu",
+    "if device.type == 'mps':\n    x.cuda()": "other-device",
+    "if in_colab():\n    x.cuda()": "elsewhere",
+    "if torch.version.cuda:\n    x.cuda()": "cuda-alone",
+    "if torch.__version__ < '1.8':\n    x.cuda()": "older-torch",
+    "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None": "fallback",
+    "print('cuda:0')": "text",
+    "x.cuda()  # npulens: ignore": "suppressed",
+    "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
+}
+
+
+@pytest.mark.parametrize("source", REASONS)
+def test_the_reason(source: str) -> None:
+    assert {reason for _, _, reason in reasons(f"import torch\n{source}\n")} == {REASONS[source]}
+
+
+def test_every_reason_is_worded_in_both_languages() -> None:
+    for text in read_reasons(rules_folder()).values():
+        assert text.en
+        assert text.zh
+
+
+def test_check_counts_and_lists_what_is_settled(here: Path) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    for _ in range(2):  # the second time from the cache
+        _, output, _ = invoke("check", "a.py")
+        last = "3 places are settled (3 npu-way-beside); --explain-silence lists them."
+        assert output.splitlines()[-1] == last
+    _, output, _ = invoke("check", "a.py", "--explain-silence")
+    assert (
+        "a.py:7:5: settled NPU101 cuda-api: `torch.cuda.synchronize`: "
+        'the NPU has a way of its own here (line 4, `device == "npu"`) [npu-way-beside]'
+    ) in output
+    assert "共" not in output
+    _, output, _ = invoke("check", "a.py", "--explain-silence", "--language", "zh")
+    assert "无需处理 NPU101 cuda-api" in output
+
+
+def test_settled_places_in_json(here: Path) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    (here / "b.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
+    plain = json.loads(invoke("check", "--output-format", "json")[1])
+    assert all("verdict" not in record for record in plain)
+    records = json.loads(invoke("check", "--output-format", "json", "--explain-silence")[1])
+    settled = [r for r in records if r.get("verdict") == "settled"]
+    assert [(r["path"], r["line"], r["reason"], r["because"]) for r in settled] == [
+        ("a.py", 3, "npu-way-beside", {"line": 3, "column": 19}),
+        ("a.py", 6, "npu-way-beside", {"line": 4, "column": 4}),
+        ("a.py", 7, "npu-way-beside", {"line": 4, "column": 4}),
+        ("b.py", 3, "other-device", {"line": 2, "column": 4}),
+    ]
+
+
+def test_a_rule_that_is_off_is_a_reason(here: Path) -> None:
+    (here / "a.py").write_text("import torch\nx.cuda()\n")
+    _, output, _ = invoke("check", "a.py", "--ignore", "NPU105", "--explain-silence")
+    assert "settled NPU105 cuda-method: `cuda`: the configuration turns the rule off" in output
+
+
+def test_explaining_a_line(here: Path) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    assert invoke("explain", "a.py:8")[1].startswith("a.py:8:7: error NPU105 cuda-method: ")
+    assert "settled NPU101" in invoke("explain", "a.py:7")[1]
+    nothing = "a.py:1: npulens finds nothing in this line that belongs to CUDA.\n"
+    assert invoke("explain", "a.py:1") == (0, nothing, "")
+    assert "没有发现" in invoke("explain", "a.py:1", "--language", "zh")[1]
+
+
+@pytest.mark.parametrize("place", ["a.py", "a.py:0", "a.py:x", "a.py:99", "missing.py:1"])
+def test_what_names_no_line_is_refused(here: Path, place: str) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    exit_code, output, errors = invoke("explain", place)
+    assert (exit_code, output) == (2, "")
+    assert errors.startswith("npulens: ")
+    assert errors.count("\n") == 1
