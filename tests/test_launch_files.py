@@ -183,7 +183,7 @@ OTHER = [
     ("Dockerfile", "ARG TAG=cannot\nARG BASE=⟦NPU904:nvidia/cuda:12.1.1⟧\nFROM ${BASE}"),
     ("Dockerfile", "FROM x\nENV ⟦NPU901:TORCH_CUDA_ARCH_LIST⟧='8.0' ⟦NPU901:FORCE_CUDA⟧=1"),
     ("Dockerfile", "FROM x\nENV ⟦NPU901:TCNN_CUDA_ARCHITECTURES⟧=86"),
-    ("Dockerfile", "FROM x\nENV ⟦NPU901:LD_LIBRARY_PATH⟧ /usr/local/cuda/lib64:$LD_LIBRARY_PATH"),
+    ("Dockerfile", "FROM x\nENV LD_LIBRARY_PATH ⟦NPU907:/usr/local/cuda/lib64⟧:$LD_LIBRARY_PATH"),
     (
         "Dockerfile",
         "FROM x\nRUN apt-get update && apt-get install -y git ⟦NPU905:libnccl2⟧ \\\n"

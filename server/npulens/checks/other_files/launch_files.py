@@ -16,6 +16,7 @@ from npulens.checks.other_files.shell import (
     Atom,
     command_words,
     image,
+    search_path,
     shell_findings,
 )
 from npulens.syntax.settings import json_settings
@@ -150,6 +151,7 @@ def _environment(span: Span, report: LaunchReport) -> None:
         report.variable(Span(*pair.span("name")), value)
         start = report.text.find(value, *pair.span("value")) if value else pair.end()
         image(report, _atom(start, value))
+        search_path(pair["name"], _atom(start, value), report)
         if value.startswith("http"):
             requirement(report, start, value)
     if not pairs and (name := _WORD.match(report.text, *span)) is not None:

@@ -436,7 +436,7 @@ def _setting(atom: Atom, script: _Script) -> None:
     if _IMAGE_NAME.search(match["name"]) is not None:
         _image(given, script)
     if match["name"].isupper():
-        _search_path(match["name"], given, report)
+        search_path(match["name"], given, report)
         if match["name"].endswith("INDEX_URL"):
             index_url(report, given)
         return
@@ -445,7 +445,7 @@ def _setting(atom: Atom, script: _Script) -> None:
         report.look_up(Place.KEY, name, value.text, atom.span, value.span)
 
 
-def _search_path(name: str, given: Atom, report: LaunchReport) -> None:
+def search_path(name: str, given: Atom, report: LaunchReport) -> None:
     """The first folder of CUDA in `LD_LIBRARY_PATH=/usr/local/cuda/lib64:$LD_LIBRARY_PATH`."""
     for match in _FOLDER.finditer(given.text):
         span = Span(*match.span()).shifted(given.span.start)
