@@ -63,6 +63,31 @@ def test_the_reason(source: str) -> None:
     assert {reason for _, _, reason in reasons(f"import torch\n{source}\n")} == {REASONS[source]}
 
 
+NO_FALLBACK = [
+    # a handler that only says what is missing, or ends the program
+    "import logging\ntry:\n    import xformers.ops\nexcept ImportError:\n"
+    "    logging.error('missing')\ny = xformers.ops.memory_efficient_attention(q, k, v)",
+    "try:\n    import apex\nexcept ImportError:\n    raise ImportError('needed')\n"
+    "m = apex.parallel.convert_syncbn_model(m)",
+    # names settle nothing
+    "def train_with_xformers(m, b):\n    torch.cuda.set_device(0)\n    return m.cuda()(b.cuda())",
+    "def set_up(device, rank):\n    if device.type == 'cuda':\n        _set_up_cuda(rank)",
+    # an arm for the NPU that does not do the same
+    "if is_npu_available():\n    torch.npu.manual_seed(0)\n"
+    "if torch.cuda.is_available():\n    m = torch.nn.DataParallel(m.cuda())",
+    # where a tensor is is known at run time only
+    "if not x.is_cuda:\n    x = x.cuda()",
+]
+
+
+@pytest.mark.parametrize("source", NO_FALLBACK)
+def test_what_has_to_change_is_found(source: str) -> None:
+    document = Document("a.py", f"import torch\n{source}\n")
+    assert judge(document, CATALOGUE, Target()).findings
+    found = {finding.rule.code for finding in judge(document, CATALOGUE, Target()).findings}
+    assert found & {"NPU101", "NPU105", "NPU111", "NPU202", "NPU602", "NPU603"}
+
+
 def test_every_reason_is_worded_in_both_languages() -> None:
     for text in read_reasons(rules_folder()).values():
         assert text.en

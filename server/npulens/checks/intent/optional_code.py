@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right, insort
 from collections.abc import Callable
 
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 _IMPORT_ERRORS = re.compile(r"\b(?:ImportError|ModuleNotFoundError|Exception|BaseException)\b")
@@ -28,6 +29,11 @@ _KERNEL_PROBE = re.compile(
 _ABSENT = re.compile(r"\Anot\b|\bis None\b")
 _DECORATOR = re.compile(r"require|skip_?if|skip_?unless|\bskip\b", re.IGNORECASE)
 _EXITS = re.compile(r"\b(?:exit|_exit|abort|quit)\(")
+
+_BINDING = (
+    *(ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Return, ast.Continue),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+)
 
 Source = Callable[[ast.AST], str]
 
@@ -65,6 +71,29 @@ def tried_parts(node: ast.Try, source: Source) -> list[ast.stmt]:
         if catches and not _ends(handler.body[-1], source):
             return [*node.body, *node.orelse]
     return []
+
+
+def parts_with_other_way(node: ast.Try, source: Source) -> list[ast.stmt]:
+    """The same, where there is another way than what is imported.
+
+    There is one if a handler binds something or returns, or a flag says that the imports succeeded.
+    A handler that only says that something is missing leaves no other way.
+    """
+    statements = [s for handler in node.handlers for s in handler.body]
+    flags = map(_sets_flag, (*node.body, *node.orelse))
+    has_other_way = any(flags) or any(map(_gives_other_way, statements))
+    return tried_parts(node, source) if has_other_way else []
+
+
+def _sets_flag(statement: ast.stmt) -> bool:
+    """`HAS_APEX = True` beside an import."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _gives_other_way(statement: ast.stmt) -> bool:
+    """Whether a statement of a handler binds something, or returns, in whatever block."""
+    return any(isinstance(part, _BINDING) for part in nodes_below(statement))
 
 
 def _ends(statement: ast.stmt, source: Source) -> bool:

@@ -14,9 +14,9 @@ from npulens.checks.intent.optional_code import (
     behind_exit,
     blocks,
     is_refused,
+    parts_with_other_way,
     runs_on_request,
     suppresses,
-    tried_parts,
 )
 from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
@@ -133,7 +133,8 @@ def _is_reported_here(
     for binding, holder in held:
         first, last = binding.block
         elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
-        if first != (0, 0) and (elsewhere or not first <= place <= last):
+        is_within = first == (0, 0) or (not elsewhere and first <= place <= last)
+        if len(held) > 1 and not is_within:
             return False  # imported on a condition: elsewhere something else takes its place
         if not isinstance(binding.value, Imported):
             return False
@@ -183,7 +184,7 @@ def tried(node: ast.AST, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     assert isinstance(node, ast.Try)
     if uses_libraries(context):
-        _set_aside(tried_parts(node, context.source), context)
+        _set_aside(parts_with_other_way(node, context.source), context)
 
 
 def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
