@@ -1,5 +1,6 @@
 """What holds for any code, over real files."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import git, invoke
 from corpora import texts
 from helpers import CATALOGUE
 from npulens.analysis import StatementCache, analyze
@@ -137,3 +139,29 @@ def _unsettled(before: Sequence[Finding], fixed: FixedText) -> Counter[tuple[str
             if not any(name and meant[1].startswith(f"{name}") for name in names)
         }
     )
+
+
+IGNORED = ["dist", "build", "venv", "out", "lib64"]
+
+
+def test_what_git_tracks_is_read_whatever_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+    for kind, names in {"plain": "abcde", "ignored": IGNORED}.items():
+        root = tmp_path / kind
+        for index, (_, text) in enumerate(texts(200, 7)):
+            path = root / names[index % len(names)] / f"file_{index}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (root / ".gitignore").write_text("".join(f"{name}/\n" for name in IGNORED))
+        git("init", "-q", at=root)
+        git("add", "-f", ".", at=root)
+        monkeypatch.chdir(root)
+        _, output, errors = invoke("check", "--no-cache", "--output-format", "json", ".")
+        assert "not read" not in errors
+        found[kind] = Counter(
+            (Path(each["path"]).name, each["code"], each["line"]) for each in json.loads(output)
+        )
+    assert found["ignored"] == found["plain"]
+    assert len({name for name, _, _ in found["plain"]}) > 50
