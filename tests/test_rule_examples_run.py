@@ -24,7 +24,7 @@ EXAMPLES = {
 }
 
 NOT_RUN = {
-    **dict.fromkeys(("NPU902/0", "NPU905/0", "NPU906/0"), "no Python"),
+    **dict.fromkeys(("NPU902/0", "NPU902/2", "NPU905/0", "NPU906/0"), "no Python"),
     "NPU610/0": "onnxruntime runs models by itself, and with the NPU only there",
     "NPU808/0": "the collator of transformers works on the host, with its tokenizers",
 }

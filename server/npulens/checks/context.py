@@ -124,6 +124,8 @@ class Context:
     """The assignments of a function by where they end, as far as they were asked for."""
     class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
     """How often each word stands in a class, as far as that was asked."""
+    inner_sums: set[ast.AST] = field(default_factory=set)
+    """Sums that are the beginning of longer ones."""
     held: dict[str, bool] = field(default_factory=dict)
     called: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     """The plain names that a function calls, as far as that was asked."""

@@ -18,6 +18,8 @@ _OF_DEVICES = re.compile(r"cuda|gpu", re.IGNORECASE)
 _WRAPPERS = re.compile(r"(?:Parallel|DDP|FSDP|GradScaler|autocast|init_process_group)\Z")
 _MOVES = frozenset({"npu", "to", "to_empty"})
 _SETTERS = frozenset({"npu.set_device", "npu.manual_seed", "npu.manual_seed_all"})
+_MOST_EFFECTS = 20
+"""Of more different arms for the NPU in one block, only the first are compared."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -76,6 +78,12 @@ def effects(body: Iterable[ast.AST], code: PieceText) -> Effects:
     return Effects(frozenset(called), frozenset(assigned), returns)
 
 
+def _distinct(tests: list[ast.If], code: PieceText) -> list[tuple[ast.If, Effects]]:
+    """Tests with what their bodies do, one for each of a few different effects."""
+    found = {effects(node.body, code): node for node in reversed(tests)}
+    return [(node, done) for done, node in list(found.items())[-_MOST_EFFECTS:]]
+
+
 def _effect_of_call(callee: ast.expr) -> str:
     """A name for what a call does to a device; empty for all other calls."""
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
@@ -110,7 +118,8 @@ class Evidence:
         """
         code = self._code
         by_author = [node for node in npu_tests if code.author_mentions_npu(node.test)]
-        done = [(node, effects(node.body, code)) for node in by_author]
+        done = _distinct(by_author, code)
+        tests = {code.source(s.test): s for s in reversed(body) if isinstance(s, ast.If)}
         targets = {
             code.source(s.targets[0]): s for s in body if isinstance(s, ast.Assign) and s.targets
         }
@@ -121,21 +130,21 @@ class Evidence:
             if isinstance(part, ast.Assign)
         }
         for statement in body:
-            other = self._twin(statement, body, done, targets, decided)
+            other = self._twin(statement, tests, done, targets, decided)
             if other is not None:
                 yield statement, Settlement("npu-way-beside", code.span(other))
 
     def _twin(
         self,
         statement: ast.stmt,
-        body: list[ast.stmt],
+        tests: dict[str, ast.If],
         done: list[tuple[ast.If, Effects]],
         targets: dict[str, ast.Assign],
         decided: dict[str, ast.If],
     ) -> ast.stmt | None:
         code = self._code
         if isinstance(statement, ast.If):
-            return self._twin_of_test(statement, body, done)
+            return self._twin_of_test(statement, tests, done)
         if isinstance(statement, ast.Assign):
             target = code.source(statement.targets[0])
             twin = renamed(target) if _CUDA.search(target) else target
@@ -153,7 +162,7 @@ class Evidence:
         return None
 
     def _twin_of_test(
-        self, statement: ast.If, body: list[ast.stmt], done: list[tuple[ast.If, Effects]]
+        self, statement: ast.If, tests: dict[str, ast.If], done: list[tuple[ast.If, Effects]]
     ) -> ast.stmt | None:
         code = self._code
         test = code.source(statement.test)
@@ -163,13 +172,10 @@ class Evidence:
         for node, found in done:
             if found.covers(wanted):
                 return node
-        asked = renamed(test)
-        for other in body:
-            if isinstance(other, ast.If) and other is not statement:
-                is_twin = code.source(other.test) == asked and asked != test
-                if is_twin and effects(other.body, code).covers(wanted):
-                    return other
-        return None
+        other = tests.get(renamed(test))
+        if other is None or other is statement:
+            return None
+        return other if effects(other.body, code).covers(wanted) else None
 
     def _builds_on(self, target: str, again: ast.If) -> bool:
         """Whether what is assigned where there is an NPU goes on with it: `model = wrap(model)`."""
@@ -196,7 +202,7 @@ class Evidence:
     ) -> Iterator[tuple[ast.stmt, Settlement]]:
         """Calls in inner blocks that a function makes for the NPU in another block."""
         code = self._code
-        done = [(node, effects(node.body, code)) for node in npu_tests]
+        done = _distinct(npu_tests, code)
         for statement in nodes_below(function) if done else ():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 wanted = effects([statement], code)

@@ -182,7 +182,7 @@ def _report(
 ) -> None:
     if span in context.reported:
         return
-    if _is_answered(entry, scope, context):
+    if span not in context.settlements and _is_answered(entry, scope, context):
         context.settle(span, "npu-way-beside")
     fixes: list[Fix] = []
     at = context.text.find(entry.variable, *span)

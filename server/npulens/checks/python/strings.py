@@ -381,13 +381,13 @@ def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
     if not isinstance(node.op, ast.Add):
         return
     first = node.left
-    while isinstance(first, ast.BinOp):
-        first = first.left
-    if isinstance(first, ast.Constant) and first.value == "cuda:":
-        if first is node.left:
-            report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
-        else:
+    if isinstance(first, ast.BinOp):
+        context.inner_sums.add(first)
+    elif isinstance(first, ast.Constant) and first.value == "cuda:":
+        if node in context.inner_sums:
             context.reported.add(context.span(first))  # a text that names a device
+        else:
+            report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
 
 
 def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
