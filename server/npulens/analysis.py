@@ -149,9 +149,11 @@ def judge(
         text = python_of_notebook(document.text)
         python = replace(document, text=text, language=Kind.PYTHON)
         judged = _python_findings(python, catalogue, target, cache, go_on)
-        together = [*judged.findings, *_command_findings(document, catalogue, target)]
+        commands = Ledger(_command_findings(document, catalogue, target))
+        together = [*judged.findings, *commands.open]
         together.sort(key=lambda finding: (finding.span, finding.rule.code))
-        judged = Judgement(tuple(within_cells(together, document)), judged.settled)
+        settled = (*judged.settled, *commands.settled)
+        judged = Judgement(tuple(within_cells(together, document)), settled)
         find_comments = _comments_of_notebook
     else:
         judged = _launch_findings(document, catalogue, target)
@@ -244,10 +246,11 @@ def _python_findings(
 def _command_findings(
     document: Document, catalogue: Catalogue, target: Target
 ) -> Iterator[Finding]:
-    """The findings of the commands among the Python of a notebook."""
+    """The findings of the commands among the Python of a notebook, settled ones too."""
     for start, end in shell_of_notebook(document.text):
         command = replace(document, text=document.text[start:end], language=Kind.SHELL)
-        for finding in _launch_findings(command, catalogue, target).findings:
+        judged = _launch_findings(command, catalogue, target)
+        for finding in (*judged.findings, *judged.settled):
             yield finding.shifted(start)
 
 

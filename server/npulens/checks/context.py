@@ -31,9 +31,7 @@ from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.regions import Regions
 
 FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
-"""Rule families that code around CUDA kernels is kept free of; its process groups are as usual."""
-FAMILIES_OF_BRANCHES = FAMILIES_OF_KERNELS | {"parallel"}
-"""Rule families that branches which only CUDA takes are kept free of."""
+"""Rule families that files of CUDA kernels are kept free of; their process groups are as usual."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ def _called(node: ast.Call, scope: Scope, known: Known, depth: int) -> Answer:
         parts = [answer(each, scope, known, depth + 1) for each in node.args[0].elts]
         return next((each for each in parts if each.holds is False), UNKNOWN)
     if name in _STRING_TESTS and isinstance(callee, ast.Attribute) and len(node.args) == 1:
-        return _among(callee.value, node.args[0], node, True)
+        return _among(callee.value, node.args[0], node, True, known)
     if name == "is_torch_version" and len(node.args) == 2:
         return _by_version(node, known)
     if _VERSION_NAME.search(name):
@@ -235,11 +235,11 @@ def _compared(test: ast.Compare, scope: Scope, known: Known) -> Answer:
         return _compared_to_none(left, right, test, scope, known)
     if isinstance(relation, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
         is_positive = isinstance(relation, (ast.Eq, ast.In))
-        found = _among(left, right, test, is_positive)
+        found = _among(left, right, test, is_positive, known)
         if found.holds is None and not isinstance(relation, (ast.In, ast.NotIn)):
-            found = _among(right, left, test, is_positive)
+            found = _among(right, left, test, is_positive, known)
         if found.holds is None and isinstance(left, ast.Constant):
-            found = _among(right, left, test, is_positive)
+            found = _among(right, left, test, is_positive, known)
         if found.holds is not None:
             return found
     version = _by_version(test, known)
@@ -263,7 +263,9 @@ def _compared_to_none(
     return found if isinstance(test.ops[0], ast.IsNot) else found.negated()
 
 
-def _among(device: ast.expr, given: ast.expr, test: ast.expr, is_positive: bool) -> Answer:
+def _among(
+    device: ast.expr, given: ast.expr, test: ast.expr, is_positive: bool, known: Known
+) -> Answer:
     """`device.type == "cpu"`, `device in ("cuda", "npu")`: on an NPU the device is `npu`.
 
     Whether code runs on the NPU or the CPU of such a machine is its own choice: of `"cuda"`, which
@@ -276,15 +278,9 @@ def _among(device: ast.expr, given: ast.expr, test: ast.expr, is_positive: bool)
     names = {_NUMBERED.sub("", str(value)).rstrip(":").lower() for value in values}
     if "npu" in names:
         return Answer(is_positive, "npu-way-beside", test)
-    others = {"cpu", "meta", *_OTHERS}
-    if names <= others and _is_device(device):
+    if names <= known.table.makers | {"cpu", "meta"} and _is_device(device):
         return Answer(not is_positive, "other-device", test)
     return UNKNOWN
-
-
-_OTHERS = frozenset(
-    {"mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "rocm", "neuron"}
-)
 
 
 def _is_device(node: ast.expr) -> bool:

@@ -14,7 +14,6 @@ from npulens.syntax.walking import nodes_below
 from npulens.verdicts.npu_words import PieceText
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
-_OF_DEVICES = re.compile(r"cuda|gpu", re.IGNORECASE)
 _WRAPPERS = re.compile(r"(?:Parallel|DDP|FSDP|GradScaler|autocast|init_process_group)\Z")
 _MOVES = frozenset({"npu", "to", "to_empty"})
 _SETTERS = frozenset({"npu.set_device", "npu.manual_seed", "npu.manual_seed_all"})
@@ -101,7 +100,6 @@ class Evidence:
 
     Args:
         code: The text of the piece.
-        is_for_npu: Whether a test holds on the NPU, in words that name it.
     """
 
     def __init__(self, code: PieceText) -> None:
@@ -206,7 +204,7 @@ class Evidence:
         for statement in nodes_below(function) if done else ():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 wanted = effects([statement], code)
-                if not wanted.called or not _OF_DEVICES.search(code.source(statement)):
+                if not wanted.called or not _CUDA.search(code.source(statement)):
                     continue
                 for node, found in done:
                     if found.covers(wanted) and statement not in node.body:
