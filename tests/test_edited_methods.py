@@ -228,3 +228,28 @@ def test_what_is_found_follows_comments(typed: str, ending: str) -> None:
             alone = of_whole if text == whole else (findings(text), shapes(text))
             found = findings(text, cache=cache)
             assert (found, cache.shapes) == alone, (line, typed[:size])
+
+
+def test_a_definition_that_is_pasted_a_second_time_is_the_one_that_counts() -> None:
+    gate = code(
+        """
+        class Gate(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.proj = nn.Linear(width, width * 2)
+
+            def forward(self, x):
+                x, gate = self.proj(x).chunk(2, dim=-1)
+                return x * F.gelu(gate)
+
+
+        """
+    )
+    start = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n"
+    end = "class Net(nn.Module):\n    pass\n"
+    cache = StatementCache()
+    for body in (gate, gate + gate, gate + gate + "\n", gate):
+        document = Document("file.py", f"{start}{body}{end}", 1)
+        kept = analyze(document, CATALOGUE, Target(), cache)
+        assert kept == analyze(document, CATALOGUE, Target())
+        assert [finding.rule.code for finding in kept] == ["NPU704"]

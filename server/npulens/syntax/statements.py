@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,6 +161,10 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
         return [whole_before]
     known = {piece: parsed for piece, parsed in known.items() if not parsed.is_joined}
     texts = list(split_statements(text, known))
+    # Of two equal definitions only the second counts: each needs a tree of its own.
+    known = {
+        piece: known[piece] for piece, n in Counter(texts).items() if n == 1 and piece in known
+    }
     spliced = _spliced(texts, known)
     pieces = []
     broken = False
