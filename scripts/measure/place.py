@@ -13,7 +13,7 @@ LIBRARIES = frozenset(
 """Packages that are made for NVIDIA's cards, as they are imported."""
 VARIABLE = re.compile(
     r"(?<![A-Za-z0-9_])(?:CUDA|NCCL|NVIDIA|CUDNN|CUBLAS|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA)"
-    r"_[A-Z][A-Z0-9_]*\b"
+    r"_(?!API_KEY)[A-Z][A-Z0-9_]*\b"
 )
 REQUIREMENT = re.compile(
     r"(?:apex|bitsandbytes|causal[-_]conv1d|cupy(?:[-_]\w+)*|flash[-_]attn|mamba[-_]ssm"

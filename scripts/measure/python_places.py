@@ -10,12 +10,22 @@ from measure.place import LIBRARIES, REQUIREMENT, VARIABLE, Place
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEVICE = re.compile(r"cuda(?::\d+)?\Z")
 _DEVICE_NAME = re.compile(r"device|backend|accelerator|platform|map_location", re.IGNORECASE)
+_MAYBE_DEVICE = re.compile(
+    r"dev|backend|accel|platform|locat|place|target|type|cuda|gpu|group|dist|default|choices|str",
+    re.IGNORECASE,
+)
+"""What a string of CUDA's may be given to by its name; `impl` and `transport` are no devices."""
+_SETS_VARIABLE = r"(?:\A|[\n;&|]|\b(?:export|env)\s)\s*(?:\w+=\S*\s+)*"
+_SET = re.compile(rf"{_SETS_VARIABLE}({VARIABLE.pattern})=")
+_PATHS = frozenset({"join", "Path", "glob", "joinpath", "exists", "isdir", "listdir"})
+_NEUTRAL = ("CppExtension", "BuildExtension")
 _PROGRAM = re.compile(r"(?:\A|[;&|(]|&&)\s*(?:sudo\s+)?(?:[\w/.-]*/)?(nvidia-smi|nvcc)(?![\w-])")
 _WHEELS = re.compile(r"download\.pytorch\.org/whl/(?:\w+/)?cu\d+|\+cu1\d\d\b")
 _TALK = re.compile(
     r"print|warn(?:ing)?|info|debug|error|log|critical|exception|echo|write|add_row|skip(?:If|Unless)?"
 )
 _LONGEST = 70
+_LONGEST_COMMAND = 300
 
 
 def python_places(path: str, text: str) -> list[Place]:
@@ -65,7 +75,8 @@ class _Reader:
         if not isinstance(node.ctx, ast.Load) and not self._is_chain(node):
             return
         parent = self._parents.get(node)
-        if isinstance(node, ast.Attribute) and node.attr == "is_cuda":
+        is_asked = isinstance(node.ctx, ast.Load) and not _is_self(node)
+        if isinstance(node, ast.Attribute) and node.attr == "is_cuda" and is_asked:
             yield _line(node), "is-cuda", _shown(node)
         if isinstance(parent, ast.Attribute):
             return  # the whole chain is the place
@@ -96,7 +107,7 @@ class _Reader:
         elif last in ("DataParallel", "CUDAExtension"):
             kind = "data-parallel" if last == "DataParallel" else "cpp-extension"
             yield _line(callee), kind, _shown(callee)
-        elif last == "GradScaler" and self._name(callee).startswith("torch."):
+        elif last == "GradScaler" and self._name(callee).startswith(("torch.amp.", "torch.Grad")):
             yield _line(callee), "grad-scaler", _shown(callee)
 
     def _of_string(self, node: ast.Constant, value: str) -> Iterator[tuple[int, str, str]]:
@@ -104,33 +115,42 @@ class _Reader:
         if self._is_prose(node):
             return
         shown = repr(value.strip()[:_LONGEST])
-        if _DEVICE.match(value) and self._is_given(node):
+        if _DEVICE.match(value) and self._may_be_device(node):
             yield node.lineno, "device-string", shown
-        elif value == "nccl" and self._is_given(node):
+        elif value == "nccl" and self._may_be_device(node):
             yield node.lineno, "nccl", shown
         elif value == "gpu" and _DEVICE_NAME.search(self._receiver(node)):
             yield node.lineno, "gpu-string", shown
-        for variable in VARIABLE.finditer(value):
-            is_whole = variable.group() == value
-            if is_whole or value[variable.end() :].startswith("="):
-                line = node.lineno + value.count("\n", 0, variable.start())
-                yield line, "variable", variable.group()
-        for program in _PROGRAM.finditer(value):
-            if len(value) < 300:
-                line = node.lineno + value.count("\n", 0, program.start(1))
-                yield line, "program", program[1]
+        yield from self._in_command(node, value)
         if _WHEELS.search(value):
             yield node.lineno, "wheels", shown
         elif self._is_setup and REQUIREMENT.match(value):
             yield node.lineno, "requirement", shown
+
+    def _in_command(self, node: ast.Constant, value: str) -> Iterator[tuple[int, str, str]]:
+        """Variables and programs, alone in a string or in a command."""
+        if VARIABLE.fullmatch(value):
+            yield node.lineno, "variable", value
+        for variable in _SET.finditer(value):
+            yield _line_within(node, variable.start(1)), "variable", variable[1]
+        if len(value) > _LONGEST_COMMAND or not self._is_given(node):
+            return
+        for program in _PROGRAM.finditer(value):
+            yield _line_within(node, program.start(1)), "program", program[1]
 
     def _of_format(self, node: ast.JoinedStr) -> Iterator[tuple[int, str, str]]:
         """`f"cuda:{rank}"`."""
         first = node.values[0] if node.values else None
         if not isinstance(first, ast.Constant) or self._is_prose(node):
             return
-        if len(node.values) == 2 and first.value == "cuda:" and self._is_given(node):
+        if len(node.values) == 2 and first.value == "cuda:" and self._may_be_device(node):
             yield node.lineno, "device-string", _shown(node)
+
+    def _may_be_device(self, node: ast.expr) -> bool:
+        """Whether a string is a value, and given to nothing that is no device by its name."""
+        receiver = self._receiver(node)
+        is_other = receiver and not _MAYBE_DEVICE.search(receiver)
+        return self._is_given(node) and not is_other
 
     def _is_given(self, node: ast.expr) -> bool:
         """Whether a string is a value: what a dictionary is asked for, or files under, is none."""
@@ -141,6 +161,10 @@ class _Reader:
             return node not in parent.keys
         if isinstance(parent, ast.Call) and _called(parent) in ("get", "pop", "setdefault"):
             return len(parent.args) > 1 and node is parent.args[1]
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div):
+            return False
+        if isinstance(parent, ast.Call) and _called(parent) in _PATHS:
+            return False
         return not (isinstance(parent, ast.Assign) and self._is_list_of_names(parent))
 
     @staticmethod
@@ -172,22 +196,27 @@ class _Reader:
         parent = self._parents.get(node)
         if isinstance(parent, ast.keyword):
             call = self._parents.get(parent)
-            option = getattr(call.args[0], "value", "") if _has_arguments(call) else ""
+            first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+            option = getattr(first, "value", "")
             return f"{parent.arg} {option}" if parent.arg == "default" else f"{parent.arg}"
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            if node is not parent.value:
+                return ""
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             return " ".join(map(ast.unparse, targets))
         if isinstance(parent, ast.Compare):
             return ast.unparse(parent.left)
         if isinstance(parent, ast.arguments):
             return _parameter(parent, node)
-        if isinstance(parent, ast.IfExp):
+        if isinstance(parent, (ast.IfExp, ast.List, ast.Tuple, ast.Set)):
             return self._receiver(parent)
         return ""
 
 
-def _has_arguments(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and bool(node.args)
+def _is_self(node: ast.expr) -> bool:
+    """Whether an attribute is one of the class itself."""
+    owner = getattr(node, "value", None)
+    return isinstance(owner, ast.Name) and owner.id in ("self", "cls")
 
 
 def _parameter(parameters: ast.arguments, default: ast.expr) -> str:
@@ -216,8 +245,10 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[int, str, st
     if isinstance(node, ast.ImportFrom):
         if node.level or not node.module:
             return
-        module = node.module
-        names = [f"{module}.{alias.name}" for alias in node.names]
+        if node.module.partition(".")[0] in LIBRARIES:
+            yield node.lineno, "library", node.module
+            return
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
     else:
         names = [alias.name for alias in node.names]
     for alias, name in zip(node.names, names, strict=True):
@@ -236,7 +267,7 @@ def _kind_of_name(name: str) -> str:
         return "torch.cuda"
     if name.startswith(("torch.backends.cudnn", "torch.backends.cuda")):
         return "cudnn"
-    if name.startswith("torch.utils.cpp_extension"):
+    if name.startswith("torch.utils.cpp_extension") and not name.endswith(_NEUTRAL):
         return "cpp-extension"
     return "channels-last" if name.startswith("torch.channels_last") else ""
 
@@ -249,6 +280,12 @@ def _called(node: ast.Call) -> str:
 def _line(node: ast.expr) -> int:
     """The line on which a chain ends, where its last name stands."""
     return node.end_lineno or node.lineno
+
+
+def _line_within(node: ast.Constant, at: int) -> int:
+    """The line of a place in a string, as far as its line ends are real ones."""
+    before = str(node.value).count("\n", 0, at)
+    return min(node.lineno + before, node.end_lineno or node.lineno)
 
 
 def _shown(node: ast.AST) -> str:

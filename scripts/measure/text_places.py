@@ -25,6 +25,8 @@ _SETTING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
+_NO_PACKAGE = re.compile(r"(?:\A|\{)\s*(?:extra|name|index)\s*=|\A[\w-]+\s*=\s*\[")
+"""A line of TOML that gives a name to something, or holds tables."""
 _PACKAGES = re.compile(r"""\A\s*(?:-\s+)?["']?(.+?)["']?\s*,?\Z""")
 
 
@@ -45,7 +47,7 @@ def _reader(path: str, text: str) -> Callable[[list[Line]], Iterator[Found]] | N
     if "dockerfile" in name and not name.endswith((".md", ".py", ".dockerignore")):
         return _of_script
     if name.endswith((".yaml", ".yml")):
-        return _of_settings
+        return None if "ISSUE_TEMPLATE" in path else _of_settings
     if re.fullmatch(r".*requirements?[\w.-]*\.(?:txt|in)", name) or (
         name.endswith(".txt") and "requirements/" in path
     ):
@@ -85,14 +87,17 @@ def _installed(number: int, code: str) -> Iterator[Found]:
 
 def _of_settings(lines: list[Line]) -> Iterator[Found]:
     """YAML: devices, variables, and what may stand in commands and lists of packages."""
+    key = ""
     for number, line in lines:
         code = _COMMENT.sub("", line).rstrip()
+        key = code.strip() if code.endswith(":") else key
         yield from _anywhere(number, code)
         setting = _SETTING.match(code)
         if setting is not None:
             yield number, "setting", code.strip()
         packages = _PACKAGES.match(code)
-        if code.lstrip().startswith("- ") and packages and REQUIREMENT.match(packages[1]):
+        is_channel = key == "channels:" or not code.lstrip().startswith("- ")
+        if packages and not is_channel and REQUIREMENT.match(packages[1]):
             yield number, "requirement", packages[1]
 
 
@@ -109,9 +114,10 @@ def _of_tables(lines: list[Line]) -> Iterator[Found]:
     """Dependencies in TOML and INI: strings, and keys with a version."""
     for number, line in lines:
         code = _COMMENT.sub("", line).strip()
-        words = [*_QUOTED.findall(code), *([code] if "=" in code and '"' not in code else [])]
-        for word in words:
-            if REQUIREMENT.match(word) and re.search(r"\d|\A[\w-]+\Z", word):
+        if _NO_PACKAGE.search(code):
+            continue
+        for word in _QUOTED.findall(code) or [code]:
+            if REQUIREMENT.match(word):
                 yield number, "requirement", word
             elif _WHEELS.search(word):
                 yield number, "wheels", word
