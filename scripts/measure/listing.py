@@ -1,6 +1,8 @@
 """All places of a checkout, and what npulens answers for each."""
 
+import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,9 +38,22 @@ class Closure(NamedTuple):
 
 
 def closure(checkout: Path) -> Closure:
-    """List the places of a checkout, and ask npulens about each."""
+    """List the places of a checkout, and ask npulens about each.
+
+    A folder that is no checkout is copied first: it may lie within a project of somebody else.
+    """
+    name = checkout.resolve().name
+    if (checkout / ".git").exists():
+        return _closure(checkout, name)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, name)
+        shutil.copytree(checkout, copy, symlinks=True)
+        return _closure(copy, name)
+
+
+def _closure(checkout: Path, name: str) -> Closure:
     given = answers(checkout)
-    result = Closure(checkout.resolve().name, 0, Counter(), [])
+    result = Closure(name, 0, Counter(), [])
     found = 0
     for place in places(checkout):
         answer = given.of(place.path, place.line)
