@@ -93,6 +93,8 @@ NO_FALLBACK = [
     "if torch.cuda.is_available():\n    m = torch.nn.DataParallel(m.cuda())",
     # where a tensor is is known at run time only
     "if not x.is_cuda:\n    x = x.cuda()",
+    "if x.device.type == 'cpu':\n    x = x.cuda()",
+    "if str(x.device) == 'cpu':\n    x = x.cuda()",
 ]
 
 
