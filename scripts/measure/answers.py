@@ -8,6 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from measure.place import Place
+
 _OTHER_FAMILIES = frozenset({"fused", "dynamic"})
 """Families that are about speed on the NPU, and so cover lines without answering for them."""
 FOUND = "found"
@@ -35,9 +37,9 @@ class Answers:
             there = Path(related.get("path", path)).as_posix()
             self._lines[there, related["line"]].add(answer)
 
-    def of(self, path: str, line: int) -> str:
+    def of(self, place: Place) -> str:
         """`found`, the name of a reason, or nothing."""
-        answers = self._lines.get((path, line), set())
+        answers = {each for line in place.lines for each in self._lines.get((place.path, line), ())}
         return FOUND if FOUND in answers else min(answers, default="")
 
 

@@ -56,7 +56,7 @@ def _closure(checkout: Path, name: str) -> Closure:
     result = Closure(name, 0, Counter(), [])
     found = 0
     for place in places(checkout):
-        answer = given.of(place.path, place.line)
+        answer = given.of(place)
         if not answer:
             result.unexplained.append(place)
         elif answer == FOUND:

@@ -32,9 +32,16 @@ class Place(NamedTuple):
         line: The line, from 1; in a notebook that of the cell.
         kind: What is there, in one word.
         text: What stands there, on one line.
+        last: The last line, if there is more than one.
     """
 
     path: str
     line: int
     kind: str
     text: str
+    last: int = 0
+
+    @property
+    def lines(self) -> range:
+        """All of its lines."""
+        return range(self.line, max(self.last, self.line) + 1)

@@ -37,7 +37,7 @@ def python_places(path: str, text: str) -> list[Place]:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return []
     reader = _Reader(path, tree)
-    return sorted({Place(path, line, kind, shown) for line, kind, shown in reader.places()})
+    return sorted({*reader.imports(), *(Place(path, *found) for found in reader.places())})
 
 
 class _Reader:
@@ -49,6 +49,7 @@ class _Reader:
     """
 
     def __init__(self, path: str, tree: ast.Module) -> None:
+        self._path = path
         self._is_setup = path.rpartition("/")[2] == "setup.py"
         self._nodes = list(ast.walk(tree))
         self._names = dict(_imported(self._nodes))
@@ -56,12 +57,16 @@ class _Reader:
             child: node for node in self._nodes for child in ast.iter_child_nodes(node)
         }
 
+    def imports(self) -> Iterator[Place]:
+        """The imports of packages for CUDA, and of names that are CUDA's."""
+        for node in self._nodes:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield from _of_import(self._path, node)
+
     def places(self) -> Iterator[tuple[int, str, str]]:
         """Each place: its line, what kind it is of, and what stands there."""
         for node in self._nodes:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                yield from _of_import(node)
-            elif isinstance(node, (ast.Attribute, ast.Name)):
+            if isinstance(node, (ast.Attribute, ast.Name)):
                 yield from self._of_chain(node)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield from self._of_string(node, node.value)
@@ -107,8 +112,14 @@ class _Reader:
         elif last in ("DataParallel", "CUDAExtension"):
             kind = "data-parallel" if last == "DataParallel" else "cpp-extension"
             yield _line(callee), kind, _shown(callee)
-        elif last == "GradScaler" and self._name(callee).startswith(("torch.amp.", "torch.Grad")):
+        elif last == "GradScaler" and self._is_for_cuda(node):
             yield _line(callee), "grad-scaler", _shown(callee)
+
+    def _is_for_cuda(self, node: ast.Call) -> bool:
+        """Whether a scaler of no kind of device in particular is made without naming one."""
+        names_device = node.args or any(keyword.arg == "device" for keyword in node.keywords)
+        is_neutral = self._name(node.func).startswith(("torch.amp.", "torch.Grad"))
+        return is_neutral and not names_device
 
     def _of_string(self, node: ast.Constant, value: str) -> Iterator[tuple[int, str, str]]:
         """Devices, backends, variables, programs and requirements in strings."""
@@ -241,24 +252,21 @@ def _imported(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield (alias.asname or alias.name), f"{node.module}.{alias.name}"
 
 
-def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[int, str, str]]:
-    if isinstance(node, ast.ImportFrom):
-        if node.level or not node.module:
-            return
-        if node.module.partition(".")[0] in LIBRARIES:
-            yield node.lineno, "library", node.module
-            return
-        names = [f"{node.module}.{alias.name}" for alias in node.names]
-    else:
-        names = [alias.name for alias in node.names]
-    for alias, name in zip(node.names, names, strict=True):
-        if name.partition(".")[0] in LIBRARIES:
-            yield node.lineno, "library", name
-        else:
-            kind = _kind_of_name(name)
-            if kind:
-                is_module = isinstance(node, ast.ImportFrom) and _kind_of_name(node.module or "")
-                yield (node.lineno if is_module else alias.lineno), kind, name
+def _of_import(path: str, node: ast.Import | ast.ImportFrom) -> Iterator[Place]:
+    """A package for CUDA is one place; of others each name is one, or the module as a whole."""
+    module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+    last = node.end_lineno or node.lineno
+    if isinstance(node, ast.ImportFrom) and (node.level or not module):
+        return
+    if module.partition(".")[0] in LIBRARIES:
+        yield Place(path, node.lineno, "library", module, last)
+        return
+    for alias in node.names:
+        name = f"{module}.{alias.name}".removeprefix(".")
+        kind = "library" if name.partition(".")[0] in LIBRARIES else _kind_of_name(name)
+        if kind:
+            line = node.lineno if _kind_of_name(module) else alias.lineno
+            yield Place(path, line, kind, name, max(line, alias.lineno))
 
 
 def _kind_of_name(name: str) -> str:
