@@ -60,6 +60,7 @@ REASONS = {
     ),
     "from torch import cuda\nfrom torch.cuda.amp import custom_fwd\n"
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
+    "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
