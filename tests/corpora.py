@@ -12,8 +12,8 @@ _WORDS = (b"cuda", b"nccl", b"torch")
 _LARGEST = 120_000
 
 
-def files(count: int, seed: int) -> list[Path]:
-    """Some Python files about GPUs or PyTorch, drawn from all packages.
+def packages() -> list[Path]:
+    """The folders of all packages.
 
     They are skipped on machines without a network, but for those that set `NPULENS_CORPORA`.
     """
@@ -21,6 +21,12 @@ def files(count: int, seed: int) -> list[Path]:
         if os.environ.get("NPULENS_CORPORA") == "required":
             raise AssertionError("run scripts/install_corpora.sh first")
         pytest.skip("scripts/install_corpora.sh has not been run")
+    return sorted(path for path in FOLDER.iterdir() if path.is_dir())
+
+
+def files(count: int, seed: int) -> list[Path]:
+    """Some Python files about GPUs or PyTorch, drawn from all packages, which may be skipped."""
+    packages()
     return random.Random(seed).sample(sorted(_candidates()), count)
 
 

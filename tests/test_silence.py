@@ -54,6 +54,15 @@ REASONS = {
     "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None": "fallback",
     "print('cuda:0')": "text",
     "x.cuda()  # npulens: ignore": "suppressed",
+    "from torch.cuda.amp import autocast\nwith autocast():\n    pass": "reported-at-import",
+    "from torch.utils.cpp_extension import CUDAExtension as E\ne = E('a', [])": (
+        "reported-at-import"
+    ),
+    "from torch import cuda\nfrom torch.cuda.amp import custom_fwd\n"
+    "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
+    "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
+    "import torch.backends.cudnn as cudnn": "no-effect",
+    "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
 }
 
@@ -61,6 +70,14 @@ REASONS = {
 @pytest.mark.parametrize("source", REASONS)
 def test_the_reason(source: str) -> None:
     assert {reason for _, _, reason in reasons(f"import torch\n{source}\n")} == {REASONS[source]}
+
+
+def test_what_is_used_of_a_module_is_not_settled_beside_its_finding() -> None:
+    """`cuda` of `cuda.synchronize()` is no place of its own."""
+    source = (
+        "from torch import cuda\nfrom torch.cuda import amp\ncuda.synchronize()\namp.autocast()\n"
+    )
+    assert not reasons(source)
 
 
 NO_FALLBACK = [
@@ -77,6 +94,8 @@ NO_FALLBACK = [
     "if torch.cuda.is_available():\n    m = torch.nn.DataParallel(m.cuda())",
     # where a tensor is is known at run time only
     "if not x.is_cuda:\n    x = x.cuda()",
+    "if x.device.type == 'cpu':\n    x = x.cuda()",
+    "if str(x.device) == 'cpu':\n    x = x.cuda()",
 ]
 
 

@@ -280,6 +280,9 @@ class Catalogue:
     lacking_names: frozenset[str] = field(init=False)
     """The last parts of the names in `symbols` that have no counterpart."""
 
+    switch_modules: Mapping[str, SymbolEntry] = field(init=False)
+    """Modules that hold switches of CUDA libraries, each with a switch of it."""
+
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
@@ -291,6 +294,10 @@ class Catalogue:
         lacking = (name for name, entry in self.symbols.items() if entry.becomes is None)
         lacking_names = frozenset(name.rpartition(".")[2] for name in lacking)
         object.__setattr__(self, "lacking_names", lacking_names)
+        switches = (entry for entry in self.symbols.values() if entry.rule.family == "layout")
+        of_modules = {entry.symbol.rpartition(".")[0]: entry for entry in switches}
+        of_modules = {name: entry for name, entry in of_modules.items() if "cud" in name}
+        object.__setattr__(self, "switch_modules", of_modules)
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names

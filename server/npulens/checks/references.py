@@ -27,6 +27,7 @@ from npulens.syntax.meanings import (
 from npulens.syntax.scopes import Scope, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 from npulens.syntax.walking import choices
+from npulens.text.spans import Span
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -95,6 +96,30 @@ def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
         if entry is not None:
             _report_reference(node, name, entry.symbol, entry, scope, context)
             return
+
+
+def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A use of what `from torch.cuda.amp import autocast` brings: its import says what to do."""
+    assert isinstance(node, ast.Name)
+    if node.id not in context.facts.aliases or not isinstance(node.ctx, ast.Load):
+        return
+    span = context.span(node)
+    if span in context.reported or _is_within_last(span, context):
+        return
+    for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
+        if not isinstance(value, Qualified) or not value.name.startswith("torch."):
+            continue
+        tables = context.catalogue.symbols, context.catalogue.libraries
+        entry = next((table[value.name] for table in tables if value.name in table), None)
+        if entry is not None and not (context.facts.shimmed and entry.shimmed):
+            context.settle(span, "reported-at-import")
+            report_entry(node, entry, [], context)
+            return
+
+
+def _is_within_last(span: Span, context: Context) -> bool:
+    """Whether a place begins what was found last, as `cuda` does in `cuda.synchronize`."""
+    return bool(context.findings) and context.findings[-1].span.start == span.start
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -60,7 +60,7 @@ def visit(
     What is settled is visited like everything else: findings there come with the reason. Walks with
     a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
-    wanted = _VISITED if context.module.stars() else _VISITED_BUT_NAMES
+    wanted = _VISITED if context.module.stars() or context.facts.aliases else _VISITED_BUT_NAMES
     pending: list[Child] = [(node, scope, settled) for node, settled in parts]
     while pending:
         node, scope, settled = pending.pop()

@@ -278,9 +278,22 @@ def _among(
     names = {_NUMBERED.sub("", str(value)).rstrip(":").lower() for value in values}
     if "npu" in names:
         return Answer(is_positive, "npu-way-beside", test)
+    if "cpu" in names and _is_device_of_tensor(device):
+        return UNKNOWN  # a tensor may still be on the host
     if names <= known.table.makers | {"cpu", "meta"} and _is_device(device):
         return Answer(not is_positive, "other-device", test)
     return UNKNOWN
+
+
+def _is_device_of_tensor(node: ast.expr) -> bool:
+    """`x.device.type`, `str(x.device)`; `self.device.type` is a device that somebody chose."""
+    if isinstance(node, ast.Call):
+        return len(node.args) == 1 and _is_device_of_tensor(node.args[0])
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    if not isinstance(node, ast.Attribute) or node.attr != "device":
+        return False
+    return not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "args"))
 
 
 def _is_device(node: ast.expr) -> bool:

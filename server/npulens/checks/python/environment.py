@@ -44,7 +44,11 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     """
     assert isinstance(node, ast.Constant)
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
-    if entry is None or entry.becomes is None or entry.fix is Applicability.MANUAL:
+    if entry is None:
+        return
+    if entry.becomes is None or entry.fix is Applicability.MANUAL:
+        context.settle(context.span(node), "no-effect")
+        _report(entry, context.span(node), entry.fix, scope, context)
         return
     if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own

@@ -41,12 +41,21 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
         written = written_name(node, alias)
         entry = longest_entry(written, context)
         if entry is None:
+            _switches_imported(alias, written, context)
             continue
         settled = out_of_reach(entry.rule, alias, scope, context)
         if not (context.facts.shimmed and entry.shimmed):
             _report(node, alias, entry, written, context, settled)
         elif isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
             bound_before_shim(node, alias, entry, context)
+
+
+def _switches_imported(alias: ast.alias, written: str, context: Context) -> None:
+    """`import torch.backends.cudnn as cudnn`: what is used of it has findings of its own."""
+    entry = context.catalogue.switch_modules.get(written)
+    if entry is not None:
+        context.settle(context.span(alias), "no-effect")
+        context.report(entry.rule, context.span(alias), written, [])
 
 
 def written_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
