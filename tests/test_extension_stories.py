@@ -271,3 +271,51 @@ def test_no_safe_fix_puts_an_npu_in_front_of_a_kernel(body: str, here: Path) -> 
     (here / "a.py").write_text(text)
     invoke("fix", "a.py", "--unsafe-fixes")
     assert "cuda" not in (here / "a.py").read_text()
+
+
+CMAKE = code(
+    """
+    cmake_minimum_required(VERSION 3.18)
+    project(boxes LANGUAGES CXX CUDA)  # and kernels.cu
+    find_package(pybind11 REQUIRED)
+    set(SOURCES bind.cpp kernels.cu)
+    add_library(helpers STATIC helpers.cu)
+    pybind11_add_module(boxes_cuda ${SOURCES})
+    set(CMAKE_CUDA_ARCHITECTURES 80)
+    """
+)
+
+
+def test_a_module_that_cmake_builds(here: Path) -> None:
+    files = {"CMakeLists.txt": CMAKE, "pack/a.py": "import boxes_cuda\nboxes_cuda.nms(b)\n"}
+    found = places(here, files)
+    built = "reported-at-build"
+    assert found["CMakeLists.txt"] == [
+        (2, "NPU601", built),
+        (4, "NPU601", built),
+        (5, "NPU601", built),
+        (5, "NPU601", built),
+        (6, "NPU601", ""),
+        (7, "NPU601", built),
+    ]
+    assert found["pack/a.py"] == [(1, "NPU612", ""), (2, "NPU608", "reported-at-import")]
+    [told] = [r for r in records(here, files) if r["code"] == "NPU612"]
+    assert told["message"].endswith("`CMakeLists.txt:6` builds it.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("find_package(Torch)\nCUDA_ADD_LIBRARY(a SHARED a.cpp)\n", [2]),
+        ("find_package(Torch)\nadd_library(a SHARED\n  # of CUDA\n  a.cu b.cpp)\n", [2]),
+        ("find_package(Torch)\nfile(GLOB S src/*.cu)\nadd_library(a MODULE ${S})\n", [3]),
+        ("find_package(Torch)\nadd_library(a a.cu)\nadd_library(b b.cu)\n", [2]),
+        ("find_package(Torch)\nadd_library(a SHARED a.cpp)\n", []),
+        ("project(game CUDA)\nadd_executable(game a.cu)\n", []),
+        ('find_package(Torch)\n# add_library(a a.cu)\nmessage("add_library(a a.cu)")\n', []),
+        ("find_package(Torch)\nadd_library(a a.cu", [2]),
+    ],
+)
+def test_targets_of_cmake(text: str, found: list[int], here: Path) -> None:
+    told = places(here, {"CMakeLists.txt": text}).get("CMakeLists.txt", [])
+    assert [line for line, _, reason in told if not reason] == found

@@ -3,10 +3,11 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from npulens.checks.other_files.cmake_targets import cuda_targets
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
 from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import module_tree
@@ -110,6 +111,29 @@ def _read_one(
         raise TypeError("no line")
     names, held = texts(list(sources)), texts(list(bound))
     return _Declared(text(module), names, truth(is_cuda), line, held, truth(is_loaded))
+
+
+def cmake_extensions(files: Mapping[Path, Content], memo: Memo) -> list[Extension]:
+    """The modules that CMake builds of CUDA code.
+
+    Args:
+        files: Files for CMake.
+        memo: What is known of them.
+    """
+
+    def answer(content: Content) -> list[_Declared]:
+        return [
+            _Declared(target.name, target.sources, True, target.line, (), False)
+            for target in cuda_targets(content.text)
+            if target.is_module and target.name.isidentifier()
+        ]
+
+    found = []
+    for file, content in files.items():
+        asked = partial(answer, content)
+        known = memo.recall("extensions of CMake", (content.digest,), asked, _read)
+        found += [Extension(file, e[0], frozenset(e[1]), *e[2:]) for e in known]
+    return found
 
 
 class _BuildFile:

@@ -22,7 +22,7 @@ from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_names import extension_names
-from npulens.workspace.project.extensions import Extension, extensions_of
+from npulens.workspace.project.extensions import Extension, cmake_extensions, extensions_of
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
@@ -69,6 +69,8 @@ def project_facts(
     unused |= unused_functions(modules, folders, memo)
     built = extensions_of(modules, memo)
     extensions = [extension for found in built.values() for extension in found]
+    cmake = [file for file in files if kind_by_name(str(file)) is Kind.CMAKE]
+    extensions += cmake_extensions({file: contents.of(file) for file in cmake}, memo)
     own_extensions = extension_names(extensions, modules, files, memo)
     importable = [extension for extension in extensions if not extension.is_loaded]
     made_of_cuda = {extension.name for extension in importable if extension.is_cuda}
