@@ -278,7 +278,8 @@ def test_found(snippet: str) -> None:
     ],
 )
 def test_left_alone(snippet: str) -> None:
-    check(snippet)
+    """But for the hint that the code goes on without the library."""
+    assert {finding.rule.code for finding in findings(snippet)} <= {"NPU613"}
 
 
 @pytest.mark.parametrize(
@@ -403,4 +404,4 @@ def test_no_library_that_needs_a_build_is_an_error() -> None:
 
 def test_many_guards_take_time_in_proportion() -> None:
     code = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n" * 2000
-    assert findings(code) == ()
+    assert [finding.rule.code for finding in findings(code)] == ["NPU613"]
