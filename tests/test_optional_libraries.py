@@ -191,3 +191,30 @@ def test_what_is_needed_says_where(here: Path) -> None:
         """
     )
     assert found(text) == [(2, "NPU602"), (10, "NPU602")]
+
+
+NO_STAND_IN = {
+    "a refusal": "    if cupy is None:\n        if x:\n            raise ValueError('cupy')\n",
+    "no result": "    if cupy is None:\n        lines.append(1)\n",
+}
+
+
+@pytest.mark.parametrize("body", NO_STAND_IN.values(), ids=NO_STAND_IN)
+def test_what_computes_nothing_takes_no_place(body: str) -> None:
+    source = TRIED.format("cupy") + f"def run(x, lines):\n{body}    return 1\n"
+    [hint] = judge(Document("a.py", source), CATALOGUE, Target()).findings
+    assert "takes its place" not in hint.message("en")
+
+
+def test_a_call_stays_a_finding_where_the_handler_binds_nothing() -> None:
+    source = (
+        "import logging\ntry:\n    import xformers.ops\nexcept ImportError:\n"
+        "    logging.error('missing')\n"
+        "def attend(q):\n    return xformers.ops.memory_efficient_attention(q, q, q)\n"
+    )
+    assert (7, "NPU602") in found(source)
+
+
+def test_a_library_that_a_build_brings_is_no_error_where_it_is_asserted() -> None:
+    source = TRIED.format("vllm") + "def run():\n    assert vllm is not None\n"
+    assert found(source) == [(2, "NPU613")]

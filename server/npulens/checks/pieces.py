@@ -425,12 +425,10 @@ def module_facts(
 
 def _missing_names(pieces: Sequence[Piece], missing: frozenset[str]) -> frozenset[str]:
     """Names that are nothing on an NPU, where their library is not there."""
-    names = {
-        name
-        for piece in pieces
-        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers)
-        for name in missing_names(piece.parsed.body, missing)
-    }
+    names: set[str] = set()
+    for piece in pieces:
+        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers):
+            names.update(missing_names(piece.parsed.body, missing))
     for piece in pieces if names else ():
         names = with_what_needs_them(piece.parsed.body, names)
     return frozenset(names)

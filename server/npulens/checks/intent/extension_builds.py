@@ -66,24 +66,36 @@ class _Builds:
         self._tree = module.tree
         self._text = module.text
         self._lines = LineMap(module.text)
+        nodes = list(nodes_below(self._tree))
         calls = {
             self._span(node.func): node
-            for node in nodes_below(self._tree)
+            for node in nodes
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
         }
+        self._functions = [
+            (self._span(node), node) for node in nodes if isinstance(node, ast.FunctionDef)
+        ]
+        self._calls: dict[str, list[ast.Call]] = {}
+        for call in calls.values():
+            if isinstance(call.func, ast.Name):
+                self._calls.setdefault(call.func.id, []).append(call)
         self._inner: list[tuple[Finding, Span]] = []
+        self._led: set[Span] = set()
+        self._used: dict[str, list[ast.Call]] = {}
         self._leads: list[_Lead] = []
         for finding in found:
-            call = calls.get(finding.span)
-            if call is not None:
-                self._leads += self._leads_of(finding, call)
+            at = calls.get(finding.span)
+            if at is not None:
+                self._leads += self._leads_of(finding, at)
         self._others = [finding for finding in found if finding.span not in calls]
 
     def _leads_of(self, finding: Finding, call: ast.Call) -> Iterator[_Lead]:
         """The call, or the calls of the helper that leaves the name to its callers."""
         builder = finding.arguments.get("symbol", "")
         uses = self._uses_of_helper(call)
-        for use in uses:
+        is_new = bool(uses) and self._span(uses[0].func) not in self._led
+        for use in uses if is_new else ():
+            self._led.add(self._span(use.func))
             symbol = self._text[slice(*self._span(use.func))]
             arguments = {**finding.arguments, "symbol": symbol}
             at_use = replace(finding, span=self._span(use.func), arguments=arguments, fixes=())
@@ -95,11 +107,8 @@ class _Builds:
 
     def _uses_of_helper(self, call: ast.Call) -> list[ast.Call]:
         """The calls that give CUDA sources to the function around a call, which names nothing."""
-        around = [
-            node
-            for node in nodes_below(self._tree)
-            if isinstance(node, ast.FunctionDef) and _holds(self._span(node), self._span(call))
-        ]
+        place = self._span(call)
+        around = [node for span, node in self._functions if _holds(span, place)]
         if not around:
             return []
         helper = around[-1]
@@ -110,16 +119,13 @@ class _Builds:
         words = {n.id for n in nodes_below(named) if isinstance(n, ast.Name)} if named else set()
         if parameters.isdisjoint(words):
             return []
-        return [
-            node
-            for node in nodes_below(self._tree)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == helper.name
-            and any(
-                isinstance(part, ast.Constant) and _is_source(part) for part in nodes_below(node)
-            )
-        ]
+        if helper.name not in self._used:
+            self._used[helper.name] = [
+                use
+                for use in self._calls.get(helper.name, ())
+                if any(isinstance(p, ast.Constant) and _is_source(p) for p in nodes_below(use))
+            ]
+        return self._used[helper.name]
 
     def among(self, findings: Sequence[Finding]) -> list[Finding]:
         """All findings of the module, with the leads in the place of what belongs to them."""
@@ -132,8 +138,9 @@ class _Builds:
         inner = {finding.span: at for finding, at in self._inner}
         parts = list(self._parts())
         places = {part.span for part in parts}
+        others = {id(finding) for finding in self._others}
         for finding in findings:
-            by_builder = self._lead_of_builder(finding) if finding in self._others else None
+            by_builder = self._lead_of_builder(finding) if id(finding) in others else None
             if finding.rule.name == BUILT and finding.span in inner:
                 settled.append(_settled(finding, inner[finding.span]))
             elif by_builder is not None and finding.span not in leads:

@@ -29,6 +29,8 @@ LIBRARY = "library"
 _RULES = frozenset(
     {"cuda-library", "cuda-library-name", "library-needs-npu-build", "unported-part-of-library"}
 )
+_NEEDED_BY = frozenset({"cuda-library", "cuda-library-name"})
+"""Rules about libraries that no build brings to the NPU."""
 _CALLS = "flash-attention-call"
 _FAMILIES = frozenset({"library", "fused"})
 _IS_NEEDED = LocalizedText("it is needed here", "此处必须有它")
@@ -97,7 +99,8 @@ class _Libraries:
         opened = False
         for finding, statement in found[:_MOST_IMPORTS]:
             guarded = self._finder.guarded(statement)
-            if guarded is None or not isinstance(guarded.guard, ast.Try):
+            can_be_had = finding.rule.name not in _NEEDED_BY
+            if can_be_had or guarded is None or not isinstance(guarded.guard, ast.Try):
                 continue
             place = needs.place(guarded)
             if place is None:

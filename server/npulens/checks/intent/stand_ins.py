@@ -34,7 +34,7 @@ def stand_in(guarded: GuardedImport, tree: ast.Module, finder: ImportFinder) -> 
     """
     for name, statement in guarded.others.items():
         return _bound(name, statement, finder)
-    if isinstance(guarded.guard, ast.If) and guarded.guard.orelse:
+    if isinstance(guarded.guard, ast.If) and guarded.statement in guarded.guard.body:
         found = dict(_named(guarded.guard.orelse))
         for name in guarded.names & found.keys():
             return _bound(name, found[name], finder)
@@ -93,10 +93,12 @@ def _other_arm(node: ast.If, finder: ImportFinder) -> list[ast.stmt]:
 
 
 def _first_call(body: Sequence[ast.stmt], finder: ImportFinder) -> StandIn | None:
-    """The first function that statements call to compute something."""
+    """The first function that statements call for a result."""
     for statement in body:
         if isinstance(statement, ast.Raise):
             return None
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
+            continue
         for node in nodes_below(statement):
             if isinstance(node, ast.Call) and dotted_name(node.func) is not None:
                 callee = node.func

@@ -24,7 +24,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, is_bound, lookup, module_of
 from npulens.syntax.strings import comments
-from npulens.syntax.values import Imported, Name, dotted_name
+from npulens.syntax.values import Imported, Name, Nothing, dotted_name
 from npulens.text.spans import Span
 
 _RULE = "flash-attention-call"
@@ -110,9 +110,10 @@ def _may_be_one(written: Name, context: Context) -> bool:
 
 
 def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple[str, bool] | None:
-    """The full name of what is called, and whether it was imported on a condition.
+    """The full name of what is called, and whether it is `None` where it cannot be imported.
 
-    Then something else may take its place, which the whole module tells.
+    Then the whole module tells whether something else takes its place. Of what is imported on
+    another condition nothing is said.
     """
     written = dotted_name(node.func)
     if written is None or not _may_be_one(written, context):
@@ -126,12 +127,14 @@ def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple
     if library_entry(name, context) is None:
         return None
     place = (node.lineno, node.col_offset)
-    is_optional = False
-    for binding, holder in lookup(written.root, scope, place) or ():
+    held = lookup(written.root, scope, place) or ()
+    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in held)
+    for binding, holder in held:
         first, last = binding.block
         elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
         if first != (0, 0) and (elsewhere or not first <= place <= last):
-            is_optional = True
+            if not is_optional:
+                return None
         elif not isinstance(binding.value, Imported) and written.root not in ("self", "cls"):
             return None
     return name, is_optional
