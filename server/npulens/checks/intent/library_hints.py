@@ -138,7 +138,7 @@ class _Libraries:
             guarded = self._finder.guarded(statement)
             if guarded is None and not self._is_optional_module:
                 continue
-            if guarded is not None and self._is_only_read(guarded):
+            if guarded is not None and (self._is_only_read(guarded) or _is_same(guarded)):
                 continue
             arguments = {**finding.arguments, LIBRARY: library}
             fixes = finding.fixes or tuple(self._fixes_of_calls(library))
@@ -166,6 +166,21 @@ class _Libraries:
         found = [f for f in self._ledger.settled if f.rule.name == _CALLS and f.fixes]
         for finding in [f for f in found if _library(f) == library][:_MOST_FIXES]:
             yield replace(finding.fixes[0], applicability=Applicability.MANUAL)
+
+
+def _is_same(guarded: GuardedImport) -> bool:
+    """Whether what is imported where it fails is of the same library, as in another release."""
+    others = guarded.others.values()
+    roots = {root for other in others for root in _roots(other)}
+    return bool(others) and roots == set(_roots(guarded.statement))
+
+
+def _roots(statement: ast.stmt) -> Iterator[str]:
+    """The packages that an import takes something from; nothing of another statement."""
+    if isinstance(statement, ast.ImportFrom):
+        yield (statement.module or "").partition(".")[0]
+    elif isinstance(statement, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in statement.names)
 
 
 def _library(finding: Finding) -> str:
