@@ -129,7 +129,7 @@ class _Builds:
 
     def among(self, findings: Sequence[Finding]) -> list[Finding]:
         """All findings of the module, with the leads in the place of what belongs to them."""
-        if not self._leads:  # the builder is handed on, so its import is the place
+        if not self._leads:  # nobody calls the builder here, so its import leads
             self._leads = [_Lead(f, "", f.span) for f in self._others[:1]]
         kept: list[Finding] = []
         settled: list[Finding] = []

@@ -24,7 +24,7 @@ _OTHER_WAY = Settlement("fallback")
 _MOST_RELATED = 20
 
 _Key = tuple[str, str]
-"""What findings of one extension have in common: its name, or a name that stands for it."""
+"""What findings of one extension have in common: its name, or a name bound to it."""
 
 
 def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:

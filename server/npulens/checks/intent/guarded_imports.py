@@ -1,4 +1,4 @@
-"""Imports of libraries that may fail: which names they bind, and what stands in where they fail."""
+"""Imports of libraries that may fail: which names they bind, and what is used where they fail."""
 
 import ast
 from bisect import bisect_right
@@ -69,7 +69,7 @@ class ImportFinder:
         return None
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """The place of a node."""
         start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
         end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
         return Span(start, end)

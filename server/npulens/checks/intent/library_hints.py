@@ -25,7 +25,7 @@ from npulens.syntax.bindings import Function
 from npulens.verdicts.ledger import Ledger
 
 LIBRARY = "library"
-"""The argument of a hint that names the library, by which it is told once for a project."""
+"""The argument of a hint that names the library, which is reported once for a project."""
 _RULES = frozenset(
     {"cuda-library", "cuda-library-name", "library-needs-npu-build", "unported-part-of-library"}
 )

@@ -25,7 +25,7 @@ class Needs:
 
     Args:
         tree: The module.
-        owners: What each of its nodes stands in.
+        owners: The parent of each of its nodes.
     """
 
     def __init__(self, tree: ast.Module, owners: Mapping[ast.AST, ast.AST]) -> None:

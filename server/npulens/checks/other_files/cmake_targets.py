@@ -34,7 +34,7 @@ class CudaTarget(NamedTuple):
     Attributes:
         name: What it is called.
         command: The command that makes it, as written.
-        span: Where that stands.
+        span: The place of that.
         line: The line of that, from 1.
         is_module: It can be imported.
         sources: The names of its sources, without folders.

@@ -24,7 +24,7 @@ from npulens.text.spans import Span
 BUILT, TAKEN, CALLED = "cuda-extension", "cuda-extension-import", "cuda-operator-call"
 """The rules about building an extension, importing one of the project, and calling it."""
 EXTENSION, BOUND = "extension", "bound"
-"""Arguments of a finding: which extension it is about, and the name that stands for that."""
+"""Arguments of a finding: which extension it is about, and the name bound to that."""
 
 _INLINE = "torch.utils.cpp_extension.load_inline"
 _LOADERS = frozenset({"torch.utils.cpp_extension.load", _INLINE})
