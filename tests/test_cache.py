@@ -362,8 +362,8 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("name", "text", "told"),
         [
-            ("pack/plain.py", "from .kernel import scale\n", "pack/kernel.py:NPU6"),
-            ("pack/tried.py", "", "pack/kernel.py:NPU6"),
+            ("pack/plain.py", "from .kernel import scale\n", "pack/kernel.py:NPU604"),
+            ("pack/tried.py", "", "pack/kernel.py:NPU604"),
         ],
     )
     def test_who_imports_a_module(self, project: Path, name: str, text: str, told: str) -> None:

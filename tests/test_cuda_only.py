@@ -10,7 +10,7 @@ CUDA_ONLY = [
     "    return g(x)",
     "def f(x):\n    if x.is_cuda:\n        return roll_cuda(x)\n    return roll(x)",
     "def f(x):\n    if x.device.type == 'cuda':\n        return scan_kernel(x)\n    return scan(x)",
-    "try:\n    from mamba_ssm import scan\nexcept ImportError:\n    scan = None\n"
+    "try:\n    from ⟦NPU613:mamba_ssm⟧ import scan\nexcept ImportError:\n    scan = None\n"
     "fast = all((scan, scan))\n"
     "def f(self):\n    if not fast or 'cuda' not in self.w.device.type:\n"
     "        raise ValueError('no fast kernels')",

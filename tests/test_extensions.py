@@ -12,7 +12,7 @@ from helpers import CATALOGUE, check, marked, unmarked
 from helpers import Mark as FoundMark
 from lsp_client import LspClient
 from npulens.analysis import StatementCache, analyze
-from npulens.catalog.model import ProjectFacts, Target
+from npulens.catalog.model import ExtensionName, ProjectFacts, Target
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
@@ -136,10 +136,15 @@ def test_a_block_of_bindings_is_one_finding_that_names_them() -> None:
 
 
 def test_examples_of_the_rules_about_sources() -> None:
-    for name in ("cuda-operator", "cuda-operator-call"):
+    for name in ("cuda-operator", "cuda-operator-call", "cuda-extension-import"):
         rule = CATALOGUE.rule_named(name)
         assert rule is not None
-        facts = ProjectFacts(bound_operators=frozenset({("_ext", "nms")}))
+        built = {("pack", "_C", ExtensionName("pack._C", "setup.py", 1, False))}
+        facts = ProjectFacts(
+            bound_operators=frozenset({("_ext", "nms")}),
+            extension_names=frozenset(built) if name == "cuda-extension-import" else frozenset(),
+            spared_imports=frozenset(),
+        )
         target = replace(Target(), project=facts)
         for example, path in [(e.before, e.before.split()[-1]) for e in rule.examples]:
             path = example.split("\n")[0].removeprefix("// ") if "//" in example else "a.py"
@@ -209,7 +214,7 @@ FACTS = ProjectFacts(
         "import torch\nk = ⟦NPU608:torch.ops.boxes.nms⟧(b)\n",
         "import torch\nk = ⟦NPU608:torch.ops.boxes.nms.default⟧(b)\n",
         "import torch\nk = torch.ops.boxes.nms.default._schema.is_backward_compatible_with(s)\n",
-        "from torch.utils.cpp_extension import ⟦NPU601:load⟧\ne = load(name='x', sources=s)\nk = ⟦NPU608:e.fused⟧(b)\n",
+        "from torch.utils.cpp_extension import load\ne = ⟦NPU601:load⟧(name='x', sources=s)\nk = e.fused(b)\n",
         "import importlib\ne = importlib.import_module('project._ext')\nk = ⟦NPU608:e.nms⟧(b)\n",
         # no bound operators
         "from torchvision.ops import box_iou\nk = box_iou(b)\n",
@@ -332,7 +337,7 @@ def test_python_files_are_checked_with_their_project(tmp_path: Path) -> None:
     write(tmp_path, setup_py=SETUP, csrc__bind_cpp=BIND, csrc__kernel_cu="")
     (tmp_path / "use.py").write_text("from pkg import _C\n_C.nms(1)\n")
     checker = Checker(CATALOGUE, Configuration(), facts(tmp_path))
-    assert [f.rule.code for f in checker.check_file(tmp_path / "use.py").findings] == ["NPU608"]
+    assert [f.rule.code for f in checker.check_file(tmp_path / "use.py").findings] == ["NPU612"]
     bind = checker.check_file(tmp_path / "csrc/bind.cpp")
     assert [f.rule.code for f in bind.findings] == ["NPU607"]
 
@@ -367,7 +372,7 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
         client.initialize()
         client.open(path.as_uri(), path.read_text())
         [found] = client.diagnostics(path.as_uri(), 1)
-        assert found["code"] == "NPU608"
+        assert found["code"] == "NPU612"
 
 
 def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:

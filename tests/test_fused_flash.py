@@ -261,8 +261,6 @@ def test_what_has_no_certain_counterpart_is_told_with_the_reason(reason: str, bo
 @pytest.mark.parametrize(
     "code",
     [
-        "try:\n    from flash_attn import flash_attn_func\nexcept ImportError:\n"
-        f"    flash_attn_func = None\n{CALL}",
         "from transformers.utils import is_flash_attn_2_available\n"
         f"if is_flash_attn_2_available():\n    from flash_attn import flash_attn_func\n{CALL}",
         "def f(q, k, v):\n    if is_flash_attn_available():\n"
@@ -285,12 +283,25 @@ def test_what_has_no_certain_counterpart_is_told_with_the_reason(reason: str, bo
         "flash_attn_func = npu_flash_attn_func\n" + CALL,
         "if is_torch_npu_available():\n    from own import flash_attn_func\nelse:\n"
         f"    from flash_attn import flash_attn_func\n{CALL}",
-        "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n"
-        "def f(q):\n    return flash_attn.flash_attn_func(q, q, q)",
     ],
 )
 def test_calls_that_have_another_way_are_left_alone(code: str) -> None:
     assert "NPU708" not in {finding.rule.code for finding in findings(code + "\n")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    from flash_attn import flash_attn_func\nexcept ImportError:\n"
+        f"    flash_attn_func = None\n{CALL}",
+        "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n"
+        "def f(q):\n    return flash_attn.flash_attn_func(q, q, q)",
+    ],
+)
+def test_a_call_that_nobody_guards_is_the_only_way(code: str) -> None:
+    found = {finding.rule.code: finding for finding in findings(code + "\n")}
+    assert found.keys() == {"NPU602", "NPU708"}
+    assert found["NPU708"].fixes
 
 
 @pytest.mark.parametrize(

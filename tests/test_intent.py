@@ -165,7 +165,7 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
         ),
         (
             "a.py",
-            "def load_cuda_extension():\n    from torch.utils.cpp_extension import ⟦NPU601:load⟧\n    return load('x', s)\n",
+            "def load_cuda_extension():\n    from torch.utils.cpp_extension import load\n    return ⟦NPU601:load⟧('x', s)\n",
         ),
         # the same question for the NPU, and a word that only looks like it
         (
@@ -258,7 +258,7 @@ def test_a_module_that_calls_a_supported_function() -> None:
 
 
 def test_a_class_for_cuda_with_one_for_the_npu() -> None:
-    code = "class CUDABuilder:\n    def f(self):\n        from torch.utils.cpp_extension import {}\n        return CUDAExtension(s)\n"
+    code = "class CUDABuilder:\n    def f(self):\n        from torch.utils.cpp_extension import CUDAExtension\n        return {}(s)\n"
     check_file("a.py", code.format("⟦NPU601:CUDAExtension⟧"))
     facts = ProjectFacts(npu_classes=frozenset({"NPUBuilder"}))
     check_file("a.py", code.format("CUDAExtension"), replace(Target(), project=facts))

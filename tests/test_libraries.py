@@ -158,8 +158,8 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "def build():\n    import ⟦NPU602:cupy⟧\n    return cupy\nif use_cupy:\n    k = build()\n",
         "def build():\n    import ⟦NPU602:cupy⟧\n    return cupy\nif has_cupy():\n    k = build()\nj = build()\n",
         "def build():\n    import ⟦NPU602:cupy⟧\n    return build\n",
-        "from torch.utils.cpp_extension import ⟦NPU601:load⟧\ndef build():\n    return load('k', s)\nk = build()\n",
-        "from torch.utils.cpp_extension import ⟦NPU601:load⟧\nk = load('k', s, with_cuda=True)\n",
+        "from torch.utils.cpp_extension import load\ndef build():\n    return ⟦NPU601:load⟧('k', s)\nk = build()\n",
+        "from torch.utils.cpp_extension import load\nk = ⟦NPU601:load⟧('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
         "class Server:\n    def __init__(self):\n        if not is_fastapi_available():\n            raise ImportError\n"
@@ -278,7 +278,8 @@ def test_found(snippet: str) -> None:
     ],
 )
 def test_left_alone(snippet: str) -> None:
-    check(snippet)
+    """But for the hint that the code goes on without the library."""
+    assert {finding.rule.code for finding in findings(snippet)} <= {"NPU613"}
 
 
 @pytest.mark.parametrize(
@@ -403,4 +404,4 @@ def test_no_library_that_needs_a_build_is_an_error() -> None:
 
 def test_many_guards_take_time_in_proportion() -> None:
     code = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n" * 2000
-    assert findings(code) == ()
+    assert [finding.rule.code for finding in findings(code)] == ["NPU613"]

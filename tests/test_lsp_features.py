@@ -254,7 +254,7 @@ def test_a_document_that_is_not_open(
             "python",
             "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
             "setup(name='x', ext_modules=[CUDAExtension('x', ['x.cu'])])\n",
-            ("NPU601", 1),
+            ("NPU601", 2),
         ),
         ("bind.cu", "cuda-cpp", '\nPYBIND11_MODULE(x, m) { m.def("nms", &nms); }\n', ("NPU6", 1)),
     ],

@@ -348,7 +348,7 @@ PORTED = [
     "        torch.npu.manual_seed_all(s)",
     # whether a library for CUDA works is rightly answered with no
     "def is_flash_attn_available():\n    return found('flash_attn') and torch.cuda.is_available()",
-    "try:\n    import causal_conv1d\nexcept ImportError:\n    causal_conv1d = None\n"
+    "try:\n    import ⟦NPU613:causal_conv1d⟧\nexcept ImportError:\n    causal_conv1d = None\n"
     "fast = causal_conv1d is not None and 'cuda' in x.device.type",
     "kernel(mutates_args=(), device_types='cuda')",
     "same = device_type in ['cuda', 'rocm']",

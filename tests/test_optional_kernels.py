@@ -103,7 +103,7 @@ def test_sources_that_a_build_file_puts_together(tmp_path: Path) -> None:
         "csrc/bind.cpp": SOURCE,
         "a.py": FUSED,
     }
-    assert {("csrc/bind.cpp", "NPU607"), ("a.py", "NPU608")} <= check(tmp_path, files)
+    assert {("csrc/bind.cpp", "NPU607"), ("a.py", "NPU612")} <= check(tmp_path, files)
 
 
 def test_a_registered_operator_is_needed(tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_a_project_without_cuda_sources_compiles_for_the_host(
 )
 def test_calls_of_kernels_that_test_them(name: str, found: bool, tmp_path: Path) -> None:
     told = check(tmp_path, {**BUILT, "fused.py": FUSED, name: FUSED})
-    assert ("fused.py", "NPU608") in told
-    assert ((name, "NPU608") in told) == found
+    assert ("fused.py", "NPU612") in told
+    assert ((name, "NPU612") in told) == found
 
 
 @pytest.mark.parametrize(
@@ -289,3 +289,24 @@ def check(folder: Path, files: dict[str, str]) -> set[tuple[str, str]]:
     found = json.loads(CliRunner().invoke(cli, arguments).stdout)
     root = folder.resolve()
     return {(str(Path(f["path"]).resolve().relative_to(root)), f["code"]) for f in found}
+
+
+OTHER_WAY = "try:\n    import scan_cuda as k\nexcept ImportError:\n    {}\n\ndef run(x):\n    return k.scan(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ("from plain import scan as k", False),
+        ("class k:\n        scan = staticmethod(slow)", False),
+        ("k = None", True),
+        ("pass", True),
+        ("import scan_cuda as k", True),
+        ("from built import kernels as k", True),
+    ],
+)
+def test_what_takes_the_place_of_an_extension(other: str, found: bool, tmp_path: Path) -> None:
+    loads = "from torch.utils.cpp_extension import load\nkernels = load('scan', ['csrc/scan.cu'])\n"
+    told = check(tmp_path, {**BUILT, "built.py": loads, "a.py": OTHER_WAY.format(other)})
+    assert (("a.py", "NPU612") in told) == found
+    assert ("a.py", "NPU608") not in told

@@ -21,6 +21,7 @@ NOT_FROM_A_TEXT = {
     "cuda-operator": "found in C++ and CUDA sources; see test_extensions.py",
     "shim-not-imported": "needs to know the project; see test_run_time.py",
     "cuda-operator-call": "needs to know the project; see test_extensions.py",
+    "cuda-extension-import": "needs to know the project; see test_extensions.py",
 }
 
 DEPENDS_ON_PYTHON = {

@@ -51,7 +51,7 @@ REASONS = {
     "if in_colab():\n    x.cuda()": "elsewhere",
     "if torch.version.cuda:\n    x.cuda()": "cuda-alone",
     "if torch.__version__ < '1.8':\n    x.cuda()": "older-torch",
-    "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None": "fallback",
+    "try:\n    import cupy, cupy.linalg\nexcept ImportError:\n    cupy = None": "fallback",
     "print('cuda:0')": "text",
     "x.cuda()  # npulens: ignore": "suppressed",
     "from torch.cuda.amp import autocast\nwith autocast():\n    pass": "reported-at-import",

@@ -11,7 +11,11 @@ from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts
 from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
+from npulens.checks.intent.extension_builds import with_builds_together
+from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
 from npulens.checks.intent.file_purpose import is_host_file, worth_telling
+from npulens.checks.intent.kernel_inputs import with_careful_moves
+from npulens.checks.intent.library_hints import tell_of_libraries
 from npulens.checks.intent.module_intent import without_other_intents
 from npulens.checks.intent.module_uses import without_handled_imports
 from npulens.checks.intent.needless_imports import with_needless_imports
@@ -230,7 +234,11 @@ def _python_findings(
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
     )
     ledger.settle(without_handled_imports(ledger.open, module, target.project), "fallback")
+    ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
+    together = with_uses_together(with_builds_together(ledger.open, module), module)
+    ledger.go_on(with_careful_moves(together, module))
     ledger.settle(without_other_intents(ledger.open, module, target.project), "no-effect")
+    tell_of_libraries(ledger, module, target.project, catalogue.rule_named("optional-library"))
     findings = with_needless_imports(ledger.open, module)
     if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
         findings += missing_shim(module, catalogue)

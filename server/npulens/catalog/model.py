@@ -101,6 +101,22 @@ class LibraryName(NamedTuple):
     is_public: bool
 
 
+class ExtensionName(NamedTuple):
+    """A module that the project builds of CUDA code.
+
+    Attributes:
+        module: Its name as the build has it, with that of its package: `pack._C`.
+        build: The path of the file that builds it.
+        line: Where in that file.
+        is_loaded: It is built when the program runs, and only known by what `load` gives.
+    """
+
+    module: str
+    build: str
+    line: int
+    is_loaded: bool
+
+
 class ReturnedShape(NamedTuple):
     """What a function returns, as far as its shape depends on data; see `shapes/elsewhere.py`.
 
@@ -159,6 +175,10 @@ class ProjectFacts:
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
         device_functions: Functions that say which device is used, and know the NPU, each with the
             path of its module without its ending.
+        extension_names: Extension modules of CUDA code, each with the path of the package or
+            module that it is taken from, and the name in it.
+        spared_imports: Paths of modules that do without an extension where it is missing, each
+            with the last part of its name.
         root: The folder of the project: what a file is for is asked of its path below that.
     """
 
@@ -178,6 +198,8 @@ class ProjectFacts:
     configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     with_counterparts: frozenset[str] = frozenset()
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
+    extension_names: frozenset[tuple[str, str, ExtensionName]] = frozenset()
+    spared_imports: frozenset[tuple[str, str]] = frozenset()
     root: str = ""
 
     def place_of(self, path: str) -> str:
@@ -190,6 +212,7 @@ class ProjectFacts:
     def words(self) -> frozenset[str]:
         """Words of which one stands in every file that uses such an operator by its module."""
         modules = {module for module, _ in self.bound_operators if module}
+        modules |= {name for _, name, _ in self.extension_names}
         return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
 
 

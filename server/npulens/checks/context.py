@@ -20,6 +20,7 @@ from npulens.checks.evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
 from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
+from npulens.checks.own_extensions import OwnExtensions
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import ModuleScope, Scope
@@ -57,6 +58,7 @@ class ModuleFacts:
         asks_for_npu: The module has a function that says whether an NPU is available.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
+        extensions: Extension modules that the project builds of CUDA code.
         missing_names: Names that are `None` or false on an NPU, where their library is not there.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
@@ -78,6 +80,7 @@ class ModuleFacts:
     classes_elsewhere: OtherModules[frozenset[str]]
     device_functions: frozenset[str]
     devices_elsewhere: OtherModules[bool]
+    extensions: OwnExtensions
     missing_names: frozenset[str] = frozenset()
     said: frozenset[str] = frozenset()
     checked_for_none: frozenset[str] = frozenset()

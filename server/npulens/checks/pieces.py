@@ -12,6 +12,7 @@ from npulens.catalog.tables import CHECKED_WORDS
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
 from npulens.checks.module_words import checked_for_none, said_in
+from npulens.checks.own_extensions import OwnExtensions
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
 from npulens.graphs.interfaces import Interface
@@ -411,6 +412,7 @@ def module_facts(
         classes_elsewhere=OtherModules(target.project.own_methods, path),
         device_functions=frozenset().union(*(p.device_functions for p in pieces)),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
+        extensions=OwnExtensions(OtherModules(target.project.extension_names, path)),
         missing_names=_missing_names(pieces, missing),
         said=frozenset().union(*(p.said for p in pieces)),
         checked_for_none=_checked_for_none(pieces),
@@ -423,12 +425,10 @@ def module_facts(
 
 def _missing_names(pieces: Sequence[Piece], missing: frozenset[str]) -> frozenset[str]:
     """Names that are nothing on an NPU, where their library is not there."""
-    names = {
-        name
-        for piece in pieces
-        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers)
-        for name in missing_names(piece.parsed.body, missing)
-    }
+    names: set[str] = set()
+    for piece in pieces:
+        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers):
+            names.update(missing_names(piece.parsed.body, missing))
     for piece in pieces if names else ():
         names = with_what_needs_them(piece.parsed.body, names)
     return frozenset(names)

@@ -89,10 +89,16 @@ def _folder(paths: "Sequence[str]") -> Path:
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":
     """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
+    from npulens.workspace.once import said_once
+
+    yield from project.problems
+    yield from said_once(_reports(project, jobs))
+
+
+def _reports(project: Project, jobs: int | None) -> "Iterator[FileReport]":
     from npulens.workspace.processes import in_processes
     from npulens.workspace.run import Checker
 
-    yield from project.problems
     try:
         for report in in_processes(Checker.check_file, project.checker, project.files, jobs):
             if project.cache is not None:

@@ -201,7 +201,7 @@ def _by_frequency(groups: Iterable[Group]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda g: (-g.findings, g.rule.code, g.message)))
 
 
-_OWN_CUDA = frozenset({"NPU601", "NPU607", "NPU608"})
+_OWN_CUDA = frozenset({"NPU601", "NPU607", "NPU608", "NPU612"})
 
 
 def _libraries(

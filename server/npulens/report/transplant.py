@@ -25,7 +25,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "api_performance_advice.csv": ("NPU404", "NPU8", "NPU91"),
 }
 """Which findings, by their codes or the starts of these, are in a table of places."""
-_CUDA_OPERATORS = ("NPU601", "NPU607", "NPU608")
+_CUDA_OPERATORS = ("NPU601", "NPU607", "NPU608", "NPU612")
 _AFFINITY = ("NPU7",)
 
 

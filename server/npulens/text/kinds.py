@@ -19,6 +19,7 @@ class Kind(str, Enum):
     """Variables as `.env` files have them."""
     NATIVE = "cpp"
     """C++ and CUDA."""
+    CMAKE = "cmake"
     NOTEBOOK = "notebook"
     """The Python cells of a notebook, as `text/notebooks.py` puts them together."""
 
@@ -71,6 +72,7 @@ _EDITOR_LANGUAGES = {
     "dotenv": Kind.ENVIRONMENT,
     "cpp": Kind.NATIVE,
     "cuda-cpp": Kind.NATIVE,
+    "cmake": Kind.CMAKE,
 }
 
 
@@ -83,6 +85,8 @@ def kind_by_name(path: str) -> Kind | None:
         return known
     if name == "Pipfile":
         return Kind.TOML
+    if name == "CMakeLists.txt":
+        return Kind.CMAKE
     if _DOCKERFILE.match(name):
         return Kind.DOCKERFILE
     if _REQUIREMENTS.match(name) or (

@@ -49,6 +49,12 @@ class Ledger:
                 self.settled.append(replace(finding, settlement=own))
         self.open = staying
 
+    def go_on(self, findings: Iterable[Finding]) -> None:
+        """Go on with findings in the place of the open ones; some may be settled by now."""
+        found = Ledger(findings)
+        self.open = found.open
+        self.settled += found.settled
+
     def in_order(self) -> list[Finding]:
         """What is settled, in order of place."""
         return sorted(self.settled, key=lambda finding: (finding.span, finding.rule.code))

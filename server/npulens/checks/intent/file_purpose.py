@@ -52,7 +52,9 @@ _OF_CUDA_KERNELS = re.compile(
 _FAMILIES_BY_PATH = FAMILIES_OF_KERNELS | {"launch", "library", "api"}
 _LIBRARIES_OF_KERNELS = frozenset(
     {"cuda-library", "library-needs-npu-build", "cuda-operator-call", "nvidia-smi"}
+    | {"cuda-extension-import"}
 )
+_USES_OF_KERNELS = frozenset({"cuda-operator-call", "cuda-extension-import"})
 _COLD_FILE = re.compile(
     r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
     r"|loaders?|debug|results)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
@@ -166,7 +168,7 @@ def worth_telling(
         if not (is_untuned and finding.rule.name in ADVICE)
         and not (tests and _is_idle_variable(finding))
         and not (is_of_cuda and finding.rule.name == "cuda-environment")
-        and not (runs_kernels and finding.rule.name == "cuda-operator-call")
+        and not (runs_kernels and finding.rule.name in _USES_OF_KERNELS)
         and not (on_host and finding.rule.name in _OF_OPERATORS)
     ]
 

@@ -121,6 +121,7 @@ class _Imports:
         self._aliases: dict[int, list[ast.alias]] = {}
         self._uses: dict[str, list[ast.Name]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
+        self._called_at: dict[int, ast.Call] = {}
         self._values: dict[str, list[ast.expr]] = {}
         self._asked: set[ast.AST] = set()
         for node in nodes_below(tree):
@@ -153,6 +154,7 @@ class _Imports:
             self._uses.setdefault(node.id, []).append(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             self._calls.setdefault(node.func.id, []).append(node)
+            self._called_at[self._start(node)] = node
             if node.func.id in _TYPE_QUESTIONS:
                 for argument in node.args[1:]:
                     self._asked.update(nodes_below(argument))
@@ -182,7 +184,10 @@ class _Imports:
         if finding.span.start > self._skipped_from:
             return True
         is_extension = finding.rule.name == _EXTENSION and bool(uses)
-        if is_extension and self._is_shared_loader(name):
+        if is_extension and self._is_shared_loader(self._calls.get(name, [])):
+            return True
+        call = self._called_at.get(finding.span.start)
+        if finding.rule.name == _EXTENSION and call is not None and self._is_shared_loader([call]):
             return True
         if is_extension and all(self._is_in_guarded(use) for use in uses):
             return True
@@ -236,9 +241,8 @@ class _Imports:
         line = self._text.rfind("\n", 0, offset) + 1
         return self._text[line : line + 1].isspace()
 
-    def _is_shared_loader(self, name: str) -> bool:
+    def _is_shared_loader(self, calls: Sequence[ast.Call]) -> bool:
         """Whether each call of `load` leaves it to a condition whether CUDA is compiled."""
-        calls = self._calls.get(name, [])
         return bool(calls) and all(
             any(k.arg == "with_cuda" and not isinstance(k.value, ast.Constant) for k in c.keywords)
             for c in calls

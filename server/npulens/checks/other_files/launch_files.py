@@ -9,6 +9,7 @@ from npulens.checks.intent.file_purpose import (
     is_of_other_framework,
     only_reads_code,
 )
+from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
@@ -69,6 +70,8 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         pass  # the same for the NPU stands or belongs beside it
     elif kind is Kind.REQUIREMENTS:
         requirement_lines(report)
+    elif kind is Kind.CMAKE:
+        cmake_findings(report)
     else:
         configuration_findings(report, kind, place)
     report.finish()

@@ -3,6 +3,7 @@
 import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.python.attention_rewriting import (
     OPERATOR,
@@ -23,7 +24,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, is_bound, lookup, module_of
 from npulens.syntax.strings import comments
-from npulens.syntax.values import Imported, Name, dotted_name
+from npulens.syntax.values import Imported, Name, Nothing, dotted_name
 from npulens.text.spans import Span
 
 _RULE = "flash-attention-call"
@@ -65,9 +66,10 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: Context) -> bool:
     """Report a call if it is one of an attention function."""
-    name = _attention_function(node, scope, context)
-    if name is None:
+    found = _attention_function(node, scope, context)
+    if found is None:
         return False
+    name, is_optional = found
     rule = context.catalogue.rule_named(_RULE)
     if rule is None:
         return False
@@ -93,7 +95,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
         fixes,
         replacement=OPERATOR,
         note=_note(facts, context),
-        settled=context.fallback(node),
+        settled=context.fallback(node) or (Settlement("fallback") if is_optional else None),
     )
     return True
 
@@ -107,8 +109,12 @@ def _may_be_one(written: Name, context: Context) -> bool:
     )
 
 
-def _attention_function(node: ast.Call, scope: Scope, context: Context) -> str | None:
-    """The full name of what is called, if it is used whether the library is there or not."""
+def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple[str, bool] | None:
+    """The full name of what is called, and whether it is `None` where it cannot be imported.
+
+    Then the whole module tells whether something else takes its place. Of what is imported on
+    another condition nothing is said.
+    """
     written = dotted_name(node.func)
     if written is None or not _may_be_one(written, context):
         return None
@@ -121,14 +127,17 @@ def _attention_function(node: ast.Call, scope: Scope, context: Context) -> str |
     if library_entry(name, context) is None:
         return None
     place = (node.lineno, node.col_offset)
-    for binding, holder in lookup(written.root, scope, place) or ():
+    held = lookup(written.root, scope, place) or ()
+    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in held)
+    for binding, holder in held:
         first, last = binding.block
         elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
         if first != (0, 0) and (elsewhere or not first <= place <= last):
-            return None  # imported on a condition: something else takes its place
-        if not isinstance(binding.value, Imported) and written.root not in ("self", "cls"):
+            if not is_optional:
+                return None
+        elif not isinstance(binding.value, Imported) and written.root not in ("self", "cls"):
             return None
-    return name
+    return name, is_optional
 
 
 def _written(

@@ -1,4 +1,4 @@
-"""Calls around libraries and extensions: bound operators, options, providers, `nvidia-smi`."""
+"""Calls around libraries: options, providers, `nvidia-smi`."""
 
 import ast
 import re
@@ -9,12 +9,10 @@ from npulens.checks.entries import report_entry
 from npulens.checks.intent.optional_code import runs_on_request
 from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
-from npulens.syntax.meanings import Literal, Member, Qualified, qualified_names, resolve
+from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import FunctionScope, Scope
-from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
-_LOADERS = ("torch.utils.cpp_extension.load.", "torch.utils.cpp_extension.load_inline.")
 _RUNNERS = frozenset(
     {
         "os.popen",
@@ -33,67 +31,14 @@ _RUNNERS = frozenset(
 )
 _RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
 _NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
-_ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
-"""Operators that tell how they were built, or count results on the CPU."""
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """A call of any kind that this file is about."""
     assert isinstance(node, ast.Call)
-    _bound_operator(node, scope, context)
     _eight_bits(node, scope, context)
     _nvidia_smi(node, scope, context)
-    _inline_sources(node, scope, context)
-
-
-def _bound_operator(node: ast.Call, scope: Scope, context: Context) -> None:
-    """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
-    project = context.target.project
-    if not project.bound_operators and not project.registered_operators:
-        return
-    if not isinstance(node.func, (ast.Name, ast.Attribute)):
-        return
-    span = context.span(node.func)
-    rule = context.catalogue.rule_named("cuda-operator-call")
-    if rule is None or span in context.reported:
-        return
-    for value in resolve(node.func, scope):
-        if not isinstance(value, (Qualified, Member)):
-            continue
-        parts = value.name.split(".")
-        if value.name.startswith("torch.ops."):
-            found = ".".join(parts[2:4]) in project.registered_operators
-            found = found and not any(part.startswith("_") for part in parts[4:])
-        elif isinstance(value, Member):
-            loaded = value.name.startswith(_LOADERS)
-            found = loaded and any(parts[-1] == name for _, name in project.bound_operators)
-        else:
-            found = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
-        if found and _ON_HOST.search(parts[-1]) is None:
-            if not _has_other_way(node, scope, context):
-                context.report(rule, span, context.source(node.func), [])
-            return
-
-
-def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
-    """Whether a call is for CUDA tensors, and there is code for all others beside it."""
-    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
-        return False
-    for part in nodes_below(scope.node):
-        if (
-            not isinstance(part, ast.If)
-            or not part.orelse
-            or "is_cuda" not in context.source(part.test)
-        ):
-            continue
-        first, last = part.body[0], part.body[-1]
-        if not first.lineno <= node.lineno <= (last.end_lineno or last.lineno):
-            continue
-        return "not " not in context.source(part.test) and not isinstance(
-            part.orelse[0], (ast.Raise, ast.Assert)
-        )
-    return False
 
 
 def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -166,23 +111,6 @@ def _npu_smi(
     text = f"{quote}, {quote}".join(words) if is_list else " ".join(words)
     edit = Edit(span, f"{quote}{text}{quote}")
     return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
-
-
-def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
-    """`load_inline(name, cpp_sources, cuda_sources)`."""
-    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
-    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
-        return
-    if "torch.utils.cpp_extension.load_inline" not in qualified_names(node.func, scope):
-        return
-    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
-    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
-    if given is None or (isinstance(given, ast.Constant) and not given.value):
-        return
-    rule = context.catalogue.rule_named("cuda-extension")
-    if rule is not None:
-        symbol = "torch.utils.cpp_extension.load_inline"
-        context.report(rule, context.span(node.func), symbol, [])
 
 
 def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:

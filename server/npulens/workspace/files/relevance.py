@@ -18,6 +18,7 @@ _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "submitit", "torchrun"),
 )
+_CMAKE_WORDS = (b".cu", b"CUDA", b"cuda")
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
@@ -77,6 +78,8 @@ class Relevance:
             return True  # its lines stand in strings
         if kind in (Kind.PYTHON, Kind.NOTEBOOK):
             return _takes_torch(data) or any(word in data for word in self._python)
+        if kind is Kind.CMAKE:
+            return any(word in data for word in _CMAKE_WORDS)
         return any(word in data for word in (self._native if kind is Kind.NATIVE else self._launch))
 
 

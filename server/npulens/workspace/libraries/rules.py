@@ -25,6 +25,7 @@ from npulens.workspace.run import Checker, decoded, internal_error
 
 _LIBRARIES = frozenset(
     {"cuda-extension", "cuda-library", "cuda-library-name", "unported-part-of-library"}
+    | {"cuda-extension-import"}
 )
 OBSTACLES = _LIBRARIES | {
     *("cuda-api-unsupported", "nccl-api", "native-api-unsupported", "cuda-operator-call"),

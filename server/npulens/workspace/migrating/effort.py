@@ -88,6 +88,8 @@ RULE_MINUTES = {
     "NPU608": 60,  # a call is led to the ported operator
     "NPU609": 15,  # another command, another library for figures
     "NPU610": 10,  # another name
+    "NPU612": 60,  # the uses of an extension are led to the ported one
+    "NPU613": 15,  # a look at whether the slower way matters
     "NPU719": 15,  # a look at whether the difference matters
 }
 """Without a fix, where the rule is unlike its family."""

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from npulens.checks.intent.optional_code import asks_for_kernels, is_absence, tried_parts
@@ -121,6 +122,19 @@ def _read_import(
         raise TypeError("no import")
     pairs = tuple((name, known_as) for name, known_as in map(texts, map(list, names)))
     return ModuleImport(level, module, pairs, is_guarded, is_at_top)
+
+
+def imported_paths(each: ModuleImport, file: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """The modules that an import may read, as parts of a path; whether from the root of one."""
+    if each.level < 0:
+        yield from ((tuple(name.split(".")), False) for name, _ in each.names)
+        return
+    module = tuple(each.module.split(".")) if each.module else ()
+    if each.level:
+        parents = file.parent.parts
+        module = (*parents[: len(parents) - (each.level - 1)], *module)
+    yield module, bool(each.level)
+    yield from (((*module, name), bool(each.level)) for name, _ in each.names)
 
 
 def _found(tree: ast.Module, text: str) -> Iterator[ModuleImport]:

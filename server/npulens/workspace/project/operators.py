@@ -1,10 +1,9 @@
 """What the files of a project tell each other: own modules, and operators of its CUDA sources."""
 
-import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from npulens.catalog.model import ProjectFacts
 from npulens.catalog.tables import Catalogue
@@ -16,16 +15,16 @@ from npulens.checks.other_files.native_sources import (
     cuda_bindings,
     read_native_source,
 )
-from npulens.syntax.parsing import module_tree
-from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
+from npulens.workspace.project.extension_names import extension_names
+from npulens.workspace.project.extensions import Extension, cmake_extensions, extensions_of
 from npulens.workspace.project.library_names import library_names
-from npulens.workspace.project.memo import Memo, text, texts, truth
+from npulens.workspace.project.memo import Memo, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
 from npulens.workspace.project.optional_modules import optional_parts
@@ -33,22 +32,8 @@ from npulens.workspace.project.own_methods import own_methods
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.unused import unused_classes, unused_functions
 
-_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
-_EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
 _FOR_NPU = re.compile(r"(?:npu|ascend)\.py")
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-
-
-class _Extension(NamedTuple):
-    """An extension module as a build file declares it; sources are names without folders."""
-
-    folder: Path
-    module: str
-    sources: frozenset[str]
-
-    @property
-    def has_cuda(self) -> bool:
-        return any(source.endswith(CUDA_SUFFIXES) for source in self.sources)
 
 
 def project_facts(
@@ -82,12 +67,23 @@ def project_facts(
     devices = device_functions(modules, memo)
     unused = unused_classes(files, folders, contents, memo)
     unused |= unused_functions(modules, folders, memo)
+    built = extensions_of(modules, memo)
+    extensions = [extension for found in built.values() for extension in found]
+    cmake = [file for file in files if kind_by_name(str(file)) is Kind.CMAKE]
+    extensions += cmake_extensions({file: contents.of(file) for file in cmake}, memo)
+    own_extensions = extension_names(extensions, modules, files, memo)
+    importable = [extension for extension in extensions if not extension.is_loaded]
+    made_of_cuda = {extension.name for extension in importable if extension.is_cuda}
+    held = {name for extension in extensions for name in extension.bound}
     if not native:
+        optional = optional_parts(modules, catalogue, made_of_cuda, memo, held)
         return ProjectFacts(
             own,
             folders_with_npu=for_npu,
             npu_classes=builders.classes,
-            optional_modules=optional_parts(modules, catalogue, (), memo).modules,
+            optional_modules=optional.modules,
+            extension_names=own_extensions,
+            spared_imports=optional.spared_imports,
             unused_names=unused,
             returned_shapes=returned,
             own_methods=methods,
@@ -96,21 +92,19 @@ def project_facts(
             with_counterparts=counterparts,
             device_functions=devices,
         )
-    builds = [file for file in modules if _BUILD_FILE.search(file.stem)]
-    built = {file: list(_extensions(file, modules[file], memo)) for file in builds}
-    extensions = [extension for found in built.values() for extension in found]
     natives = {file: contents.of(file) for file in native}
     sources = {file: _native_source(file, content, memo) for file, content in natives.items()}
-    beside = frozenset(_beside_cuda(sources, extensions))
+    beside = frozenset(_beside_cuda(sources, importable))
     bindings = {
-        file: list(_named(cuda_bindings(source, str(file) in beside), _modules(file, extensions)))
+        file: list(_named(cuda_bindings(source, str(file) in beside), _modules(file, importable)))
         for file, source in sources.items()
     }
     optional = optional_parts(
         modules,
         catalogue,
-        {b.owner for each in bindings.values() for b in each if not b.registered},
+        {b.owner for each in bindings.values() for b in each if not b.registered} | made_of_cuda,
         memo,
+        held,
     )
     settled = {file for file in sources if file in builders.sources}
     settled |= {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
@@ -130,7 +124,7 @@ def project_facts(
     only_optional = {
         str(file)
         for file, found in built.items()
-        if found and all(extension.module in optional.extensions for extension in found)
+        if found and all(extension.name in optional.extensions for extension in found)
     }
     return ProjectFacts(
         own,
@@ -149,6 +143,8 @@ def project_facts(
         configured,
         counterparts,
         devices,
+        extension_names=own_extensions,
+        spared_imports=optional.spared_imports,
     )
 
 
@@ -259,76 +255,20 @@ def _read_binding(
     return Binding(owner, name, truth(registered), key, truth(has_code), Span(start, end), block)
 
 
-def _extensions(file: Path, content: Content, memo: Memo) -> Iterator[_Extension]:
-    """The extension modules that a build file declares."""
-
-    def answer() -> list[tuple[str, list[str]]]:
-        return [(module, sorted(sources)) for module, sources in _declared(content.text)]
-
-    for module, sources in memo.recall("extensions", (content.digest,), answer, _read_extensions):
-        yield _Extension(file.parent, module, sources)
-
-
-def _read_extensions(plain: Any) -> list[tuple[str, frozenset[str]]]:
-    return [(text(module), frozenset(texts(sources))) for module, sources in plain]
-
-
-def _declared(text: str) -> Iterator[tuple[str, set[str]]]:
-    """The names of the extension modules that a build file declares, with their sources."""
-    try:
-        tree = module_tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in nodes_below(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        callee = node.func
-        called = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
-        if not _EXTENSION.search(called):
-            continue
-        given = {keyword.arg: keyword.value for keyword in node.keywords}
-        name = given.get("name", node.args[0] if node.args else None)
-        module = _end_of_text(name).rpartition(".")[2]
-        if module.isidentifier():
-            yield module, set(_source_names(node))
-
-
-def _end_of_text(node: ast.expr | None) -> str:
-    """A string, or the end of one that is put together."""
-    if isinstance(node, ast.JoinedStr) and node.values:
-        return _end_of_text(node.values[-1])
-    if isinstance(node, ast.BinOp):
-        return _end_of_text(node.right)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _source_names(node: ast.Call) -> Iterator[str]:
-    for argument in [*node.args[1:], *(keyword.value for keyword in node.keywords)]:
-        if isinstance(argument, ast.ListComp):  # `[join(here, name) for name in ["a.cu", ...]]`
-            argument = argument.generators[0].iter
-        if isinstance(argument, (ast.List, ast.Tuple)):
-            for element in argument.elts:
-                last = (
-                    element.args[-1] if isinstance(element, ast.Call) and element.args else element
-                )
-                text = _end_of_text(last)
-                if kind_by_name(text) is Kind.NATIVE:
-                    yield text.rpartition("/")[2]
-
-
-def _modules(file: Path, extensions: Sequence[_Extension]) -> list[str]:
+def _modules(file: Path, extensions: Sequence[Extension]) -> list[str]:
     """What the extension module may be called that a source goes into; empty if not known."""
     near = [extension for extension in extensions if extension.folder in file.parents]
-    listed = [extension.module for extension in near if file.name in extension.sources]
-    unlisted = [extension.module for extension in near if not extension.sources]
+    listed = [extension.name for extension in near if file.name in extension.sources]
+    unlisted = [extension.name for extension in near if not extension.sources]
     return sorted(set(listed or unlisted)) or [""]
 
 
 def _beside_cuda(
-    sources: Mapping[Path, NativeSource], extensions: Sequence[_Extension]
+    sources: Mapping[Path, NativeSource], extensions: Sequence[Extension]
 ) -> Iterator[str]:
     """C++ sources that a build file lists with CUDA files, or that have CUDA files beside them."""
-    with_cuda = [extension for extension in extensions if extension.has_cuda]
+    with_cuda = [e for e in extensions if any(s.endswith(CUDA_SUFFIXES) for s in e.sources)]
+    of_all = [e.folder for e in extensions if e.is_cuda and not e.sources]
     by_folder: dict[Path, list[str]] = {}
     for file in sources:
         if file.suffix == ".cu":
@@ -341,5 +281,6 @@ def _beside_cuda(
             any(e.folder in file.parents and file.name in e.sources for e in with_cuda)
             or any(stem == file.stem or stem.startswith(f"{file.stem}_") for stem in kernels)
             or file.parent / "cuda" in by_folder
+            or (kernels and any(folder in file.parents for folder in of_all))
         ):
             yield str(file)

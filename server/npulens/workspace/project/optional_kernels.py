@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from npulens.checks.intent.file_purpose import is_test_file
 from npulens.checks.intent.optional_code import blocks, tried_parts
+from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
@@ -120,14 +121,24 @@ def _does_without(module: Content, sources: Iterable[str], memo: Memo) -> tuple[
     return memo.recall("does without sources", (module.digest, *names), answer, texts)
 
 
-def does_without_extension(module: Content, extension: str, memo: Memo) -> bool:
-    """Whether a module that imports an extension has another way for each use of it."""
+def does_without_extension(
+    module: Content, extension: str, built: frozenset[str], memo: Memo
+) -> bool:
+    """Whether a module that imports an extension has another way for each use of it.
+
+    Args:
+        module: The module.
+        extension: The last part of the name of the extension.
+        built: The names by which modules take what the project builds of CUDA code.
+        memo: What is known of the module.
+    """
 
     def answer() -> bool:
         user = _user(module.text)
-        return user is not None and user.can_miss(extension)
+        return user is not None and user.can_miss(extension, built)
 
-    return memo.recall("does without extension", (module.digest, extension), answer, truth)
+    about = (module.digest, extension, *sorted(built))
+    return memo.recall("does without extension", about, answer, truth)
 
 
 def _user(text: str) -> "_User | None":
@@ -175,9 +186,12 @@ class _User:
             and all(user and self._has_another_way(user, marks) for user in users)
         )
 
-    def can_miss(self, extension: str) -> bool:
+    def can_miss(self, extension: str, built: frozenset[str]) -> bool:
         """Whether each use of what an extension brings may fail, or is left out without it."""
-        names = {name for node in self._imports for name in _brought(node, extension)}
+        brought = [(n, name) for n in self._imports for name in _brought(n, extension)]
+        names = {name for node, name in brought if name not in self._bound_else(node, built)}
+        if brought and not names:
+            return True
         marks = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
         uses = [use for name in names for use in self._uses.get(name, ())]
         return (
@@ -185,6 +199,15 @@ class _User:
             and len(uses) <= _MAX_USES
             and all(self._is_spared(use, marks) for use in uses)
         )
+
+    def _bound_else(self, node: ast.AST, built: frozenset[str]) -> set[str]:
+        """The names that are bound to something that works where an import fails."""
+        while not isinstance(owner := self._owners[node], (Definition, ast.Module)):
+            if isinstance(owner, ast.Try) and node in tried_parts(owner, self._source):
+                bodies = [handler.body for handler in owner.handlers]
+                return {n for body in bodies for s in body for n in _bound_to_other(s, built)}
+            node = owner
+        return set()
 
     def _is_spared(self, use: ast.Name, marks: re.Pattern[str]) -> bool:
         if isinstance(self._owners[use], ast.Compare):
@@ -293,6 +316,20 @@ def _brought(node: ast.Import | ast.ImportFrom, extension: str) -> Iterator[str]
     for alias in node.names:
         if inside or alias.name.rpartition(".")[2] == extension:
             yield alias.asname or alias.name.partition(".")[0]
+
+
+def _bound_to_other(statement: ast.stmt, built: frozenset[str]) -> Iterator[str]:
+    """The names that a statement binds to something that runs without CUDA code of the project."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            if alias.name.rpartition(".")[2] not in built:
+                yield alias.asname or alias.name
+    elif isinstance(statement, ast.Assign):
+        value = statement.value
+        if not isinstance(value, (ast.Constant, ast.Call)):
+            yield from (name for target in statement.targets for name in target_names(target))
 
 
 def _globals(function: ast.AST) -> set[str]:

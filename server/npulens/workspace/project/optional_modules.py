@@ -14,7 +14,12 @@ from npulens.catalog.tables import Catalogue
 from npulens.checks.intent.file_purpose import is_test_file
 from npulens.workspace.project.contents import Modules
 from npulens.workspace.project.memo import Memo
-from npulens.workspace.project.module_imports import ModuleImport, import_words, module_imports
+from npulens.workspace.project.module_imports import (
+    ModuleImport,
+    import_words,
+    imported_paths,
+    module_imports,
+)
 from npulens.workspace.project.optional_kernels import does_without_extension
 
 _OF_LIBRARIES = frozenset({"cuda-library", "library-needs-npu-build", "unverified-library"})
@@ -26,14 +31,20 @@ class OptionalParts(NamedTuple):
     Attributes:
         modules: Paths of modules that import a library and are imported only under a condition.
         extensions: Names of modules built of CUDA sources that are imported only in this way.
+        spared_imports: Modules that do without an extension, each with the name of the extension.
     """
 
     modules: frozenset[str]
     extensions: frozenset[str]
+    spared_imports: frozenset[tuple[str, str]]
 
 
 def optional_parts(
-    modules: Modules, catalogue: Catalogue, extensions: Iterable[str], memo: Memo
+    modules: Modules,
+    catalogue: Catalogue,
+    extensions: Iterable[str],
+    memo: Memo,
+    held: Iterable[str] = (),
 ) -> OptionalParts:
     """What is imported only under a condition.
 
@@ -42,13 +53,14 @@ def optional_parts(
         catalogue: Says which libraries matter.
         extensions: Names of modules that the project builds of CUDA sources.
         memo: What is known of the modules.
+        held: Names of modules that hold an extension which is built when the program runs.
     """
     roots = {n for n, entry in catalogue.libraries.items() if entry.rule.name in _OF_LIBRARIES}
     built = {name for name in extensions if name}
     words = {root for root in (*roots, *built) if "." not in root}
     either = b"|".join(re.escape(os.fsencode(word)) for word in sorted(words))
     any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + either + rb")\b", re.MULTILINE)
-    importers = _Importers(modules, memo)
+    importers = _Importers(modules, memo, frozenset((*built, *held)))
     candidates = [
         file
         for file in importers.naming(words)
@@ -58,6 +70,7 @@ def optional_parts(
     return OptionalParts(
         frozenset(map(str, careful)),
         frozenset(name for name in built if importers.ask_before(name, careful)),
+        frozenset((str(file), name) for name in built for file in importers.sparing(name, careful)),
     )
 
 
@@ -67,11 +80,13 @@ class _Importers:
     Args:
         modules: Its Python files.
         memo: What is known of them.
+        built: The names by which they take what the project builds of CUDA code.
     """
 
-    def __init__(self, modules: Modules, memo: Memo) -> None:
+    def __init__(self, modules: Modules, memo: Memo, built: frozenset[str]) -> None:
         self._modules = modules
         self._memo = memo
+        self._built = built
         self._by_word: dict[str, list[Path]] = {}
         for file, content in modules.items():
             words = import_words(content, memo)
@@ -99,18 +114,29 @@ class _Importers:
 
     def ask_before(self, extension: str, careful: Container[Path]) -> bool:
         """Whether an extension is imported at all, and only in modules or places that take care."""
-        is_imported = False
+        found = [
+            is_spared
+            for file, is_spared in self._of_extension(extension, careful)
+            if not is_test_file(str(file))
+        ]
+        return bool(found) and all(found)
+
+    def sparing(self, extension: str, careful: Container[Path]) -> Iterator[Path]:
+        """The modules that import an extension, and do without it wherever they do."""
+        found: dict[Path, bool] = {}
+        for file, is_spared in self._of_extension(extension, careful):
+            found[file] = found.get(file, True) and is_spared
+        return (file for file, is_spared in found.items() if is_spared)
+
+    def _of_extension(
+        self, extension: str, careful: Container[Path]
+    ) -> Iterator[tuple[Path, bool]]:
+        """The modules that import an extension, and whether they take care, for each import."""
         for file in self._by_word.get(extension, ()):
-            if is_test_file(str(file)):
-                continue
             for each in self._imports(file):
-                if any(extension == parts[-1] for parts, _ in _names(each, file) if parts):
-                    if file not in careful and not (
-                        each.is_guarded and self._does_without(file, extension)
-                    ):
-                        return False
-                    is_imported = True
-        return is_imported
+                if any(extension == parts[-1] for parts, _ in imported_paths(each, file) if parts):
+                    is_spared = each.is_guarded and self._does_without(file, extension)
+                    yield file, file in careful or is_spared
 
     def _importers(self, module: Path) -> Iterator[tuple[Path, bool]]:
         parts = module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts
@@ -118,27 +144,14 @@ class _Importers:
             if file == module or is_test_file(str(file)):
                 continue
             for each in self._imports(file):
-                if any(_is_module(name, parts, file) for name in _names(each, file)):
+                if any(_is_module(name, parts, file) for name in imported_paths(each, file)):
                     yield file, each.is_guarded
 
     def _does_without(self, file: Path, extension: str) -> bool:
-        return does_without_extension(self._modules[file], extension, self._memo)
+        return does_without_extension(self._modules[file], extension, self._built, self._memo)
 
     def _imports(self, file: Path) -> tuple[ModuleImport, ...]:
         return module_imports(self._modules[file], self._memo)
-
-
-def _names(each: ModuleImport, file: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """The modules that an import may read, as parts of a path; whether from the root of one."""
-    if each.level < 0:
-        yield from ((tuple(name.split(".")), False) for name, _ in each.names)
-        return
-    module = tuple(each.module.split(".")) if each.module else ()
-    if each.level:
-        parents = file.parent.parts
-        module = (*parents[: len(parents) - (each.level - 1)], *module)
-    yield module, bool(each.level)
-    yield from (((*module, name), bool(each.level)) for name, _ in each.names)
 
 
 def _is_module(name: tuple[tuple[str, ...], bool], parts: tuple[str, ...], file: Path) -> bool:

@@ -1,0 +1,117 @@
+"""One finding for each extension of the project that a module uses, at its import.
+
+Without the extension the import fails, so what is called of it is settled there. Where nothing is
+imported, the call that builds the extension leads, or else its first call.
+"""
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
+from npulens.catalog.verdicts import Settlement
+from npulens.checks.python.extensions import BOUND, BUILT, CALLED, EXTENSION, TAKEN
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import target_names
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+
+_IS_IMPORTED = LocalizedText("it is imported here", "在此导入")
+_IS_CALLED = LocalizedText("it is called here", "在此调用")
+_REASONS = {BUILT: "reported-at-build", TAKEN: "reported-at-import", CALLED: "reported-once"}
+"""Why the other places of an extension are settled, by the rule of the one that leads."""
+_OTHER_WAY = Settlement("fallback")
+_MOST_RELATED = 20
+
+_Key = tuple[str, str]
+"""What findings of one extension have in common: its name, or a name bound to it."""
+
+
+def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings with one for each extension used; those that belong to it are settled."""
+    used = [f for f in findings if f.rule.name in (TAKEN, CALLED) and f.settlement is None]
+    if not used:
+        return list(findings)
+    built = [f for f in findings if f.rule.name == BUILT and f.settlement is None]
+    held = _held_by(module, built) if built else {}
+    groups = _groups([(f, list(_keys(f, held))) for f in (*built, *used)])
+    changed: dict[int, Finding] = {}
+    for group in groups:
+        changed.update(_together(group))
+    return [changed.get(id(finding), finding) for finding in findings]
+
+
+def without_spared_extensions(
+    findings: Sequence[Finding], module: WholeModule, project: ProjectFacts
+) -> list[Finding]:
+    """The findings without those about extensions that the module does without."""
+    path = str(module.place)
+    spared = {name for file, name in project.spared_imports if file == path}
+    return [
+        finding
+        for finding in findings
+        if finding.rule.name not in (TAKEN, CALLED)
+        or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in spared
+    ]
+
+
+def _keys(finding: Finding, held: Mapping[int, Sequence[str]]) -> Iterable[_Key]:
+    if finding.rule.name == BUILT:
+        yield from (("name", name) for name in held.get(finding.span.start, ()))
+        yield "built", str(finding.span.start)
+        return
+    for kind in (EXTENSION, BOUND):
+        word = finding.arguments.get(kind, "")
+        if word:
+            yield ("name" if kind == BOUND else kind), word
+    yield "place", str(finding.span.start)
+
+
+def _held_by(module: WholeModule, built: Sequence[Finding]) -> dict[int, list[str]]:
+    """The names that hold the extensions that are built, by where the calls start."""
+    lines = LineMap(module.text)
+    places = {finding.span.start for finding in built}
+    found: dict[int, list[str]] = {}
+    for node in nodes_below(module.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            start = lines.offset(node.value.func.lineno, node.value.func.col_offset)
+            if start in places:
+                found[start] = [name for t in node.targets for name in target_names(t)]
+    return found
+
+
+def _groups(keyed: Sequence[tuple[Finding, list[_Key]]]) -> list[list[Finding]]:
+    """Findings that share a key, also through others."""
+    parents: dict[_Key, _Key] = {}
+
+    def root(key: _Key) -> _Key:
+        while parents.setdefault(key, key) != key:
+            parents[key] = parents[parents[key]]
+            key = parents[key]
+        return key
+
+    for _, keys in keyed:
+        for key in keys[1:]:
+            parents[root(key)] = root(keys[0])
+    groups: dict[_Key, list[Finding]] = {}
+    for finding, keys in keyed:
+        groups.setdefault(root(keys[0]), []).append(finding)
+    return list(groups.values())
+
+
+def _together(group: Sequence[Finding]) -> dict[int, Finding]:
+    """A group with one that leads, and the others settled there; by identity."""
+    order = (BUILT, TAKEN, CALLED)
+    lead, *others = sorted(group, key=lambda f: (order.index(f.rule.name), f.span))
+    if lead.rule.name == CALLED and not lead.arguments.get(EXTENSION):
+        # What builds it is settled: it is for the host, or there is another way.
+        return {id(finding): replace(finding, settlement=_OTHER_WAY) for finding in group}
+    others = [finding for finding in others if finding.rule.name != BUILT]
+    settled = Settlement(_REASONS[lead.rule.name], lead.span)
+    beside = [
+        Related(f.span, _IS_CALLED if f.rule.name == CALLED else _IS_IMPORTED)
+        for f in others[:_MOST_RELATED]
+    ]
+    found = {id(finding): replace(finding, settlement=settled) for finding in others}
+    found[id(lead)] = replace(lead, related=(*lead.related, *beside))
+    return found

@@ -1,0 +1,193 @@
+"""Libraries that the code can do without on the NPU: one hint for each, and those it cannot.
+
+The hint is at the import. It says what is used in place of the library, and what the NPU offers.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import (
+    Applicability,
+    Finding,
+    Fix,
+    LocalizedText,
+    ProjectFacts,
+    Related,
+    Rule,
+)
+from npulens.checks.intent.file_purpose import is_test_file
+from npulens.checks.intent.guarded_imports import GuardedImport, Import, ImportFinder
+from npulens.checks.intent.needed_libraries import Needs
+from npulens.checks.intent.stand_ins import stand_in
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import Function
+from npulens.verdicts.ledger import Ledger
+
+LIBRARY = "library"
+"""The argument of a hint that names the library, which is reported once for a project."""
+_RULES = frozenset(
+    {"cuda-library", "cuda-library-name", "library-needs-npu-build", "unported-part-of-library"}
+)
+_NEEDED_BY = frozenset({"cuda-library", "cuda-library-name"})
+"""Rules about libraries that no build brings to the NPU."""
+_CALLS = "flash-attention-call"
+_FAMILIES = frozenset({"library", "fused"})
+_IS_NEEDED = LocalizedText("it is needed here", "此处必须有它")
+_READ_ONLY = "TYPE_CHECKING"
+_MOST_FIXES = 3
+_MOST_IMPORTS = 20
+"""Of one library in one file; more are taken for optional."""
+
+
+def tell_of_libraries(
+    ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule | None
+) -> None:
+    """Open what is settled of libraries that are needed, and put hints on the others.
+
+    Args:
+        ledger: What is found in the module.
+        module: The module.
+        project: What it cannot know of its project.
+        rule: The rule for such hints, `None` if there is none.
+    """
+    if rule is not None and any(_is_optional(finding) for finding in ledger.settled):
+        _Libraries(ledger, module, project, rule).tell()
+
+
+def _is_optional(finding: Finding) -> bool:
+    settled = finding.settlement
+    return finding.rule.name in _RULES and settled is not None and settled.reason == "fallback"
+
+
+class _Libraries:
+    """The libraries of a module that some import may leave out."""
+
+    def __init__(
+        self, ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule
+    ) -> None:
+        self._ledger = ledger
+        self._rule = rule
+        self._tree = module.tree
+        self._finder = ImportFinder(module.tree, module.text)
+        self._is_test = is_test_file(project.place_of(str(module.place)))
+        self._is_optional_module = str(module.place) in project.optional_modules
+
+    def tell(self) -> None:
+        """Change the ledger."""
+        imports: dict[str, list[tuple[Finding, Import]]] = {}
+        for finding in self._ledger.in_order():
+            statement = self._finder.at(finding.span) if _is_optional(finding) else None
+            if statement is not None:
+                imports.setdefault(_library(finding), []).append((finding, statement))
+        needs: Needs | None = None
+        for library, found in imports.items():
+            if any(self._is_about(finding, library) for finding in self._ledger.open):
+                continue
+            needs = needs or Needs(self._tree, self._finder.owners)
+            if not self._open_needed(library, found, needs):
+                self._hint(library, found)
+
+    def _is_about(self, finding: Finding, library: str) -> bool:
+        """Whether a finding says already what is to be done about a library."""
+        return finding.rule.family in _FAMILIES and _library(finding) == library
+
+    def _open_needed(
+        self, library: str, found: Sequence[tuple[Finding, Import]], needs: Needs
+    ) -> bool:
+        """Open the findings on imports that the module cannot do without; whether there is one."""
+        opened = False
+        for finding, statement in found[:_MOST_IMPORTS]:
+            guarded = self._finder.guarded(statement)
+            can_be_had = finding.rule.name not in _NEEDED_BY
+            if can_be_had or guarded is None or not isinstance(guarded.guard, ast.Try):
+                continue
+            place = needs.place(guarded)
+            if place is None:
+                continue
+            beside = Related(self._finder.span(place), _IS_NEEDED)
+            self._open(finding, replace(finding, settlement=None, related=(beside,)))
+            self._open_behind(library, place)
+            opened = True
+        return opened
+
+    def _open_behind(self, library: str, place: ast.AST) -> None:
+        """Open the calls of a library that is needed, and what a function does that needs it."""
+        around: ast.AST | None = place
+        while around is not None and not isinstance(around, Function):
+            around = self._finder.owners.get(around)
+        start, end = (0, 0) if around is None else self._finder.span(around)
+        for finding in list(self._ledger.settled):
+            settled = finding.settlement
+            if settled is None or settled.reason != "fallback":
+                continue
+            is_unasked = finding.rule.name == _CALLS and settled.span is None
+            is_inside = start <= finding.span.start < end
+            if (is_unasked or is_inside) and self._is_about(finding, library):
+                self._open(finding, replace(finding, settlement=None))
+
+    def _open(self, settled: Finding, opened: Finding) -> None:
+        self._ledger.settled = [f for f in self._ledger.settled if f is not settled]
+        self._ledger.open.append(opened)
+
+    def _hint(self, library: str, found: Sequence[tuple[Finding, Import]]) -> None:
+        """Put a hint in the place of the first import that is there to be run."""
+        if self._is_test:
+            return
+        for finding, statement in found:
+            guarded = self._finder.guarded(statement)
+            if guarded is None and not self._is_optional_module:
+                continue
+            if guarded is not None and (self._is_only_read(guarded) or _is_same(guarded)):
+                continue
+            arguments = {**finding.arguments, LIBRARY: library}
+            fixes = finding.fixes or tuple(self._fixes_of_calls(library))
+            note = _joined(self._instead(guarded), finding.note)
+            self._open(finding, Finding(self._rule, finding.span, arguments, note, fixes))
+            return
+
+    def _is_only_read(self, guarded: GuardedImport) -> bool:
+        """Whether an import is for type checkers alone."""
+        is_condition = isinstance(guarded.guard, ast.If)
+        return is_condition and _READ_ONLY in self._finder.source(guarded.guard.test)  # type: ignore[union-attr]
+
+    def _instead(self, guarded: GuardedImport | None) -> LocalizedText | None:
+        """What is used where the import fails, as far as the module shows it."""
+        found = None if guarded is None else stand_in(guarded, self._tree, self._finder)
+        if found is None:
+            return None
+        return LocalizedText(
+            f"`{found.text}` (line {found.line}) takes its place.",
+            f"此时由第 {found.line} 行的 `{found.text}` 代替。",
+        )
+
+    def _fixes_of_calls(self, library: str) -> Iterator[Fix]:
+        """The ways to write calls for the NPU, which a person picks with the condition around."""
+        found = [f for f in self._ledger.settled if f.rule.name == _CALLS and f.fixes]
+        for finding in [f for f in found if _library(f) == library][:_MOST_FIXES]:
+            yield replace(finding.fixes[0], applicability=Applicability.MANUAL)
+
+
+def _is_same(guarded: GuardedImport) -> bool:
+    """Whether what is imported where it fails is of the same library, as in another release."""
+    others = guarded.others.values()
+    roots = {root for other in others for root in _roots(other)}
+    return bool(others) and roots == set(_roots(guarded.statement))
+
+
+def _roots(statement: ast.stmt) -> Iterator[str]:
+    """The packages that an import takes something from; nothing of another statement."""
+    if isinstance(statement, ast.ImportFrom):
+        yield (statement.module or "").partition(".")[0]
+    elif isinstance(statement, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in statement.names)
+
+
+def _library(finding: Finding) -> str:
+    return finding.arguments.get("symbol", "").partition(".")[0]
+
+
+def _joined(first: LocalizedText | None, second: LocalizedText | None) -> LocalizedText | None:
+    if first is None or second is None:
+        return first or second
+    return LocalizedText(f"{first.en} {second.en}", f"{first.zh}{second.zh}")

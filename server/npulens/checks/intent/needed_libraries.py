@@ -1,0 +1,210 @@
+"""Libraries whose import may fail, and that the code cannot do without all the same.
+
+`assert flash_attn is not None` behind such an import says so, and so does a function whose only way
+is a call of what was imported, where nobody asks whether it is there.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from npulens.checks.intent.guarded_imports import GuardedImport
+from npulens.syntax.bindings import Function
+from npulens.syntax.values import root_name
+from npulens.syntax.walking import nodes_below
+
+_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Condition = (ast.If, ast.IfExp)
+_DEEPEST = 6
+"""So many functions, each called by the next, are looked at."""
+_MOST_USES = 50
+"""What is named more often is taken for something that is chosen."""
+
+
+class Needs:
+    """What a module needs of libraries whose import may fail.
+
+    Args:
+        tree: The module.
+        owners: The parent of each of its nodes.
+    """
+
+    def __init__(self, tree: ast.Module, owners: Mapping[ast.AST, ast.AST]) -> None:
+        self._owners = owners
+        self._loads: dict[str, list[ast.expr]] = {}
+        self._refusals: list[tuple[ast.stmt, ast.expr]] = []
+        self._constants: dict[str, list[ast.expr]] = {}
+        for node in nodes_below(tree):
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._loads.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            self._loads.setdefault(node.attr, []).append(node)
+        elif isinstance(node, ast.Assert):
+            self._refusals.append((node, ast.UnaryOp(ast.Not(), node.test)))
+        elif isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise):
+            self._refusals.append((node, node.test))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            self._constants.setdefault(node.targets[0].id, []).append(node.value)
+
+    def place(self, guarded: GuardedImport) -> ast.AST | None:
+        """Where a module needs what an import brings, `None` if it does without."""
+        for statement, test in self._refusals:
+            if self._refuses(test, guarded.marks, statement) and self._is_reached(statement):
+                return statement
+        if guarded.flags or guarded.others:
+            return None
+        return self._only_way(guarded)
+
+    def _refuses(self, test: ast.expr, marks: frozenset[str], at: ast.AST) -> bool:
+        """Whether a test holds where what an import brings is not there, if nothing is chosen."""
+        if isinstance(test, ast.BoolOp):
+            of_marks = [self._refuses(value, marks, at) for value in test.values]
+            if isinstance(test.op, ast.Or):
+                return any(of_marks)
+            return any(of_marks) and all(
+                is_mark or self._by_default(value, at)
+                for value, is_mark in zip(test.values, of_marks, strict=True)
+            )
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._requires(test.operand, marks)
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
+            is_nothing = isinstance(test.ops[0], (ast.Is, ast.Eq)) and _is_none(test)
+            return is_nothing and test.left.id in marks
+        return False
+
+    def _requires(self, test: ast.expr, marks: frozenset[str]) -> bool:
+        """Whether a test fails where what an import brings is not there."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(self._requires(value, marks) for value in test.values)
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
+            is_something = isinstance(test.ops[0], (ast.IsNot, ast.NotEq)) and _is_none(test)
+            return is_something and test.left.id in marks
+        return isinstance(test, ast.Name) and test.id in marks
+
+    def _only_way(self, guarded: GuardedImport) -> ast.AST | None:
+        """A call of what an import brings that nothing asks about."""
+        uses = [
+            use
+            for name in guarded.names
+            for use in self._loads.get(name, ())
+            if isinstance(use, ast.Name) and not self._is_in(use, guarded.guard)
+        ]
+        calls = [self._call_of(use) for use in uses]
+        if not calls or len(calls) > _MOST_USES or any(call is None for call in calls):
+            return None
+        return next((call for call in calls if call is not None and self._is_reached(call)), None)
+
+    def _call_of(self, use: ast.expr) -> ast.Call | None:
+        """The call of a name, or of what is in it; `None` if it is used in another way."""
+        node: ast.AST = use
+        while isinstance(owner := self._owners.get(node), ast.Attribute):
+            node = owner
+        if isinstance(owner, ast.Call) and owner.func is node:
+            return owner
+        return None
+
+    def _is_in(self, node: ast.AST, outer: ast.AST) -> bool:
+        while node in self._owners:
+            node = self._owners[node]
+            if node is outer:
+                return True
+        return False
+
+    def _is_reached(self, node: ast.AST, depth: int = 0) -> bool:
+        """Whether a program comes to a place, as far as it chooses nothing else by default."""
+        while (owner := self._owners.get(node)) is not None:
+            if isinstance(owner, _Condition) and node is not owner.test:
+                body = owner.body if isinstance(owner.body, list) else [owner.body]
+                if self._by_default(owner.test, owner) is not (node in body):
+                    return False
+            elif isinstance(owner, (ast.Try, ast.Dict, ast.List, ast.BoolOp)):
+                return False  # it may fail, or is one of several
+            elif isinstance(owner, _Definition) and node in owner.body:
+                return self._is_used(owner, depth)
+            node = owner
+        return True
+
+    def _is_used(self, definition: ast.AST, depth: int) -> bool:
+        """Whether a function or class is used where nothing else is by default."""
+        assert isinstance(definition, _Definition)
+        owner = self._owners.get(definition)
+        is_hook = isinstance(owner, ast.ClassDef) and (
+            definition.name.startswith("__") or definition.name == "forward"
+        )
+        if is_hook or depth > _DEEPEST:
+            return self._is_reached(definition, depth + 1)
+        uses = [u for u in self._loads.get(definition.name, ()) if not self._is_in(u, definition)]
+        if not uses:
+            return self._is_reached(definition, depth + 1)  # whoever takes it from here needs it
+        return len(uses) <= _MOST_USES and any(self._is_reached(u, depth + 1) for u in uses)
+
+    def _by_default(self, test: ast.expr, at: ast.AST) -> bool | None:
+        """What a condition comes to if nobody chooses; `None` if that is not known."""
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._by_default(test.operand, at)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            parts = {self._by_default(value, at) for value in test.values}
+            decides = isinstance(test.op, ast.Or)
+            return decides if decides in parts else None if None in parts else not decides
+        if isinstance(test, ast.Name):
+            return self._default_of(test.id, at)
+        if isinstance(test, ast.Attribute) and root_name(test) == "self":
+            return self._attribute(test.attr, at)
+        return None
+
+    def _default_of(self, name: str, at: ast.AST) -> bool | None:
+        """The default of a parameter of a function around, or a constant of the module."""
+        function = self._around(at, Function)
+        while function is not None:
+            assert isinstance(function, Function)
+            given = dict(_defaults(function.args))
+            if name in given:
+                value = given[name]
+                return bool(value.value) if isinstance(value, ast.Constant) else None
+            function = self._around(function, Function)
+        values = self._constants.get(name, [])
+        is_constant = len(values) == 1 and isinstance(values[0], ast.Constant)
+        return bool(values[0].value) if is_constant else None  # type: ignore[attr-defined]
+
+    def _attribute(self, name: str, at: ast.AST) -> bool | None:
+        """What `self.name` is given in its class, if only one value is."""
+        owner = self._around(at, ast.ClassDef)
+        values = [
+            (part.value, part)
+            for part in (nodes_below(owner) if owner is not None else ())
+            if isinstance(part, ast.Assign)
+            and any(isinstance(t, ast.Attribute) and t.attr == name for t in part.targets)
+        ]
+        if len(values) != 1:
+            return None
+        value, place = values[0]
+        if isinstance(value, ast.Attribute):
+            return None
+        return self._by_default(value, place)
+
+    def _around(self, node: ast.AST, kind: "type | object") -> ast.AST | None:
+        while node in self._owners:
+            node = self._owners[node]
+            if isinstance(node, kind):  # type: ignore[arg-type]
+                return node
+        return None
+
+
+def _is_none(test: ast.Compare) -> bool:
+    other = test.comparators[0]
+    return isinstance(other, ast.Constant) and other.value is None
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    """The parameters of a function with their defaults."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing: Iterable[None] = [None] * (len(positional) - len(arguments.defaults))
+    for parameter, default in zip(positional, [*missing, *arguments.defaults], strict=True):
+        yield parameter.arg, default
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield parameter.arg, default

@@ -1,0 +1,35 @@
+"""What is said once in a run over many files, at the first of them in the order of the paths."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from npulens.catalog.model import Finding
+from npulens.catalog.verdicts import Settlement
+from npulens.checks.intent.library_hints import LIBRARY
+from npulens.workspace.file_report import FileReport
+
+_ALREADY_SAID = Settlement("reported-once")
+
+
+def said_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
+    """The reports with one hint for each optional library; where it comes again it is settled.
+
+    Args:
+        reports: Those of all files, in the order of the paths.
+    """
+    said: set[str] = set()
+    for report in reports:
+        again = [f for f in report.findings if f.arguments.get(LIBRARY, "") in said - {""}]
+        said.update(f.arguments.get(LIBRARY, "") for f in report.findings)
+        yield _without(report, again) if again else report
+
+
+def _without(report: FileReport, again: list[Finding]) -> FileReport:
+    kept = tuple(finding for finding in report.findings if finding not in again)
+    plain = [replace(f, fixes=(), related=(), note=None, settlement=_ALREADY_SAID) for f in again]
+    settled = (*report.settled, *plain)
+    return replace(
+        report,
+        findings=kept,
+        settled=tuple(sorted(settled, key=lambda finding: (finding.span, finding.rule.code))),
+    )

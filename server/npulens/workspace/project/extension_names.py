@@ -1,0 +1,97 @@
+"""By which names the modules of a project import what its build makes of CUDA code."""
+
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from npulens.catalog.model import ExtensionName
+from npulens.workspace.project.contents import Modules
+from npulens.workspace.project.extensions import Extension
+from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.module_imports import import_words, imported_paths, module_imports
+
+Named = tuple[str, str, ExtensionName]
+"""The path of a module or package, a name in it, and the extension that this name is."""
+
+
+def extension_names(
+    extensions: Iterable[Extension], modules: Modules, files: Iterable[Path], memo: Memo
+) -> frozenset[Named]:
+    """The names of the extensions that are made of CUDA code.
+
+    An extension lies in its package below the folder that builds it, or wherever a module takes it
+    from by a relative import that no file of Python answers.
+
+    Args:
+        extensions: What the project builds.
+        modules: Its Python files that hold anything.
+        files: All its files.
+        memo: What is known of them.
+    """
+    of_cuda = [extension for extension in extensions if extension.is_cuda]
+    if not of_cuda:
+        return frozenset()
+    python = [file for file in files if file.suffix == ".py"]
+    there = {file.with_suffix("") for file in python}
+    packages = {file.parent for file in python if file.stem == "__init__"}
+    names = {named for extension in of_cuda for named in _declared(extension, there | packages)}
+    importable = [extension for extension in of_cuda if not extension.is_loaded]
+    return frozenset(names | set(_taken(importable, modules, _Files(there, packages), memo)))
+
+
+class _Files(NamedTuple):
+    """The Python files of a project: modules, without their ending, and packages."""
+
+    modules: set[Path]
+    packages: set[Path]
+
+    def answer(self, place: Path) -> bool:
+        """Whether a name is a file of Python, or defined in one."""
+        if place in self.modules or place in self.packages:
+            return True
+        return place.parent in self.modules and place.parent not in self.packages
+
+
+def _declared(extension: Extension, there: Container[Path]) -> Iterator[Named]:
+    known = _known(extension)
+    if extension.is_loaded:
+        module = extension.file.with_suffix("").as_posix()
+        yield from ((module, name, known) for name in extension.bound)
+        return
+    place = extension.folder.joinpath(*extension.module.split("."))
+    if place not in there:
+        yield place.parent.as_posix(), place.name, known
+
+
+def _known(extension: Extension) -> ExtensionName:
+    file = extension.file.as_posix()
+    return ExtensionName(extension.module, file, extension.line, extension.is_loaded)
+
+
+def _taken(
+    extensions: Iterable[Extension], modules: Modules, files: "_Files", memo: Memo
+) -> Iterator[Named]:
+    """What relative imports take that is no file of Python, but has the name of an extension."""
+    by_name: dict[str, list[Extension]] = {}
+    for extension in extensions:
+        by_name.setdefault(extension.name, []).append(extension)
+    for file, content in modules.items():
+        words = import_words(content, memo)
+        if by_name.keys().isdisjoint(words.modules | words.names):
+            continue
+        for each in module_imports(content, memo):
+            for parts, is_whole in imported_paths(each, file) if each.level > 0 else ():
+                place = Path(*parts)
+                if not is_whole or files.answer(place):
+                    continue
+                for extension in by_name.get(place.name, ()):
+                    if _may_be(extension, place):
+                        yield place.parent.as_posix(), place.name, _known(extension)
+
+
+def _may_be(extension: Extension, place: Path) -> bool:
+    """Whether an extension may be found in a place: below its build file or in its package."""
+    parts = tuple(extension.module.split("."))
+    if len(parts) > 1 and place.parts[-len(parts) :] != parts:
+        return False
+    return extension.folder in place.parents
