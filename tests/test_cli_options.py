@@ -301,6 +301,9 @@ language = "zh"
 
 [severities]
 "NPU101" = "info"
+
+[reasons]
+"fallback" = "warning"
 """
 
     def test_what_is_written_is_shown(self, here: Path) -> None:

@@ -1,6 +1,7 @@
 """Why a place is silent: the counts of `check`, `--explain-silence`, and `npulens explain`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from npulens.catalog.model import Target
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.document import Document
 
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SCRIPT = code(
     """
     import torch
@@ -89,17 +91,21 @@ def test_what_has_to_change_is_found(source: str) -> None:
 
 
 def test_every_reason_is_worded_in_both_languages() -> None:
-    for text in read_reasons(rules_folder()).values():
-        assert text.en
-        assert text.zh
+    for wording in read_reasons(rules_folder()).values():
+        for text in wording:
+            assert text.en
+            assert CHINESE.search(text.zh)
 
 
 def test_check_counts_and_lists_what_is_settled(here: Path) -> None:
     (here / "a.py").write_text(SCRIPT)
     for _ in range(2):  # the second time from the cache
         _, output, _ = invoke("check", "a.py")
-        last = "3 places are settled (3 npu-way-beside); --explain-silence lists them."
+        counts = "3 with a way for the NPU beside them"
+        last = f"3 places are settled ({counts}); --explain-silence lists them."
         assert output.splitlines()[-1] == last
+    _, output, _ = invoke("check", "a.py", "--language", "zh")
+    assert output.splitlines()[-1].startswith("3 处无需处理（3 已有 NPU 实现）")
     _, output, _ = invoke("check", "a.py", "--explain-silence")
     assert (
         "a.py:7:5: settled NPU101 cuda-api: `torch.cuda.synchronize`: "

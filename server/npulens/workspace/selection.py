@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from npulens.catalog.model import Finding, Rule, Severity
+from npulens.catalog.model import Finding, Severity
 from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
 from npulens.workspace.files.patterns import Patterns, read_pattern
 
@@ -30,13 +30,16 @@ def selected(
                 fitting(word, rule) for word in ignored
             )
         if wanted[rule.code]:
-            severity = _severity(rule, configuration) if configuration.severities else None
+            severity = _severity(finding, configuration)
             kept.append(finding if severity is None else replace(finding, severity=severity))
     return tuple(kept)
 
 
-def _severity(rule: Rule, configuration: Configuration) -> Severity | None:
-    """What the longest word for the rule says."""
+def _severity(finding: Finding, configuration: Configuration) -> Severity | None:
+    """What the longest word for the rule says; where a reason is overruled, that says it."""
+    if finding.overruled or not configuration.severities:
+        return None
+    rule = finding.rule
     fits = [(fitting(word, rule), severity) for word, severity in configuration.severities]
     length, severity = max(fits, key=lambda fit: fit[0])
     return severity if length else None
