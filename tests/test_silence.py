@@ -1,5 +1,6 @@
 """Why a place is silent: the counts of `check`, `--explain-silence`, and `npulens explain`."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -129,6 +130,61 @@ def test_settled_places_in_json(here: Path) -> None:
         ("a.py", 7, "npu-way-beside", {"line": 4, "column": 4}),
         ("b.py", 3, "other-device", {"line": 2, "column": 4}),
     ]
+
+
+def test_settled_places_for_spreadsheets_and_in_one_line_each(here: Path) -> None:
+    (here / "a.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
+    why = "`cuda`: this is for another device (line 2, `device == 'cpu'`) [other-device]"
+    options = ("check", "--explain-silence", "--output-format")
+    _, output, _ = invoke(*options, "concise")
+    assert output == f"a.py:3:7: settled NPU105 cuda-method: {why}\n"
+    heading, row = csv.reader(invoke(*options, "csv")[1].splitlines())
+    cells = dict(zip(heading, row, strict=True))
+    assert (cells["line"], cells["severity"], cells["message"]) == ("3", "settled", why)
+    plain = invoke("check", "--output-format", "csv")[1]
+    assert plain.count("\n") == 1
+
+
+def test_settled_places_in_sarif(here: Path) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    plain = invoke("check", "--output-format", "sarif")[1]
+    (result,) = json.loads(plain)["runs"][0]["results"]
+    assert "kind" not in result
+    _, output, _ = invoke("check", "--output-format", "sarif", "--explain-silence")
+    results = json.loads(output)["runs"][0]["results"]
+    settled = [each for each in results if "kind" in each]
+    assert [each for each in results if "kind" not in each] == [{**result}]
+    assert len(settled) == 3
+    assert {(each["kind"], each["level"]) for each in settled} == {("notApplicable", "none")}
+    last = settled[-1]
+    assert last["message"]["text"].startswith("`torch.cuda.synchronize`: the NPU has a way of its")
+    assert last["properties"] == {"reason": "npu-way-beside"}
+    (decides,) = last["relatedLocations"]
+    assert decides["physicalLocation"]["region"]["startLine"] == 4
+    _, output, _ = invoke(
+        "check", "--output-format", "sarif", "--explain-silence", "--language", "zh"
+    )
+    last = json.loads(output)["runs"][0]["results"][-1]
+    assert last["relatedLocations"][0]["message"]["text"] == "由此处决定"
+
+
+def test_what_is_reported_elsewhere_is_informational_in_sarif(here: Path) -> None:
+    (here / "a.py").write_text("import torch\n" + "torch.backends.cudnn.benchmark = True\n" * 2)
+    _, output, _ = invoke("check", "--output-format", "sarif", "--explain-silence")
+    results = json.loads(output)["runs"][0]["results"]
+    kinds = {each["properties"]["reason"]: each["kind"] for each in results if "kind" in each}
+    assert kinds == {"reported-once": "informational"}
+
+
+@pytest.mark.parametrize("form", ["github", "gitlab", "junit"])
+def test_what_knows_only_problems_lists_nothing_settled(here: Path, form: str) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    code, output, errors = invoke("check", "--explain-silence", "--output-format", form)
+    assert (code, output) == (2, "")
+    assert f"lists what is no problem, and {form} knows only problems" in errors
+    code, output, errors = invoke("check", "--explain-silence", "--statistics")
+    assert (code, output) == (2, "")
+    assert "--explain-silence lists places, and --statistics has none" in errors
 
 
 def test_a_rule_that_is_off_is_a_reason(here: Path) -> None:

@@ -58,7 +58,8 @@ standard input can be neither changed nor watched|标准输入既不能修改，
 "{0}" names no line; write FILE:LINE, such as train.py:42|“{0}”没有指明行；请写作 FILE:LINE，例如 train.py:42
 {0} has no line {1}|{0} 没有第 {1} 行
 cannot be checked|无法检查
---explain-silence is for people, JSON or JSON lines|--explain-silence 只支持 human、json 和 jsonl 格式
+--explain-silence lists places, and --statistics has none|--explain-silence 列出具体位置，而 --statistics 不含位置
+--explain-silence lists what is no problem, and {0} knows only problems|--explain-silence 列出的不是问题，而 {0} 格式只能表示问题
 --statistics are for people or JSON|--statistics 只支持 human 和 json 格式
 either -o DST or --in-place says where the migrated files go|请用 -o DST 或 --in-place 之一指定迁移后文件的位置
 --distributed and --entry belong together|--distributed 与 --entry 必须同时使用

@@ -29,13 +29,13 @@ class Silence:
         self._reasons.update(f.settlement.reason for f in file.settled if f.settlement is not None)
         if not self._is_listed or not file.settled:
             return ""
-        from npulens.report.json_report import JsonLinesReport
+        from npulens.report.formats import ListsSettled
         from npulens.report.silence import settled_lines
 
         document = file.document or read_document(file.path)
         if document is None:
             return ""
-        if isinstance(report, JsonLinesReport):
+        if isinstance(report, ListsSettled):
             return report.settled(document, file.settled)
         return settled_lines(document, file.settled, self._language)
 

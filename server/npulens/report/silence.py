@@ -43,11 +43,16 @@ def settled_lines(document: Document, settled: Sequence[Finding], language: Lang
 
 def _line(document: Document, finding: Finding, language: Language) -> str:
     place = shown_place(document, finding.span.start)
-    text = printable(shortened(document, finding.span))
     rule = finding.rule
     word = "无需处理" if language == "zh" else "settled"
-    why = printable(reason_text(document, finding, language))
-    return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: `{text}`: {why}\n"
+    text = printable(settled_text(document, finding, language))
+    return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: {text}\n"
+
+
+def settled_text(document: Document, finding: Finding, language: Language) -> str:
+    """What stands at a settled place, and why nothing is to be done about it."""
+    why = reason_text(document, finding, language)
+    return f"`{shortened(document, finding.span)}`: {why}"
 
 
 def reason_text(document: Document, finding: Finding, language: Language) -> str:
