@@ -11,7 +11,12 @@ _MOST_SHOWN = 60
 
 
 def why_settled(
-    document: Document, span: Span, settlement: Settlement, why: LocalizedText, language: Language
+    document: Document,
+    span: Span,
+    settlement: Settlement,
+    why: LocalizedText,
+    language: Language,
+    link: str = "",
 ) -> str:
     """Why nothing is to be done about a place, with the line that decides and the reason's name.
 
@@ -21,18 +26,22 @@ def why_settled(
         settlement: What settles it.
         why: The wording of the reason.
         language: The language to say it in.
+        link: Where the line that decides can be seen, for Markdown.
     """
     reason = why.in_language(language)
     decides = settlement.span
     if decides is None or decides == span:
         return f"{reason} [{settlement.reason}]"
     line, code = place_at(document, decides.start).line, shortened(document, decides)
+    where = f"第 {line} 行" if language == "zh" else f"line {line}"
+    if link:
+        where = f"[{where}]({link})"
     if language == "zh":
-        return f"{reason}（第 {line} 行 `{code}`）[{settlement.reason}]"
-    return f"{reason} (line {line}, `{code}`) [{settlement.reason}]"
+        return f"{reason}（{where} `{code}`）[{settlement.reason}]"
+    return f"{reason} ({where}, `{code}`) [{settlement.reason}]"
 
 
 def shortened(document: Document, span: Span) -> str:
-    """The code of a place in one line that is not long."""
-    code = " ".join(document.text[slice(*span)].split())
+    """The code of a place in one line that is not long, to stand between backticks."""
+    code = " ".join(document.text[slice(*span)].split()).replace("`", "'")
     return code if len(code) <= _MOST_SHOWN else f"{code[:_MOST_SHOWN]}…"

@@ -6,8 +6,26 @@ from functools import lru_cache
 from pathlib import Path
 
 from npulens.catalog.model import Finding, Severity
+from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
 from npulens.workspace.files.patterns import Patterns, read_pattern
+
+
+def chosen(judged: Judgement, configuration: Configuration, path: str) -> Judgement:
+    """What a configuration wants of what is known of a file; what its rules leave out is settled.
+
+    Args:
+        judged: What is known of the file.
+        configuration: The settings.
+        path: The file, as the user names it.
+    """
+    ledger = Ledger((*judged.findings, *judged.settled))
+    wanted = selected(ledger.open, configuration, path)
+    ledger.open = [finding for finding in ledger.open if finding.rule.enabled]
+    ledger.settle(wanted, "rule-off")
+    # Fixes of what is settled are none, and would only be carried about.
+    settled = [replace(f, fixes=(), related=(), note=None) for f in ledger.in_order()]
+    return Judgement(wanted, tuple(settled))
 
 
 def selected(
