@@ -117,6 +117,21 @@ def test_check_counts_and_lists_what_is_settled(here: Path) -> None:
     assert "无需处理 NPU101 cuda-api" in output
 
 
+def test_no_reason_is_worded_where_nobody_asks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "a.py").write_text(SCRIPT)
+
+    def fail(*_: object) -> str:
+        raise AssertionError
+
+    for module in ("report.silence", "verdicts.overruling", "lsp.hover"):
+        monkeypatch.setattr(f"npulens.{module}.why_settled", fail)
+    for options in ([], ["--fix", "--allow-dirty"], ["--output-format", "sarif"], ["--statistics"]):
+        assert invoke("check", *options)[0] == (0 if "--fix" in options else 1)
+        (here / "a.py").write_text(SCRIPT)
+    with pytest.raises(AssertionError):
+        invoke("check", "--explain-silence")
+
+
 def test_settled_places_in_json(here: Path) -> None:
     (here / "a.py").write_text(SCRIPT)
     (here / "b.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
@@ -191,6 +206,14 @@ def test_a_rule_that_is_off_is_a_reason(here: Path) -> None:
     (here / "a.py").write_text("import torch\nx.cuda()\n")
     _, output, _ = invoke("check", "a.py", "--ignore", "NPU105", "--explain-silence")
     assert "settled NPU105 cuda-method: `cuda`: the configuration turns the rule off" in output
+
+
+@pytest.mark.parametrize("change", ["--fix", "--add-suppressions"])
+def test_what_is_settled_is_that_of_a_changed_file(here: Path, change: str) -> None:
+    (here / "a.py").write_text("import torch\nx.cuda()\nif device == 'cpu':\n    y.cuda()\n")
+    _, output, _ = invoke("check", "a.py", change, "--allow-dirty", "--explain-silence")
+    line = 5 if change == "--fix" else 4  # behind the import that the fix adds
+    assert f"a.py:{line}:7: settled NPU105 cuda-method: `cuda`: this is for another" in output
 
 
 def test_explaining_a_line(here: Path) -> None:
