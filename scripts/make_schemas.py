@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from npulens.catalog import fields, native_sections, sections
+from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Severity
 from npulens.catalog.sections import Section
+from npulens.catalog.verdict_tables import read_reasons
+from npulens.workspace.configuration import NOT_OVERRULED, SETTLED
 from npulens.workspace.project.project_version import NEWEST, OLDEST
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
@@ -28,6 +31,7 @@ def one_of(values: Any) -> Schema:
     return {"enum": [value.value for value in values]}
 
 
+REASONS = read_reasons(rules_folder())
 WORDS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _MINORS = "|".join(str(minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
 VERSION: Schema = {"type": "string", "pattern": rf"^2\.({_MINORS})(\.\w+)*(\+[\w.]+)?$"}
@@ -53,6 +57,14 @@ CONFIGURATION: dict[str, tuple[str, Schema]] = {
     "severities": (
         "Rules, each with how much it matters",
         {"type": "object", "additionalProperties": one_of(Severity)},
+    ),
+    "reasons": (
+        "Reasons for which places need nothing, each with how much these matter all the same",
+        {
+            "type": "object",
+            "propertyNames": {"enum": [name for name in REASONS if name != NOT_OVERRULED]},
+            "additionalProperties": {"enum": [*(each.value for each in Severity), SETTLED]},
+        },
     ),
     "extend-rules": ("Rule files of your own", WORDS),
     "language": ("The language of messages", {"enum": list(LANGUAGES)}),

@@ -278,7 +278,7 @@ class TestSuppressions:
         (here / "a.py").write_text(MIXED)
         code, output, _ = invoke("check", "--add-suppressions")
         assert code == 0
-        assert output.endswith("Suppressed 3 problems in 1 file.\n")
+        assert "Suppressed 3 problems in 1 file.\n3 places are settled (3 suppressed by" in output
         (here / "a.py").write_text(CODE)
         assert "添加忽略注释" in invoke("check", "--add-suppressions", "--language", "zh")[1]
 
@@ -301,6 +301,9 @@ language = "zh"
 
 [severities]
 "NPU101" = "info"
+
+[reasons]
+"fallback" = "warning"
 """
 
     def test_what_is_written_is_shown(self, here: Path) -> None:

@@ -25,7 +25,7 @@ RAISED = {
         "NotReplacedError",
         "CannotVerifyError",
     ),
-    "UnreadableNotebook",
+    *("UnreadableNotebook", "_UnknownReasonError"),
 }
 """What ends a command, or is a part of the sentence that does."""
 

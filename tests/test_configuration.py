@@ -50,6 +50,9 @@ def test_every_key(tmp_path: Path) -> None:
         "tests/" = ["NPU2", "cuda-api"]
         [severities]
         NPU1 = "info"
+        [reasons]
+        fallback = "warning"
+        text = "settled"
         """
     )
     configuration = find_configuration(tmp_path)
@@ -64,6 +67,7 @@ def test_every_key(tmp_path: Path) -> None:
         respect_gitignore=False,
         per_file_ignores=(("tests/", ("NPU2", "cuda-api")),),
         severities=(("NPU1", Severity.INFO),),
+        reasons=(("fallback", Severity.WARNING),),
         extend_rules=(tmp_path / "rules/ours.json", Path("/etc/rules.json")),
         language="zh",
         source=file,
@@ -71,8 +75,10 @@ def test_every_key(tmp_path: Path) -> None:
     changed = [f.name for f in fields(Configuration) if getattr(configuration, f.name) == f.default]
     assert changed == ["project_version", "folder"], "a key is not tested"
     assert configuration.root == tmp_path
+    (reason,) = configuration.target.reasons
+    assert (reason.name, reason.severity) == ("fallback", Severity.WARNING)
     assert configuration.target == Target(
-        TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC, autoload=True
+        TorchVersion(2, 6), MigrationStyle.DEVICE_AGNOSTIC, autoload=True, reasons=(reason,)
     )
 
 

@@ -490,11 +490,11 @@ def server_with(statement: str) -> list[str]:
     program = f"""
 import time
 import npulens.lsp.engine as engine
-analyze = engine.analyze
+judge = engine.judge
 def other(document, *given):
     {statement}
-    return analyze(document, *given)
-engine.analyze = other
+    return judge(document, *given)
+engine.judge = other
 from npulens.lsp.transports import serve_stdio
 serve_stdio()
 """

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +100,47 @@ def test_nothing_to_say(client: LspClient, uri: str, text: str) -> None:
     assert found is None or "NPU001" in str(found)
 
 
+PORTED = "import torch\nif device.type == 'mps':\n    {place}\n"
+
+
+def test_hover_where_nothing_is_to_be_done(client: LspClient, uri: str) -> None:
+    client.open(uri, PORTED.format(place="x.cuda()"))
+    assert client.diagnostics(uri, 1) == []
+    found = asked(client, "hover", uri, 2, 7)
+    assert isinstance(found, dict)
+    assert found["contents"]["value"].startswith("**Nothing to be done:** [NPU105 cuda-method](")
+    assert found["contents"]["value"].endswith(
+        "`cuda`: this is for another device "
+        f"([line 2]({uri}#L2), `device.type == 'mps'`) [other-device]"
+    )
+    assert found["range"] == range_of((2, 6), (2, 10))
+    # What is known of a name is still there, and places that decide themselves have no line.
+    client.change(uri, 2, replacing((1, 0), (2, 12), f"print('cuda:0')\n{CALL}()"))
+    assert codes_of(client.diagnostics(uri, 2)) == ["NPU101"]
+    assert "this is text for people [text]" in str(asked(client, "hover", uri, 1, 9))
+    assert "Nothing to be done" not in str(asked(client, "hover", uri, 2, 14))
+
+
+def test_hover_on_what_a_configuration_or_a_comment_settles(
+    client: LspClient, tmp_path: Path
+) -> None:
+    (tmp_path / "npulens.toml").write_text('ignore = ["NPU101"]\n')
+    uri = (tmp_path / "a.py").as_uri()
+    client.open(uri, f"import torch\nx.cuda()  # npulens: ignore\n{CALL}()\n")
+    assert client.diagnostics(uri, 1) == []
+    assert "a comment suppresses the rule here" in str(asked(client, "hover", uri, 1, 3))
+    shown = str(asked(client, "hover", uri, 2, 14))
+    assert "`torch.npu.synchronize`" in shown
+    assert "the configuration turns the rule off here [rule-off]" in shown
+
+
+def test_hover_in_a_notebook_counts_lines_in_the_cell(client: LspClient) -> None:
+    notebook = Notebook(client, ["x = 1\ny = 2", PORTED.format(place="x.cuda()")])
+    assert client.diagnostics(notebook.cells[1], 1) == []
+    shown = str(asked(client, "hover", notebook.cells[1], 2, 7))
+    assert "this is for another device (line 2, `device.type ==" in shown
+
+
 def test_hover_in_a_script(client: LspClient) -> None:
     uri = "file:///nowhere/run.sh"
     client.open(uri, "#!/bin/bash\nexport NCCL_DEBUG=INFO\n", language="shellscript")
@@ -111,6 +153,10 @@ def test_hover_in_chinese() -> None:
         chinese.open("untitled:1", f"import torch\n{CALL}()\n")
         found = asked(chinese, "hover", "untitled:1", 1, 14)
         assert "在 NPU 上使用：`torch.npu.synchronize`" in str(found)
+        chinese.open("untitled:2", PORTED.format(place="x.cuda()"))
+        found = asked(chinese, "hover", "untitled:2", 2, 7)
+        assert "**无需处理：** [NPU105" in str(found)
+        assert "`cuda`：此处面向其他设备（[第 2 行](untitled:2#L2) `device.type ==" in str(found)
 
 
 # Completion
@@ -338,6 +384,10 @@ class Notebook:
                 "change": {"cells": cells},
             },
         )
+
+
+def codes_of(found: list[Message]) -> list[str]:
+    return [each["code"] for each in found]
 
 
 def lines(found: list[Message]) -> list[tuple[str, int]]:

@@ -227,12 +227,21 @@ def test_the_configuration_of_the_project_comes_first(client: LspClient, tmp_pat
     assert codes(client.diagnostics(uri, 1)) == ["NPU101"]
 
 
+def test_reasons_in_the_settings_of_an_editor(client: LspClient) -> None:
+    client.initialize(initializationOptions={"reasons": {"other-device": "info"}})
+    client.open("untitled:a", "import torch\nif device.type == 'mps':\n    x.cuda()\n")
+    (found,) = client.diagnostics("untitled:a", 1)
+    assert (found["code"], found["severity"]) == ("NPU105", 3)
+
+
 WRONG = [
     ({"ignore": "NPU1"}, ["ignore", "list"]),
     ({"ingore": []}, ["ingore", "ignore"]),
     ({"logLevel": "loud"}, ["logLevel", "warning"]),
     ({"codeLens": 1}, ["codeLens", "true"]),
     ([], ["object"]),
+    ({"reasons": {"fallbak": "info"}}, ["no reason", "fallback"]),
+    ({"reasons": {"fallback": None}}, ["reasons", "settled"]),
     ({"torchVersion": 2.8}, ["torch-version", "quotes"]),
     ({"torchVersion": "2.1"}, ["torch-version", "from 2.6 to 2.13"]),
 ]

@@ -311,6 +311,31 @@ class TestLog:
         assert "## 待处理" in text
         assert "## 改动" in text
 
+    def test_what_needs_nothing_is_counted(self, here: Path, source: Path) -> None:
+        text = "try:\n    import {0}\nexcept ImportError:\n    {0} = None\n"
+        (source / "a.py").write_text(CODE + text.format("flash_attn") + 'print("cuda:0")\n')
+        (source / "b.py").write_text(text.format("flash_attn") + text.format("cupy"))
+        for name, options in (("dst", ()), ("zh", ("--language", "zh"))):
+            assert invoke("migrate", "src", "-o", name, *options)[0] == 0
+        log = log_of(here / "dst")
+        assert [(each["reason"], each["places"]) for each in log["settled"]] == [
+            ("fallback", 3),
+            ("text", 1),
+        ]
+        assert log["settled"][1]["text"] == "this is text for people"
+        assert log["fallbacks"] == [
+            {"path": "a.py", "line": 5, "name": "flash_attn"},  # in the migrated file
+            {"path": "b.py", "line": 2, "name": "flash_attn"},
+            {"path": "b.py", "line": 6, "name": "cupy"},
+        ]
+        text = (here / "dst" / LOG / "change_log.md").read_text()
+        assert "## What needs nothing, and why\n\n- 3× `fallback`: there is another way" in text
+        assert "`npulens check --explain-silence` lists each place" in text
+        assert "- `flash_attn`: `a.py`:5, `b.py`:2\n" in text
+        text = (here / "zh" / LOG / "change_log.md").read_text(encoding="utf-8")
+        assert "## 无需处理的位置及原因" in text
+        assert "### 有替代实现，因此保持原样" in text
+
     def test_elsewhere(self, here: Path, source: Path) -> None:
         invoke("migrate", "src", "-o", "dst", "--log-folder", "told")
         assert not (here / "dst" / LOG).exists()

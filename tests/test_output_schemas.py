@@ -27,6 +27,7 @@ FILES = {
     "net.py": "import torch\nimport cupy\n\n\ndef f(x: torch.Tensor):\n    return x[x > 0]\n",
     "run.sh": "export CUDA_VISIBLE_DEVICES=0\npython train.py --backend nccl\n",
     "sub dir/b,c.py": CODE * 2,
+    "ported.py": "import torch\nx.npu() if is_npu_available() else x.cuda()\nprint('cuda:0')\n",
     "broken.py": "import torch\nx = = 1\n",
 }
 
@@ -68,6 +69,9 @@ class TestSarif:
     def test_follows_the_schema(self, sarif: Any, written: tuple[str, ...]) -> None:
         log = output("sarif", *written)
         assert len(log["runs"][0]["results"]) == len(output("json"))
+        assert complaints(sarif, log) == []
+        log = output("sarif", "--explain-silence", *written)
+        assert len(log["runs"][0]["results"]) == len(output("json", "--explain-silence"))
         assert complaints(sarif, log) == []
 
     @pytest.mark.parametrize("key", ["tool", "results", "columnKind"])

@@ -17,6 +17,7 @@ import pytest
 from commands import CLEAN, CODE, command, invoke, records
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, Language, Severity, Target
+from npulens.report import page_settled
 from npulens.report import page_wording as wording
 from npulens.report.locations import FileNames
 from npulens.report.page_contents import page_of
@@ -239,6 +240,81 @@ class TestModel:
 
     def test_messages_are_in_the_language(self) -> None:
         assert "无法在 NPU 上使用" in page(language="zh").blockers[0].message
+
+
+PORTED = """\
+import torch
+
+if device.type == "mps":
+    x.cuda()
+    y.cuda()
+print("cuda:0")
+"""
+
+
+class TestSettled:
+    def test_how_many_for_which_reason_and_where(self) -> None:
+        settled = page({"a.py": PORTED, "sub/b.py": PORTED, "c.py": CLEAN}).settled
+        assert (settled.number, settled.listed) == (6, 6)
+        reasons = [(row.reason, row.places, row.files) for row in settled.reasons]
+        assert reasons == [("other-device", 4, 2), ("text", 2, 2)]
+        assert settled.reasons[0].why == "this is for another device"
+        assert [(each.file.name, each.number) for each in settled.files] == [
+            ("a.py", 3),
+            ("sub/b.py", 3),
+        ]
+        first, *_, last = settled.files[0].places
+        assert (first.file_line, first.place, first.code) == (4, "4", "cuda")
+        assert first.decides == (3, "3", 'device.type == "mps"')
+        assert (last.place, last.why, last.decides) == ("6", "this is text for people", None)
+
+    def test_the_list_is_bounded_and_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(page_settled, "MOST_PLACES", 4)
+        made = page({"a.py": PORTED, "b.py": PORTED, "c.py": PORTED})
+        assert (made.settled.number, made.settled.listed) == (9, 4)
+        assert [len(each.places) for each in made.settled.files] == [3, 1]
+        assert "Only 4 of 9 are listed here: npulens check --explain-silence" in as_html(made)
+        assert "- … and 3 more" in as_markdown(made)
+
+    def test_what_has_gone_is_counted_and_not_listed(self) -> None:
+        made = results({"a.py": PORTED})
+        Path("a.py").unlink()
+        assert page_of(made, "en").settled[:2] == (3, 0)
+
+    def test_in_html_and_markdown(self) -> None:
+        made = page({"a.py": PORTED})
+        seen = Seen(as_html(made))
+        assert ("section", {"id": "settled"}) in seen.elements
+        links = [attrs["href"] for tag, attrs in seen.elements if tag == "a"]
+        assert links.count("a.py#L3") == 2
+        assert "What needs nothing, and why" in "".join(seen.text)
+        text = as_markdown(made)
+        assert "| `other-device` | this is for another device | 2 | 1 |" in text
+        assert (
+            '  - line 4 `cuda`: this is for another device (line 3 `device.type == "mps"`)' in text
+        )
+        made = page({"a.py": PORTED}, "zh")
+        assert "无需处理的位置及原因" in as_html(made)
+        assert "第 4 行 `cuda`: 此处面向其他设备 (第 3 行" in as_markdown(made)
+
+    def test_nothing_is_settled(self) -> None:
+        made = page({"a.py": CLEAN})
+        assert "There is no such place." in "".join(Seen(as_html(made)).text)
+        assert "What needs nothing" not in as_markdown(made)
+
+    def test_hostile_content_is_text(self) -> None:
+        code = f"import torch\nif device.type == 'mps' and {HOSTILE!r}:\n    x.cuda()\n"
+        made = page({HOSTILE_NAME: code})
+        assert made.settled.files[0].places[0].decides is not None
+        usual = page({"a.py": PORTED.replace('    y.cuda()\nprint("cuda:0")\n', "")})
+        tags = [Counter(t for t, _ in Seen(as_html(each)).elements) for each in (made, usual)]
+        assert tags[0] == tags[1]
+
+    def test_by_the_command(self) -> None:
+        Path("a.py").write_text(PORTED)
+        for _ in range(2):  # the second time from the cache
+            assert invoke("report", ".", "-o", "report.html") == (0, "", "")
+            assert 'href="a.py#L3">line 3</a>' in Path("report.html").read_text(encoding="utf-8")
 
 
 class TestSnippets:
@@ -662,7 +738,7 @@ class TestCommand:
         assert invoke("report", str(project), "-o", "report.html")[0] == 0
         assert str(project.parent) not in (project / "report.html").read_text(encoding="utf-8")
 
-    def test_suppressed_findings_are_not_in_it(self, project: Path) -> None:
+    def test_suppressed_findings_are_settled(self, project: Path) -> None:
         (project / "models/net.py").write_text("# npulens: ignore-file\n" + DYNAMIC)
         (project / "train.py").write_text(DYNAMIC)
         assert invoke("report", ".", "-o", "report.html", "--ignore", "NPU806")[0] == 0
@@ -670,8 +746,9 @@ class TestCommand:
         assert "NPU802" in text
         assert "train.py" in text
         assert "NPU806" not in text
-        places = re.findall(r'href="([\w/]+\.py)#L', text)
-        assert "models/net.py" not in places
+        of_findings, _, of_settled = text.partition('id="settled"')
+        assert "models/net.py" not in re.findall(r'href="([\w/]+\.py)#L', of_findings)
+        assert "models/net.py" in re.findall(r'href="([\w/]+\.py)#L', of_settled)
 
     def test_processes_and_the_cache_change_nothing(self, project: Path) -> None:
         for index in range(40):

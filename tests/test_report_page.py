@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import CODE, invoke
-from test_report import BLOCKED, DYNAMIC, HOSTILE, HOSTILE_NAME, PROJECT
+from test_report import BLOCKED, DYNAMIC, HOSTILE, HOSTILE_NAME, PORTED, PROJECT
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "bash scripts/install_editors.sh does that"
@@ -191,6 +191,15 @@ def test_the_findings_can_be_filtered_and_sorted(show: Any) -> None:
     page.click("#families button[data-family=fused]")
     assert shown.settles("#finding-list", 1)
     assert not page.is_visible(f"{form} .chip")
+
+
+def test_settled_places_are_folded_until_somebody_clicks(show: Any) -> None:
+    page = show(files={"a.py": PORTED}).page
+    place = page.locator("#settled li").first
+    assert not place.is_visible()
+    page.locator("#settled summary").click()
+    assert "this is for another device (line 3" in place.inner_text()
+    assert page.locator("#settled thead + tbody tr").count() == 2
 
 
 def test_tables_of_the_page_can_be_sorted(show: Any) -> None:

@@ -1,6 +1,8 @@
 """Why a place is silent: the counts of `check`, `--explain-silence`, and `npulens explain`."""
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from npulens.catalog.model import Target
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.document import Document
 
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SCRIPT = code(
     """
     import torch
@@ -108,17 +111,21 @@ def test_what_has_to_change_is_found(source: str) -> None:
 
 
 def test_every_reason_is_worded_in_both_languages() -> None:
-    for text in read_reasons(rules_folder()).values():
-        assert text.en
-        assert text.zh
+    for wording in read_reasons(rules_folder()).values():
+        for text in wording:
+            assert text.en
+            assert CHINESE.search(text.zh)
 
 
 def test_check_counts_and_lists_what_is_settled(here: Path) -> None:
     (here / "a.py").write_text(SCRIPT)
     for _ in range(2):  # the second time from the cache
         _, output, _ = invoke("check", "a.py")
-        last = "3 places are settled (3 npu-way-beside); --explain-silence lists them."
+        counts = "3 with a way for the NPU beside them"
+        last = f"3 places are settled ({counts}); --explain-silence lists them."
         assert output.splitlines()[-1] == last
+    _, output, _ = invoke("check", "a.py", "--language", "zh")
+    assert output.splitlines()[-1].startswith("3 处无需处理（3 已有 NPU 实现）")
     _, output, _ = invoke("check", "a.py", "--explain-silence")
     assert (
         "a.py:7:5: settled NPU101 cuda-api: `torch.cuda.synchronize`: "
@@ -127,6 +134,21 @@ def test_check_counts_and_lists_what_is_settled(here: Path) -> None:
     assert "共" not in output
     _, output, _ = invoke("check", "a.py", "--explain-silence", "--language", "zh")
     assert "无需处理 NPU101 cuda-api" in output
+
+
+def test_no_reason_is_worded_where_nobody_asks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "a.py").write_text(SCRIPT)
+
+    def fail(*_: object) -> str:
+        raise AssertionError
+
+    for module in ("report.silence", "verdicts.overruling", "lsp.hover"):
+        monkeypatch.setattr(f"npulens.{module}.why_settled", fail)
+    for options in ([], ["--fix", "--allow-dirty"], ["--output-format", "sarif"], ["--statistics"]):
+        assert invoke("check", *options)[0] == (0 if "--fix" in options else 1)
+        (here / "a.py").write_text(SCRIPT)
+    with pytest.raises(AssertionError):
+        invoke("check", "--explain-silence")
 
 
 def test_settled_places_in_json(here: Path) -> None:
@@ -144,10 +166,73 @@ def test_settled_places_in_json(here: Path) -> None:
     ]
 
 
+def test_settled_places_for_spreadsheets_and_in_one_line_each(here: Path) -> None:
+    (here / "a.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
+    why = "`cuda`: this is for another device (line 2, `device == 'cpu'`) [other-device]"
+    options = ("check", "--explain-silence", "--output-format")
+    _, output, _ = invoke(*options, "concise")
+    assert output == f"a.py:3:7: settled NPU105 cuda-method: {why}\n"
+    heading, row = csv.reader(invoke(*options, "csv")[1].splitlines())
+    cells = dict(zip(heading, row, strict=True))
+    assert (cells["line"], cells["severity"], cells["message"]) == ("3", "settled", why)
+    plain = invoke("check", "--output-format", "csv")[1]
+    assert plain.count("\n") == 1
+
+
+def test_settled_places_in_sarif(here: Path) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    plain = invoke("check", "--output-format", "sarif")[1]
+    (result,) = json.loads(plain)["runs"][0]["results"]
+    assert "kind" not in result
+    _, output, _ = invoke("check", "--output-format", "sarif", "--explain-silence")
+    results = json.loads(output)["runs"][0]["results"]
+    settled = [each for each in results if "kind" in each]
+    assert [each for each in results if "kind" not in each] == [{**result}]
+    assert len(settled) == 3
+    assert {(each["kind"], each["level"]) for each in settled} == {("notApplicable", "none")}
+    last = settled[-1]
+    assert last["message"]["text"].startswith("`torch.cuda.synchronize`: the NPU has a way of its")
+    assert last["properties"] == {"reason": "npu-way-beside"}
+    (decides,) = last["relatedLocations"]
+    assert decides["physicalLocation"]["region"]["startLine"] == 4
+    _, output, _ = invoke(
+        "check", "--output-format", "sarif", "--explain-silence", "--language", "zh"
+    )
+    last = json.loads(output)["runs"][0]["results"][-1]
+    assert last["relatedLocations"][0]["message"]["text"] == "由此处决定"
+
+
+def test_what_is_reported_elsewhere_is_informational_in_sarif(here: Path) -> None:
+    (here / "a.py").write_text("import torch\n" + "torch.backends.cudnn.benchmark = True\n" * 2)
+    _, output, _ = invoke("check", "--output-format", "sarif", "--explain-silence")
+    results = json.loads(output)["runs"][0]["results"]
+    kinds = {each["properties"]["reason"]: each["kind"] for each in results if "kind" in each}
+    assert kinds == {"reported-once": "informational"}
+
+
+@pytest.mark.parametrize("form", ["github", "gitlab", "junit"])
+def test_what_knows_only_problems_lists_nothing_settled(here: Path, form: str) -> None:
+    (here / "a.py").write_text(SCRIPT)
+    code, output, errors = invoke("check", "--explain-silence", "--output-format", form)
+    assert (code, output) == (2, "")
+    assert f"lists what is no problem, and {form} knows only problems" in errors
+    code, output, errors = invoke("check", "--explain-silence", "--statistics")
+    assert (code, output) == (2, "")
+    assert "--explain-silence lists places, and --statistics has none" in errors
+
+
 def test_a_rule_that_is_off_is_a_reason(here: Path) -> None:
     (here / "a.py").write_text("import torch\nx.cuda()\n")
     _, output, _ = invoke("check", "a.py", "--ignore", "NPU105", "--explain-silence")
     assert "settled NPU105 cuda-method: `cuda`: the configuration turns the rule off" in output
+
+
+@pytest.mark.parametrize("change", ["--fix", "--add-suppressions"])
+def test_what_is_settled_is_that_of_a_changed_file(here: Path, change: str) -> None:
+    (here / "a.py").write_text("import torch\nx.cuda()\nif device == 'cpu':\n    y.cuda()\n")
+    _, output, _ = invoke("check", "a.py", change, "--allow-dirty", "--explain-silence")
+    line = 5 if change == "--fix" else 4  # behind the import that the fix adds
+    assert f"a.py:{line}:7: settled NPU105 cuda-method: `cuda`: this is for another" in output
 
 
 def test_explaining_a_line(here: Path) -> None:

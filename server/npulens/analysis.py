@@ -52,6 +52,7 @@ from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement, Ledger
+from npulens.verdicts.overruling import BY_COMMENT, overruled
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def judge(
     find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
         found = native_source_findings(document.text, catalogue, document.path, target)
-        return Judgement(tuple(found))
+        return overruled(Judgement(tuple(found)), document, target.reasons)
     if document.kind is Kind.PYTHON:
         judged = _python_findings(document, catalogue, target, cache, go_on)
         find_comments = comments
@@ -162,10 +163,13 @@ def judge(
     else:
         judged = _launch_findings(document, catalogue, target)
         find_comments = comments_of(document.kind)
+    judged = overruled(judged, document, target.reasons)
     ledger = Ledger((*judged.findings, *judged.settled))
     wanted = without_suppressed(document, judged.findings, catalogue, find_comments)
-    ledger.settle(wanted, "suppressed")
-    return Judgement(tuple(ledger.open), tuple(ledger.in_order()))
+    ledger.settle(wanted, BY_COMMENT)
+    by_comment = [reason for reason in target.reasons if reason.name == BY_COMMENT]
+    judged = Judgement(tuple(ledger.open), tuple(ledger.in_order()))
+    return overruled(judged, document, by_comment)
 
 
 def _python_findings(
@@ -318,8 +322,9 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
     )
     findings = ledger.open
+    inside = replace(target, reasons=())  # the whole document has them applied, with its lines
     for span, name in report.embedded:
-        inner = judge(Document(name, document.text[slice(*span)]), catalogue, target)
+        inner = judge(Document(name, document.text[slice(*span)]), catalogue, inside)
         if not any(finding.rule.family == "engine" for finding in inner.findings):
             findings += (finding.shifted(span.start) for finding in inner.findings)
             ledger.settled += (finding.shifted(span.start) for finding in inner.settled)

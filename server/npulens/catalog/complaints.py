@@ -58,12 +58,16 @@ standard input can be neither changed nor watched|标准输入既不能修改，
 "{0}" names no line; write FILE:LINE, such as train.py:42|“{0}”没有指明行；请写作 FILE:LINE，例如 train.py:42
 {0} has no line {1}|{0} 没有第 {1} 行
 cannot be checked|无法检查
---explain-silence is for people, JSON or JSON lines|--explain-silence 只支持 human、json 和 jsonl 格式
+--explain-silence lists places, and --statistics has none|--explain-silence 列出具体位置，而 --statistics 不含位置
+--explain-silence lists what is no problem, and {0} knows only problems|--explain-silence 列出的不是问题，而 {0} 格式只能表示问题
 --statistics are for people or JSON|--statistics 只支持 human 和 json 格式
 either -o DST or --in-place says where the migrated files go|请用 -o DST 或 --in-place 之一指定迁移后文件的位置
 --distributed and --entry belong together|--distributed 与 --entry 必须同时使用
 there is no rule "{0}"; did you mean "{1}"?|没有规则“{0}”；是否想输入“{1}”？
 there is no rule "{0}"|没有规则“{0}”
+there is no reason "{0}"; did you mean "{1}"?|没有原因“{0}”；是否想输入“{1}”？
+there is no reason "{0}"|没有原因“{0}”
+"{0}" cannot be overruled; select the rule instead|不能改变原因“{0}”；请改为启用该规则
 {0} ends neither in .html nor in .md: give --format, too|{0} 既不以 .html 结尾，也不以 .md 结尾：请同时给出 --format
 --editor-settings is no JSON: {0}|--editor-settings 不是 JSON：{0}
 --editor-settings must be a JSON object|--editor-settings 必须是 JSON 对象
@@ -148,6 +152,7 @@ unknown key "{0}"|未知的键“{0}”
 "{0}" must be a list of texts that are not empty|“{0}”必须是由非空文本组成的列表
 "{0}" must be a list of patterns as in .gitignore|“{0}”必须是 .gitignore 写法的模式列表
 "{0}" must be a table of patterns, each with a list of rules|“{0}”必须是以模式为键、规则列表为值的表
+"{0}" must be a table of reasons, each with a severity|“{0}”必须是以原因为键、严重级别为值的表
 "{0}" must be a table of rules, each with a severity|“{0}”必须是以规则为键、严重级别为值的表
 "{0}" must be {1}|“{0}”必须是 {1}
 no rule files found|没有找到规则文件

@@ -216,12 +216,27 @@ class ProjectFacts:
         return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
 
 
+class ReportedReason(NamedTuple):
+    """A reason that settles nothing for this project: what it would settle is a finding.
+
+    Attributes:
+        name: The reason, as in `Settlement`.
+        severity: How much such a finding matters.
+        why: The wording of the reason.
+    """
+
+    name: str
+    severity: Severity
+    why: LocalizedText
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What the code shall run on, how it shall look, and what its project tells.
 
     `shim` says whether the scripts that run a file import `transfer_to_npu`. With `autoload`
-    PyTorch itself imports torch_npu, which its releases from 2.5 on can do.
+    PyTorch itself imports torch_npu, which its releases from 2.5 on can do. `reasons` are those
+    that settle nothing.
     """
 
     torch_version: TorchVersion = _DEFAULT_VERSION
@@ -229,6 +244,7 @@ class Target:
     shim: Shim = Shim.ABSENT
     project: ProjectFacts = ProjectFacts()
     autoload: bool = False
+    reasons: tuple[ReportedReason, ...] = ()
 
     @property
     def loads_plugin(self) -> bool:
@@ -388,6 +404,8 @@ class Finding:
         dynamic_shape: What else is known of a dynamic shape, `None` of other findings.
         settlement: Why nothing is to be done about it, or `None` if something is. What is settled
             is only shown to those who ask why a place is silent.
+        overruled: The reason that would settle it if the configuration did not have it reported,
+            or empty.
     """
 
     rule: Rule
@@ -399,6 +417,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     dynamic_shape: DynamicShape | None = None
     settlement: Settlement | None = None
+    overruled: str = ""
 
     def shifted(self, distance: int) -> "Finding":
         """The same finding in a text that has `distance` more code points before it."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from npulens.catalog.model import LocalizedText
 
@@ -47,11 +47,30 @@ def read_conditions(folder: Path) -> ConditionTable:
     )
 
 
+class ReasonWording(NamedTuple):
+    """How a reason is said.
+
+    Attributes:
+        why: Why nothing is to be done, of one place.
+        counted: What is said of a number of such places: `61 with a fallback`.
+    """
+
+    why: LocalizedText
+    counted: LocalizedText
+
+
 @lru_cache(maxsize=1)
-def read_reasons(folder: Path) -> Mapping[str, LocalizedText]:
+def read_reasons(folder: Path) -> Mapping[str, ReasonWording]:
     """The wording of every reason, read when somebody asks for it."""
     content = _read(folder, "reasons.json")
-    return {name: LocalizedText(text["en"], text["zh"]) for name, text in content.items()}
+    return {
+        name: ReasonWording(_localized(wording), _localized(wording["counted"]))
+        for name, wording in content.items()
+    }
+
+
+def _localized(wording: Mapping[str, Any]) -> LocalizedText:
+    return LocalizedText(wording["en"], wording["zh"])
 
 
 def _names(content: Mapping[str, Any], kind: str) -> list[str]:

@@ -157,12 +157,23 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
         raise click.UsageError("--unsafe-fixes needs --fix")
     if options["allow_dirty"] and not changes:
         raise click.UsageError("--allow-dirty needs --fix or --add-suppressions")
-    if options["explain_silence"] and (
-        options["statistics"] or options["output_format"] not in ("human", "json", "jsonl")
-    ):
-        raise click.UsageError("--explain-silence is for people, JSON or JSON lines")
+    if options["explain_silence"]:
+        _require_listing(options)
     if options["statistics"] and options["output_format"] not in ("human", "json"):
         raise click.UsageError("--statistics are for people or JSON")
+
+
+def _require_listing(options: dict[str, Any]) -> None:
+    """Refuse to list what is settled where that cannot be."""
+    from npulens.report.formats import KNOW_PROBLEMS_ONLY
+
+    form = options["output_format"]
+    if options["statistics"]:
+        raise click.UsageError("--explain-silence lists places, and --statistics has none")
+    if form in KNOW_PROBLEMS_ONLY:
+        raise click.UsageError(
+            f"--explain-silence lists what is no problem, and {form} knows only problems"
+        )
 
 
 def _check(

@@ -24,8 +24,8 @@ Examples:
 def explain(place: str, language: "Language | None") -> None:
     """Say what npulens thinks of one line, and why it is silent where it is."""
     from npulens.cli.project import check_project, find_project
-    from npulens.cli.silence import read_document
     from npulens.report.silence import explained_line
+    from npulens.workspace.run import document_of
 
     file, _, number = place.rpartition(":")
     if not file or not number.isdigit() or number == "0":
@@ -35,7 +35,7 @@ def explain(place: str, language: "Language | None") -> None:
     report = next(iter(check_project(project, 1)), None)
     if report is None or report.problem is not None:
         raise Refusal(f"{file}: {'cannot be checked' if report is None else report.problem}")
-    document = report.document or read_document(file)
+    document = report.document or document_of(file)
     if document is None or int(number) > len(document.line_starts):
         raise Refusal(f"{file} has no line {number}")
     found = (*report.findings, *report.settled)

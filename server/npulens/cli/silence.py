@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
     from npulens.report.formats import Report
-    from npulens.text.document import Document
     from npulens.workspace.file_report import FileReport
 
 
@@ -29,13 +28,14 @@ class Silence:
         self._reasons.update(f.settlement.reason for f in file.settled if f.settlement is not None)
         if not self._is_listed or not file.settled:
             return ""
-        from npulens.report.json_report import JsonLinesReport
+        from npulens.report.formats import ListsSettled
         from npulens.report.silence import settled_lines
+        from npulens.workspace.run import document_of
 
-        document = file.document or read_document(file.path)
+        document = file.document or document_of(file.path)
         if document is None:
             return ""
-        if isinstance(report, JsonLinesReport):
+        if isinstance(report, ListsSettled):
             return report.settled(document, file.settled)
         return settled_lines(document, file.settled, self._language)
 
@@ -44,18 +44,3 @@ class Silence:
         from npulens.report.silence import settled_line
 
         return settled_line(self._reasons, self._language)
-
-
-def read_document(path: str) -> "Document | None":
-    """The text of a file that was read before."""
-    from pathlib import Path
-
-    from npulens.text.decoding import UndecodableSource
-    from npulens.text.document import Document
-    from npulens.text.notebooks import UnreadableNotebook
-    from npulens.workspace.run import decoded
-
-    try:
-        return Document(path, decoded(path, Path(path).read_bytes()))
-    except (OSError, UndecodableSource, UnreadableNotebook):
-        return None

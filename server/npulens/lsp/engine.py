@@ -8,14 +8,15 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, analyze
+from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge
 from npulens.catalog.model import Finding, LocalizedText
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
 from npulens.text.spans import Span
+from npulens.verdicts.ledger import Judgement
 from npulens.workspace.project.surroundings import Surroundings
-from npulens.workspace.selection import selected
+from npulens.workspace.selection import chosen
 
 logger = logging.getLogger(__name__)
 ShapesShown = tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, int], ...]]
@@ -68,6 +69,7 @@ class Analysis:
         surroundings: What counted for it.
         terms: The terms of the client, in the language of the project.
         findings: In the order of their places.
+        settled: Where nothing is to be done, each with its settlement, in that order, too.
         diagnostics: One for each finding.
         shapes: The hotspots and symbolic shapes.
         shapes_shown: What an editor shows of these, apart from where.
@@ -78,6 +80,7 @@ class Analysis:
     surroundings: Surroundings
     terms: ClientTerms
     findings: Sequence[Finding]
+    settled: Sequence[Finding]
     diagnostics: Sequence[types.Diagnostic]
     shapes: ShapeReport
     shapes_shown: ShapesShown
@@ -140,27 +143,28 @@ def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
             raise _SupersededError
 
     try:
-        findings = analyze(
+        judged = judge(
             view.document, surroundings.catalogue, surroundings.target, statements, go_on
         )
         go_on()
     except _SupersededError:
         return None
-    return _analysis_of(task, findings, statements.shapes)
+    return _analysis_of(task, judged, statements.shapes)
 
 
 def _failure(task: Task) -> Analysis:
     """What is shown where analysing failed: that it did, and nothing of an earlier text."""
     rule = task.surroundings.catalogue.rules["NPU003"]
-    return _analysis_of(task, [Finding(rule, Span(0, 0), note=_FAILED)], NO_SHAPES)
+    failed = Judgement([Finding(rule, Span(0, 0), note=_FAILED)])
+    return _analysis_of(task, failed, NO_SHAPES)
 
 
-def _analysis_of(task: Task, findings: Sequence[Finding], shapes: ShapeReport) -> Analysis:
+def _analysis_of(task: Task, judged: Judgement, shapes: ShapeReport) -> Analysis:
     view, surroundings = task.view, task.surroundings
-    kept = selected(findings, surroundings.configuration, view.document.path)
+    kept = chosen(judged, surroundings.configuration, view.document.path)
     terms = task.terms.in_project(surroundings.configuration.language)
-    diagnostics = [to_diagnostic(finding, view, terms) for finding in kept]
-    return Analysis(view, surroundings, terms, kept, diagnostics, shapes, _shown(shapes))
+    diagnostics = [to_diagnostic(finding, view, terms) for finding in kept.findings]
+    return Analysis(view, surroundings, terms, *kept, diagnostics, shapes, _shown(shapes))
 
 
 def _shown(shapes: ShapeReport) -> ShapesShown:

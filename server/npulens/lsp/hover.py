@@ -8,7 +8,9 @@ from dataclasses import replace
 from lsprotocol import types
 
 from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
+from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, Language, LocalizedText, Rule
+from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.lsp import wording as say
 from npulens.lsp.engine import Analysis, OpenDocument
@@ -18,6 +20,7 @@ from npulens.lsp.shape_paths import paths_at
 from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
+from npulens.verdicts.wording import shortened, why_settled
 from npulens.workspace.project.npu_operators import rules_of_operator
 
 _MOST_FINDINGS = 3
@@ -36,6 +39,10 @@ def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str
     if here:
         parts += ["\n\n".join(_of_finding(f, language)) for f in here[:_MOST_FINDINGS]]
         span = span or here[0].span
+    else:
+        settled = [f for f in analysis.settled if f.span.start <= offset <= f.span.end]
+        parts += ["\n\n".join(_of_settled(f, analysis)) for f in settled[:_MOST_FINDINGS]]
+        span = span or (settled[0].span if settled else None)
     paths = paths_at(analysis, offset)
     if paths is not None:
         parts += paths[0]
@@ -124,6 +131,24 @@ def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
     yield f"**{_titled(rule, language)}**"
     yield finding.message(language)
     yield rule.explanation.in_language(language)
+
+
+def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
+    """What stands at a place where nothing is to be done, and why."""
+    settlement = finding.settlement
+    if settlement is None:
+        return
+    view, language = analysis.view, analysis.terms.language
+    link = ""
+    if settlement.span is not None:
+        place = view.locate(settlement.span, analysis.terms.encoding)
+        # The name of a cell has a fragment already.
+        link = "" if "#" in place.part.uri else f"{place.part.uri}#L{place.range.start.line + 1}"
+    why = read_reasons(rules_folder())[settlement.reason].why
+    code = shortened(view.document, finding.span)
+    reason = why_settled(view.document, finding.span, settlement, why, language, link)
+    yield f"**{_said(say.SETTLED, language)}** {_titled(finding.rule, language)}"
+    yield f"`{code}`{'：' if language == 'zh' else ': '}{reason}"
 
 
 def _said(text: LocalizedText, language: Language, **values: str) -> str:

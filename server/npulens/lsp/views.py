@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from npulens.text.document import Document, PositionEncoding
 from npulens.text.kinds import Kind
+from npulens.text.notebooks import CellMark
 from npulens.text.places import file_line
 from npulens.text.spans import Position, Span
 
@@ -114,4 +115,8 @@ def joined(path: str, version: int | None, cells: Sequence[tuple[str, Document, 
         start += len(document.text) + 1
     text = "\n".join(python for _, _, python in cells)
     language = cells[0][1].language if cells else None
-    return View(Document(path, text, version, language), tuple(parts))
+    document = Document(path, text, version, language)
+    # Lines are counted in each cell; which of all cells it is, nobody is told.
+    marks = [CellMark(part.start, index, 1, 0) for index, part in enumerate(parts, 1)]
+    vars(document)["cell_marks"] = marks  # where cached_property keeps what it would compute
+    return View(document, tuple(parts))

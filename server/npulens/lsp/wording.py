@@ -20,6 +20,7 @@ NEEDED_IMPORT = LocalizedText(
     "import that the other changes of this file need", "本文件其他修改所需的导入"
 )
 
+SETTLED = LocalizedText("Nothing to be done:", "无需处理：")
 ON_THE_NPU = LocalizedText("On the NPU: `{name}`", "在 NPU 上使用：`{name}`")
 NO_COUNTERPART = LocalizedText("There is no counterpart on the NPU.", "NPU 上没有对应接口。")
 AGNOSTIC_NAME = LocalizedText("For any device: `{name}`", "与设备无关的写法：`{name}`")

@@ -7,7 +7,9 @@ from typing import Any
 
 from npulens import __version__
 from npulens.catalog.complaints import complaint
+from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Applicability, Language, LocalizedText
+from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.report.not_read import counted, reason_of
@@ -30,6 +32,14 @@ _NOTES = LocalizedText("To know", "须知")
 _PROBLEMS = LocalizedText("Not migrated", "未迁移")
 _NOT_READ = LocalizedText("Not read", "未读取")
 _NOT_COPIED = LocalizedText("Not copied", "未复制")
+_SETTLED = LocalizedText("What needs nothing, and why", "无需处理的位置及原因")
+_WHERE_SETTLED = LocalizedText(
+    "`npulens check --explain-silence` lists each place with what decides, in the migrated folder.",
+    "在迁移后的目录中运行 `npulens check --explain-silence`，可列出每处及起决定作用的代码。",
+)
+_FALLBACKS = LocalizedText(
+    "Left as it is, because there is another way", "有替代实现，因此保持原样"
+)
 _CHANGES = LocalizedText("Changes", "改动")
 _ESTIMATE = LocalizedText(
     "The times are estimates by a fixed formula, without tests, training and tuning.",
@@ -54,6 +64,8 @@ _CLASSES: Mapping[EffortClass, LocalizedText] = {
     EffortClass.HALF_DAY: LocalizedText("Up to half a day each", "每处不超过半天"),
     EffortClass.DAYS: LocalizedText("Days each", "每处数天"),
 }
+_MOST_PLACES = 5
+"""Of one library, so many places are named; the JSON file has all."""
 _MINUTES_OF_DAY = 480
 
 
@@ -77,6 +89,11 @@ def change_log_json(
             {"path": path, "line": line, "text": text.in_language(language)}
             for path, line, text in log.notes
         ],
+        "settled": [
+            {"reason": reason, "text": why, "places": number}
+            for reason, why, number in _reasons(log, language)
+        ],
+        "fallbacks": [each._asdict() for each in log.fallbacks],
         "not_copied": [
             {"path": path, "reason": reason.value, "target": target}
             for path, reason, target in log.left_out
@@ -142,6 +159,8 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
     if log.left_out:
         not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)
         parts += _section(_NOT_COPIED, not_copied, language)
+    if log.settled:
+        parts += _section(_SETTLED, _settled_lines(log, language), language)
     if log.changes:
         parts += _section(_CHANGES, _change_lines(log.changes, language), language)
     return "\n".join(parts)
@@ -166,6 +185,27 @@ def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
             message = printable(left.finding.message(language))
             time = f" ({duration(left.effort.minutes, language)})" if left.effort.minutes else ""
             yield f"- {_code(left.path)}:{left.line} {rule.code} {message}{time}"
+
+
+def _settled_lines(log: ChangeLog, language: Language) -> Iterator[str]:
+    for reason, why, number in _reasons(log, language):
+        yield f"- {number}× {_code(reason)}: {why}"
+    yield f"\n{_WHERE_SETTLED.in_language(language)}"
+    if not log.fallbacks:
+        return
+    yield f"\n### {_FALLBACKS.in_language(language)}\n"
+    places: dict[str, list[str]] = {}
+    for each in log.fallbacks:
+        places.setdefault(each.name, []).append(f"{_code(each.path)}:{each.line}")
+    for name, found in sorted(places.items()):
+        more = f", … ({len(found)})" if len(found) > _MOST_PLACES else ""
+        yield f"- {_code(name)}: {', '.join(found[:_MOST_PLACES])}{more}"
+
+
+def _reasons(log: ChangeLog, language: Language) -> Iterator[tuple[str, str, int]]:
+    """The reasons in words, each with the number of its places, the most frequent first."""
+    for reason, number in sorted(log.settled.items(), key=lambda item: (-item[1], item[0])):
+        yield reason, read_reasons(rules_folder())[reason].why.in_language(language), number
 
 
 def _change_lines(changes: Iterable[Change], language: Language) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from npulens.catalog.model import Finding, Language
 from npulens.report.human import printable
+from npulens.report.silence import settled_text
 from npulens.text.document import Document
 from npulens.text.places import cell_at, place_at
 
@@ -34,14 +35,31 @@ class CsvReport:
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
         """The part of one file."""
+        rows = (
+            self._row(
+                document, finding, finding.effective_severity.value, finding.message(self._language)
+            )
+            for finding in findings
+        )
+        return self._with_heading(rows)
+
+    def settled(self, document: Document, settled: Sequence[Finding]) -> str:
+        """The part of what is settled in one file, which has a severity of its own."""
+        rows = (
+            self._row(document, finding, "settled", settled_text(document, finding, self._language))
+            for finding in settled
+        )
+        return self._with_heading(rows)
+
+    def _with_heading(self, rows: Iterable[str]) -> str:
         heading, self._heading = self._heading, ""
-        return heading + "".join(self._row(document, finding) for finding in findings)
+        return heading + "".join(rows)
 
     def end(self, checked: int) -> str:
         """The heading, if nothing was found."""
         return self._heading
 
-    def _row(self, document: Document, finding: Finding) -> str:
+    def _row(self, document: Document, finding: Finding, severity: str, message: str) -> str:
         rule = finding.rule
         path = document.path
         line, column = place_at(document, finding.span.start)
@@ -51,12 +69,12 @@ class CsvReport:
                 f"./{path}" if path.startswith(_FORMULA) else path,
                 str(line),
                 str(column),
-                finding.effective_severity.value,
+                severity,
                 rule.code,
                 rule.name,
                 rule.family,
                 finding.fixes[0].applicability.value if finding.fixes else "",
-                finding.message(self._language),
+                message,
                 "" if cell is None else str(cell),
             )
         )

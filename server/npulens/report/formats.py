@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from npulens.catalog.model import Finding, Language
 from npulens.text.document import Document
@@ -20,6 +20,16 @@ class Report(Protocol):
         """What follows the last of so many files checked."""
 
 
+@runtime_checkable
+class ListsSettled(Protocol):
+    """A report that has a form of its own for places where nothing is to be done."""
+
+    def settled(self, document: Document, settled: Sequence[Finding]) -> str:
+        """The part of what is settled in one file."""
+
+
+KNOW_PROBLEMS_ONLY = frozenset({"github", "gitlab", "junit"})
+"""The forms that cannot say of a place that nothing is to be done there."""
 _REPORTS = {
     "concise": ("concise", "ConciseReport"),
     "json": ("json_report", "JsonReport"),

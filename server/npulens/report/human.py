@@ -73,7 +73,7 @@ class HumanReport:
             bar = self._style("|", fg="blue")
             lines.append(f" {self._style(str(line), fg='blue')} {bar} {source}".rstrip())
             lines.append(f" {margin}{bar} {self._style(carets, fg=colour, bold=True)}")
-        if finding.related:
+        if finding.related and not finding.overruled:  # the message has the line
             places = [place_at(document, part.span.start)[0] for part in finding.related]
             shown = with_lines(places, self._language)
             lines.append(f" {margin}{self._style('=', fg='blue')} {shown}")

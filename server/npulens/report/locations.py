@@ -27,13 +27,16 @@ def uri_reference(path: str) -> str:
 
 def message_in_cell(document: Document, finding: Finding, language: Language) -> str:
     """The message of a finding; in a notebook it tells the cell, which services do not know of."""
-    message = finding.message(language)
+    return cell_named(document, finding, language) + finding.message(language)
+
+
+def cell_named(document: Document, finding: Finding, language: Language) -> str:
+    """What stands before a message about a place in a notebook; elsewhere nothing."""
     cell = cell_at(document, finding.span.start)
     if cell is None:
-        return message
+        return ""
     line = place_at(document, finding.span.start).line
-    place = f"单元格 {cell} 第 {line} 行：" if language == "zh" else f"cell {cell}, line {line}: "
-    return place + message
+    return f"单元格 {cell} 第 {line} 行：" if language == "zh" else f"cell {cell}, line {line}: "
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from npulens.report.page_model import (
     ScriptRow,
     Shown,
 )
+from npulens.report.page_settled import settled_of
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
 from npulens.workspace.file_report import FileReport
@@ -59,6 +60,7 @@ def page_of(results: Results, language: Language) -> Page:
         fused=_by_frequency(
             grouping.groups(e for e in entries if e.finding.rule.family == "fused" and not e.work)
         ),
+        settled=settled_of(results.files, files, language),
         folders=folder_tree(files),
         not_read=counted(results.not_read, language),
         unread=tuple(

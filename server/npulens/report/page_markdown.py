@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import npulens
 from npulens.catalog.model import Language
 from npulens.report import page_wording as wording
-from npulens.report.page_model import Page, Shown
+from npulens.report.page_model import Page, SettledPlace, Shown
 from npulens.report.page_wording import duration, family_name, percent, script_state, text
 from npulens.workspace.migrating.readiness import Readiness
 
@@ -51,6 +51,7 @@ def _lines(page: Page) -> Iterator[str]:
     yield from _families(page)
     yield from _libraries(page)
     yield from _hotspots(page)
+    yield from _settled(page)
     yield ""
     checked = f"{text('checked_for', language)}{colon}PyTorch {page.target.torch_version}"
     parts = [checked, f"npulens {npulens.__version__}", page.date]
@@ -125,6 +126,35 @@ def _hotspots(page: Page) -> Iterator[str]:
         advice = text("better", language, advice=row.advice)
         yield f"- {row.score}: {_place(row.place)} {_prose(row.message)} {_prose(advice)}"
     yield from _further(len(page.hotspots), language)
+
+
+def _settled(page: Page) -> Iterator[str]:
+    """How many places need nothing for which reasons; the places are folded away."""
+    language, settled = page.language, page.settled
+    if not settled.number:
+        return
+    yield from _heading("settled_title", page)
+    yield _row([text(key, language) for key in ("reason", "message", "places", "files")])
+    yield "| --- | --- | ---: | ---: |"
+    for row in settled.reasons:
+        yield _row([_code(row.reason), _plain(row.why), f"{row.places:,}", f"{row.files:,}"])
+    yield from ("", "<details>", f"<summary>{text('files', language)}</summary>", "")
+    for each in settled.files[:_MOST_ROWS]:
+        yield f"- [{_plain(each.file.name)}]({each.file.link}): {each.number:,}"
+        yield from (f"  - {_settled_place(place, language)}" for place in each.places[:_MOST_ROWS])
+        yield from (f"  {line}" for line in _further(each.number, language))
+    left = settled.number - sum(each.number for each in settled.files[:_MOST_ROWS])
+    if left:
+        yield f"- … {text('further', language, number=f'{left:,}')}"
+    yield from ("", "</details>")
+
+
+def _settled_place(place: SettledPlace, language: Language) -> str:
+    why = _plain(place.why)
+    if place.decides is not None:
+        where = text("decided_in", language, line=place.decides.place)
+        why += f" ({_plain(where)} {_code(place.decides.code)})"
+    return f"{_plain(text('decided_in', language, line=place.place))} {_code(place.code)}: {why}"
 
 
 def _heading(key: str, page: Page) -> Iterator[str]:

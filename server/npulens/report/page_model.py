@@ -193,6 +193,71 @@ class HotspotRow:
     place: Shown
 
 
+class ReasonRow(NamedTuple):
+    """A reason why nothing is to be done, with how many places it settles, in how many files."""
+
+    reason: str
+    why: str
+    places: int
+    files: int
+
+
+class Decides(NamedTuple):
+    """What settles a place, such as a condition.
+
+    Attributes:
+        file_line: The line of the file, for links.
+        place: The line as it is shown, in a notebook with the cell.
+        code: What stands there.
+    """
+
+    file_line: int
+    place: str
+    code: str
+
+
+class SettledPlace(NamedTuple):
+    """A place where nothing is to be done.
+
+    Attributes:
+        file_line: The line of the file, for links.
+        place: The line as it is shown, in a notebook with the cell.
+        code: What stands there.
+        why: The reason in words.
+        decides: What decides, or `None` if the place itself does.
+    """
+
+    file_line: int
+    place: str
+    code: str
+    why: str
+    decides: Decides | None
+
+
+class SettledFile(NamedTuple):
+    """A file with such places: how many, and those that are listed."""
+
+    file: FileRow
+    number: int
+    places: tuple[SettledPlace, ...]
+
+
+class Settled(NamedTuple):
+    """All such places.
+
+    Attributes:
+        number: How many there are.
+        listed: How many of them are listed.
+        reasons: Why, the most frequent reason first.
+        files: Where; of many places the first ones.
+    """
+
+    number: int
+    listed: int
+    reasons: tuple[ReasonRow, ...]
+    files: tuple[SettledFile, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """All that a page says.
@@ -205,6 +270,7 @@ class Page:
         scripts: The scripts that reach PyTorch, those that reach most first.
         blockers: What has no fix and has to be written, the most laborious first.
         fused: Where an operator of the NPU could stand, the most frequent first.
+        settled: Where nothing is to be done, and why.
         folders: The tree of folders with what is to be done in them.
         not_read: How many folders and files were not read, in words; empty if none.
         unread: Their names, each with the reason.
@@ -229,6 +295,7 @@ class Page:
     libraries: tuple[LibraryRow, ...]
     hotspots: tuple[HotspotRow, ...]
     fused: tuple[Group, ...]
+    settled: Settled
     folders: Folder
     not_read: str
     unread: tuple[tuple[str, str], ...]

@@ -178,6 +178,21 @@ TEXTS: Mapping[str, LocalizedText] = {
         "可由 NPU 融合算子以一个内核完成的代码。不改也能运行。",
     ),
     "no_fused": _("No such code was found.", "未发现此类代码。"),
+    "settled": _("Settled", "无需处理"),
+    "settled_title": _("What needs nothing, and why", "无需处理的位置及原因"),
+    "settled_note": _(
+        "What belongs to CUDA and stays as it is. npulens explain FILE:LINE says it of one line; "
+        "reasons in the configuration has what a reason settles reported all the same.",
+        "与 CUDA 有关但可以保持原样的内容。npulens explain FILE:LINE 可说明某一行；在配置的 "
+        "reasons 中可让某种原因的位置照样报告。",
+    ),
+    "nothing_settled": _("There is no such place.", "没有此类位置。"),
+    "settled_left_out": _(
+        "Only {number} of {total} are listed here: npulens check --explain-silence lists all.",
+        "此处只列出 {total} 处中的 {number} 处，可用 npulens check --explain-silence 查看全部。",
+    ),
+    "reason": _("Reason", "原因"),
+    "decided_in": _("line {line}", "第 {line} 行"),
     "folders": _("Folders", "目录"),
     "folder": _("Folder", "目录"),
     "folders_note": _(

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import npulens
-from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
+from npulens.catalog.model import Finding, Fix, Language, LocalizedText, Rule, Severity
 from npulens.report.json_text import json_text
-from npulens.report.locations import message_in_cell, uri_reference
+from npulens.report.locations import cell_named, message_in_cell, uri_reference
+from npulens.report.silence import settled_text
 from npulens.text.document import Document
 from npulens.text.places import file_line, place_at
 from npulens.text.spans import Span
@@ -19,6 +20,9 @@ _LEVELS = {
     Severity.INFO: "note",
     Severity.HINT: "note",
 }
+_REPORTED_ELSEWHERE = "reported-"
+"""How the reasons begin that there is a finding at another place."""
+_DECIDES = LocalizedText("this decides", "由此处决定")
 _FINGERPRINT = "ruleAndLine/v1"
 
 
@@ -36,6 +40,15 @@ class SarifReport:
         for finding, mark in zip(findings, recognisable(document, findings), strict=True):
             times[mark] += 1
             self._results.append(self._result(document, finding, f"{mark} {times[mark]}"))
+        return ""
+
+    def settled(self, document: Document, settled: Sequence[Finding]) -> str:
+        """The part of what is settled in one file, which comes at the end, too."""
+        times: Counter[str] = Counter()
+        for finding, mark in zip(settled, recognisable(document, settled), strict=True):
+            times[mark] += 1
+            result = self._base(document, finding, f"settled {mark} {times[mark]}")
+            self._results.append({**result, **self._settlement(document, finding)})
         return ""
 
     def end(self, checked: int) -> str:
@@ -56,15 +69,10 @@ class SarifReport:
         return json_text({"version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
     def _result(self, document: Document, finding: Finding, mark: str) -> dict[str, Any]:
-        rule = finding.rule
-        self._rules.setdefault(rule.code, rule)
-        result: dict[str, Any] = {
-            "ruleId": rule.code,
-            "ruleIndex": list(self._rules).index(rule.code),
+        result = {
+            **self._base(document, finding, mark),
             "level": _LEVELS[finding.effective_severity],
             "message": {"text": message_in_cell(document, finding, self._language)},
-            "locations": [_location(document, finding.span)],
-            "partialFingerprints": {_FINGERPRINT: mark},
         }
         if finding.related:
             result["relatedLocations"] = [
@@ -77,6 +85,35 @@ class SarifReport:
         if finding.fixes and not document.cell_marks:  # edits are of the file, not of its cells
             result["fixes"] = [self._fix(document, finding.fixes[0])]
         return result
+
+    def _base(self, document: Document, finding: Finding, mark: str) -> dict[str, Any]:
+        """What the results of findings and of settled places have in common."""
+        rule = finding.rule
+        self._rules.setdefault(rule.code, rule)
+        return {
+            "ruleId": rule.code,
+            "ruleIndex": list(self._rules).index(rule.code),
+            "locations": [_location(document, finding.span)],
+            "partialFingerprints": {_FINGERPRINT: mark},
+        }
+
+    def _settlement(self, document: Document, finding: Finding) -> dict[str, Any]:
+        """What the result of a settled place has besides, so that it is no problem."""
+        settlement, language = finding.settlement, self._language
+        assert settlement is not None
+        is_elsewhere = settlement.reason.startswith(_REPORTED_ELSEWHERE)
+        text = settled_text(document, finding, language)
+        fields: dict[str, Any] = {
+            "kind": "informational" if is_elsewhere else "notApplicable",
+            "level": "none",
+            "message": {"text": cell_named(document, finding, language) + text},
+            "properties": {"reason": settlement.reason},
+        }
+        if settlement.span is not None and settlement.span != finding.span:
+            message = {"text": _DECIDES.in_language(language)}
+            decides = {**_location(document, settlement.span), "message": message}
+            fields["relatedLocations"] = [decides]
+        return fields
 
     def _rule(self, rule: Rule) -> dict[str, Any]:
         explanation = rule.explanation.in_language(self._language)

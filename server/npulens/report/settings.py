@@ -37,9 +37,13 @@ def _lines(configuration: Configuration) -> Iterator[str]:
         yield "\n[per-file-ignores]"
         for pattern, words in configuration.per_file_ignores:
             yield f"{_text(pattern)} = {_list(words)}"
-    if configuration.severities:
-        yield "\n[severities]"
-        for word, severity in configuration.severities:
+    for key, severities in (
+        ("severities", configuration.severities),
+        ("reasons", configuration.reasons),
+    ):
+        if severities:
+            yield f"\n[{key}]"
+        for word, severity in severities:
             yield f'{_text(word)} = "{severity.value}"'
 
 

@@ -11,10 +11,10 @@ from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
+from npulens.verdicts.wording import shortened, why_settled
 
 _MOST_REASONS = 4
 """So many reasons are counted by name in one line; the rest are others."""
-_MOST_SHOWN = 60
 
 
 def settled_line(reasons: Counter[str], language: Language) -> str:
@@ -22,7 +22,11 @@ def settled_line(reasons: Counter[str], language: Language) -> str:
     total = sum(reasons.values())
     if not total:
         return ""
-    counts = [f"{count} {name}" for name, count in reasons.most_common(_MOST_REASONS)]
+    wordings = read_reasons(rules_folder())
+    counts = [
+        f"{count} {wordings[name].counted.in_language(language)}"
+        for name, count in reasons.most_common(_MOST_REASONS)
+    ]
     rest = total - sum(count for _, count in reasons.most_common(_MOST_REASONS))
     if language == "zh":
         counts += [f"{rest} 其他"] * bool(rest)
@@ -39,11 +43,16 @@ def settled_lines(document: Document, settled: Sequence[Finding], language: Lang
 
 def _line(document: Document, finding: Finding, language: Language) -> str:
     place = shown_place(document, finding.span.start)
-    text = _shown(document.text[slice(*finding.span)])
     rule = finding.rule
     word = "无需处理" if language == "zh" else "settled"
+    text = printable(settled_text(document, finding, language))
+    return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: {text}\n"
+
+
+def settled_text(document: Document, finding: Finding, language: Language) -> str:
+    """What stands at a settled place, and why nothing is to be done about it."""
     why = reason_text(document, finding, language)
-    return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: `{text}`: {why}\n"
+    return f"`{shortened(document, finding.span)}`: {why}"
 
 
 def reason_text(document: Document, finding: Finding, language: Language) -> str:
@@ -51,13 +60,8 @@ def reason_text(document: Document, finding: Finding, language: Language) -> str
     settlement = finding.settlement
     if settlement is None:
         return ""
-    reason = read_reasons(rules_folder())[settlement.reason].in_language(language)
-    if settlement.span is None or settlement.span == finding.span:
-        return f"{reason} [{settlement.reason}]"
-    line = place_at(document, settlement.span.start).line
-    text = _shown(document.text[slice(*settlement.span)])
-    where = f"第 {line} 行 `{text}`" if language == "zh" else f"line {line}, `{text}`"
-    return f"{reason} ({where}) [{settlement.reason}]"
+    why = read_reasons(rules_folder())[settlement.reason].why
+    return why_settled(document, finding.span, settlement, why, language)
 
 
 def explained_line(
@@ -110,8 +114,3 @@ def settled_record(document: Document, finding: Finding, language: Language) -> 
         "reason_text": reason_text(document, finding, language),
         "because": because,
     }
-
-
-def _shown(text: str) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"

@@ -8,16 +8,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import (
     LANGUAGES,
     Language,
     MigrationStyle,
+    ReportedReason,
     Rule,
     Severity,
     Target,
     TorchVersion,
 )
 from npulens.catalog.tables import Catalogue
+from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.regular_files import read_regular
 from npulens.workspace.files.patterns import read_pattern
 from npulens.workspace.files.toml import parse_toml
@@ -51,6 +54,7 @@ class Configuration:
         respect_gitignore: Whether what git ignores is left out below folders.
         per_file_ignores: Pairs of such a pattern and the rules to leave out where it fits.
         severities: Pairs of a word for rules, as in `select`, and how much they matter.
+        reasons: Pairs of a reason that settles places by default, and how much these matter.
         extend_rules: The user's rule files.
         language: The language of messages, or None to follow the environment.
         source: The file all this was read from, or None.
@@ -68,6 +72,7 @@ class Configuration:
     respect_gitignore: bool = True
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     severities: tuple[tuple[str, Severity], ...] = ()
+    reasons: tuple[tuple[str, Severity], ...] = ()
     extend_rules: tuple[Path, ...] = ()
     language: Language | None = None
     source: Path | None = None
@@ -77,7 +82,11 @@ class Configuration:
     def target(self) -> Target:
         """What the analysis needs to know."""
         version = self.torch_version or self.project_version or NEWEST
-        return Target(version, self.style, autoload=self.autoload)
+        reasons = tuple(
+            ReportedReason(name, severity, read_reasons(rules_folder())[name].why)
+            for name, severity in self.reasons
+        )
+        return Target(version, self.style, autoload=self.autoload, reasons=reasons)
 
     @property
     def root(self) -> Path:
@@ -235,6 +244,10 @@ class _WrongValueError(Exception):
     """A value is not of the kind that this names."""
 
 
+class _UnknownReasonError(Exception):
+    """There is no such reason, or none that can be overruled; this says which."""
+
+
 _Value = TypeVar("_Value")
 _Reader = Callable[[Any, Path], object]
 """From a TOML value, and the folder of its file, to the setting."""
@@ -285,6 +298,27 @@ def _severities(value: Any, folder: Path) -> tuple[tuple[str, Severity], ...]:
     return tuple((word, read(severity, folder)) for word, severity in value.items())
 
 
+SETTLED = "settled"
+"""What a reason does by default."""
+NOT_OVERRULED = "rule-off"
+"""The reason that is a setting itself."""
+
+
+def _reasons(value: Any, folder: Path) -> tuple[tuple[str, Severity], ...]:
+    if not isinstance(value, dict):
+        raise _WrongValueError("a table of reasons, each with a severity")
+    severities: Mapping[str, Severity | None] = {each.value: each for each in Severity}
+    read = _one_of({**severities, SETTLED: None})
+    known = read_reasons(rules_folder()).keys() - {NOT_OVERRULED}
+    chosen = [(name, read(severity, folder)) for name, severity in value.items()]
+    for name, _ in chosen:
+        if name == NOT_OVERRULED:
+            raise _UnknownReasonError(f'"{name}" cannot be overruled; select the rule instead')
+        if name not in known:
+            raise _UnknownReasonError(f'there is no reason "{name}"{nearest(name, sorted(known))}')
+    return tuple((name, severity) for name, severity in chosen if severity is not None)
+
+
 def _paths(value: Any, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / text for text in _texts(value, folder))
 
@@ -309,6 +343,7 @@ _KEYS: Mapping[str, tuple[str, _Reader]] = {
     "respect-gitignore": ("respect_gitignore", _switch),
     "per-file-ignores": ("per_file_ignores", _rules_by_pattern),
     "severities": ("severities", _severities),
+    "reasons": ("reasons", _reasons),
     "extend-rules": ("extend_rules", _paths),
     "language": ("language", _one_of({language: language for language in LANGUAGES})),
 }
@@ -358,4 +393,6 @@ def _checked(table: Mapping[str, Any], place: str, folder: Path) -> Settings:
             settings[field] = read(value, folder)
         except _WrongValueError as error:
             raise ConfigurationError(f'{place}: "{key}" must be {error}') from None
+        except _UnknownReasonError as error:
+            raise ConfigurationError(f"{place}: {key}: {error}") from None
     return settings

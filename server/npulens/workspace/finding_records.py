@@ -32,6 +32,7 @@ def record_of(finding: Finding) -> list[Any]:
         finding.related,
         finding.dynamic_shape,
         finding.settlement,
+        finding.overruled,
     ]
 
 
@@ -42,7 +43,7 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         KeyError: There is no such rule.
         TypeError, ValueError: It is no such record.
     """
-    code, span, arguments, note, fixes, severity, related, shape, settlement = record
+    code, span, arguments, note, fixes, severity, related, shape, settlement, overruled = record
     return Finding(
         rules[code],
         Span(*span),
@@ -53,6 +54,7 @@ def finding_of(record: Any, rules: Mapping[str, Rule]) -> Finding:
         tuple(Related(Span(*place), LocalizedText(*text)) for place, text in related),
         shape and _shape_of(*shape),
         settlement and _settlement_of(*settlement),
+        overruled,
     )
 
 

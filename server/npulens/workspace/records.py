@@ -11,6 +11,7 @@ from npulens.text.spans import Span
 def finding_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:
     """A finding as plain data; its preferred fix alone is in it."""
     rule = finding.rule
+    overruled = {"overruled": finding.overruled} if finding.overruled else {}
     return {
         "path": document.path,
         **_range(document, finding.span),
@@ -19,6 +20,7 @@ def finding_record(document: Document, finding: Finding, language: Language) -> 
         "family": rule.family,
         "severity": finding.effective_severity.value,
         "message": finding.message(language),
+        **overruled,
         "related": [
             {**_range(document, part.span), "message": part.text.in_language(language)}
             for part in finding.related

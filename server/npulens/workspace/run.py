@@ -15,14 +15,14 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.text.spans import Span
-from npulens.verdicts.ledger import Judgement, Ledger
+from npulens.verdicts.ledger import Judgement
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import Reason
 from npulens.workspace.files.relevance import Relevance
 from npulens.workspace.project.operators import project_root
-from npulens.workspace.selection import selected
+from npulens.workspace.selection import chosen, selected
 
 _NO_SHIMS: Mapping[str, Shim] = {}
 
@@ -114,14 +114,7 @@ class Checker:
         project = replace(self.project, root=self._root(path))
         target = replace(self._project_target, shim=self._shim(path), project=project)
         found = judge(replace(document, path=_full(path)), self._catalogue, target)
-        ledger = Ledger((*found.findings, *found.settled))
-        enabled = [f for f in ledger.open if f.rule.enabled]
-        wanted = selected(ledger.open, self._configuration, path)
-        ledger.open = enabled
-        ledger.settle(wanted, "rule-off")
-        # Fixes of what is settled are none, and would only be carried about.
-        settled = [replace(f, fixes=(), related=(), note=None) for f in ledger.in_order()]
-        return Judgement(wanted, tuple(settled))
+        return chosen(found, self._configuration, path)
 
     def _analysed(self, path: str, data: bytes) -> FileReport:
         # What a script leads to may need the shim, whatever its own words are.
@@ -175,6 +168,14 @@ def decoded(path: str, data: bytes) -> str:
     if kind_by_name(path) is Kind.NATIVE:
         return data.decode("utf-8", "replace").removeprefix("\ufeff")
     return read_source(path, data).text
+
+
+def document_of(path: str) -> Document | None:
+    """The text of a file that was checked before; `None` if it cannot be read any more."""
+    try:
+        return Document(path, decoded(path, Path(path).read_bytes()))
+    except (OSError, UndecodableSource, UnreadableNotebook):
+        return None
 
 
 def internal_error(error: Exception) -> tuple[str, str]:

@@ -5,9 +5,27 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from npulens.catalog.model import Finding, Rule, Severity
+from npulens.catalog.model import Finding, Severity
+from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
 from npulens.workspace.files.patterns import Patterns, read_pattern
+
+
+def chosen(judged: Judgement, configuration: Configuration, path: str) -> Judgement:
+    """What a configuration wants of what is known of a file; what its rules leave out is settled.
+
+    Args:
+        judged: What is known of the file.
+        configuration: The settings.
+        path: The file, as the user names it.
+    """
+    ledger = Ledger((*judged.findings, *judged.settled))
+    wanted = selected(ledger.open, configuration, path)
+    ledger.open = [finding for finding in ledger.open if finding.rule.enabled]
+    ledger.settle(wanted, "rule-off")
+    # Fixes of what is settled are none, and would only be carried about.
+    settled = [replace(f, fixes=(), related=(), note=None) for f in ledger.in_order()]
+    return Judgement(wanted, tuple(settled))
 
 
 def selected(
@@ -30,13 +48,16 @@ def selected(
                 fitting(word, rule) for word in ignored
             )
         if wanted[rule.code]:
-            severity = _severity(rule, configuration) if configuration.severities else None
+            severity = _severity(finding, configuration)
             kept.append(finding if severity is None else replace(finding, severity=severity))
     return tuple(kept)
 
 
-def _severity(rule: Rule, configuration: Configuration) -> Severity | None:
-    """What the longest word for the rule says."""
+def _severity(finding: Finding, configuration: Configuration) -> Severity | None:
+    """What the longest word for the rule says; where a reason is overruled, that says it."""
+    if finding.overruled or not configuration.severities:
+        return None
+    rule = finding.rule
     fits = [(fitting(word, rule), severity) for word, severity in configuration.severities]
     length, severity = max(fits, key=lambda fit: fit[0])
     return severity if length else None

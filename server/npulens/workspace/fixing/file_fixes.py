@@ -9,6 +9,7 @@ from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
+from npulens.verdicts.ledger import Judgement
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import Reason
 from npulens.workspace.run import Checker, internal_error
@@ -74,19 +75,20 @@ def _fixed(
         problem = f"not fixed: {source.encoding} would not give back the same bytes"
         return FixedFile(FileReport(report.path, problem=problem))
     original = Document(report.path, source.text)
-    last = original, report.findings  # the last analysis is that of the result
+    last = original, Judgement(report.findings, report.settled)  # at the end that of the result
 
     def analyze(text: str) -> tuple[Finding, ...]:
         nonlocal last
         if text != last[0].text:
             document = Document(report.path, text)
-            last = document, checker.findings(document)
-        return last[1]
+            last = document, checker.judged(document)
+        return tuple(last[1].findings)
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
     left = analyze(fixed.text)
     after = source.encode(fixed.text)
-    report = replace(report, findings=left, document=last[0] if left else None)
+    settled = tuple(last[1].settled)
+    report = replace(report, findings=left, document=last[0] if left else None, settled=settled)
     if after == data:
         return FixedFile(report)
     return FixedFile(report, data, after, fixed.applied, fixed.edits, original)

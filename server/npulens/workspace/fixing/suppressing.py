@@ -48,7 +48,7 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
         if source.encode(source.text) != data:
             return FixedFile(report)
         changed = Document(report.path, text)
-        left = checker.findings(changed)
+        judged = checker.judged(changed)
     except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)
     except Exception as error:  # one file must not end the work on the others
@@ -56,8 +56,9 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
         return FixedFile(FileReport(str(path), problem=problem, traceback=traceback))
     if text == document.text or not _is_same_program(document, changed):
         return FixedFile(report)
+    left, settled = tuple(judged.findings), tuple(judged.settled)
     count = len(report.findings) - len(left)
-    new_report = FileReport(report.path, left, changed if left else None)
+    new_report = FileReport(report.path, left, changed if left else None, settled=settled)
     return FixedFile(new_report, data, after, report.findings[:count])
 
 

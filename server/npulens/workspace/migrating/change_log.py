@@ -1,6 +1,8 @@
 """What a migration did, and what it leaves to people."""
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +11,16 @@ from npulens.catalog.model import Edit, Finding, Fix, LocalizedText
 from npulens.fixes.apply import lines_around, offset_before
 from npulens.text.document import Document
 from npulens.text.places import place_at
+from npulens.verdicts.wording import shortened
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import LeftOut
 from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.migrating.effort import Effort, effort_of
+from npulens.workspace.run import document_of
+
+_FALLBACK = "fallback"
+"""The reason that there is another way."""
 
 
 class Change(NamedTuple):
@@ -64,6 +71,20 @@ class Note(NamedTuple):
     text: LocalizedText
 
 
+class Fallback(NamedTuple):
+    """Something that is left as it is because there is another way without it.
+
+    Attributes:
+        path: The file, from the root of the tree.
+        line: In the migrated file.
+        name: What it is, such as a library.
+    """
+
+    path: str
+    line: int
+    name: str
+
+
 @dataclass
 class ChangeLog:
     """What a migration did, and what it leaves to people.
@@ -73,6 +94,8 @@ class ChangeLog:
         changes: Every edit, in the order of the files.
         left: What is left to do, advice last, the most expensive first.
         notes: What to know besides.
+        settled: How many places need nothing, by the name of the reason.
+        fallbacks: Those of them that have another way.
         left_out: What is not in the copy.
         problems: Files that could not be fixed, and why.
         not_read: The files and folders of which nothing is known, by their paths in the tree.
@@ -82,6 +105,8 @@ class ChangeLog:
     changes: list[Change] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    settled: Counter[str] = field(default_factory=Counter)
+    fallbacks: list[Fallback] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     not_read: list[NotRead] = field(default_factory=list)
@@ -126,21 +151,31 @@ class ChangeLog:
     def _add_changed(self, path: str) -> None:
         self._changed[path] = None
 
+    def forget_left(self) -> None:
+        """Forget what is left to do, and what needs nothing; files are looked at again."""
+        self.left.clear()
+        self.settled.clear()
+        self.fallbacks.clear()
+
     def add_left(self, path: str, report: FileReport) -> None:
-        """Keep what is left to do in a file."""
+        """Keep what is left to do in a file, and what needs nothing."""
         if report.unread is not None:
             unread = NotRead(path, report.unread)
             self.not_read += [] if unread in self.not_read else [unread]
         if report.problem is not None:
             self.problems[path] = report.problem
-        elif report.document is not None:
+            return
+        if report.document is not None:
             self.left += (_left(path, report.document, finding) for finding in report.findings)
+        self.settled.update(f.settlement.reason for f in report.settled if f.settlement is not None)
+        self.fallbacks += _fallbacks(path, report)
 
     def sort(self) -> None:
         """Bring all into the order in which people read it."""
         self.changes.sort(key=lambda change: change.path)  # stable: passes stay in their order
         self.left.sort(key=_by_effort)
         self.notes.sort(key=lambda note: note[:2])
+        self.fallbacks.sort()
         self.left_out.sort()
         self.not_read.sort()
 
@@ -158,3 +193,12 @@ def _left(path: str, document: Document, finding: Finding) -> Left:
     line, column = place_at(document, finding.span.start)
     end_line, _ = place_at(document, finding.span.end)
     return Left(path, line, end_line, column, finding, effort_of(finding))
+
+
+def _fallbacks(path: str, report: FileReport) -> Iterator[Fallback]:
+    found = [f for f in report.settled if f.settlement is not None and f.settlement[0] == _FALLBACK]
+    document = (report.document or document_of(report.path)) if found else None
+    for finding in found if document is not None else ():
+        assert document is not None
+        name = finding.arguments.get("symbol") or shortened(document, finding.span)
+        yield Fallback(path, place_at(document, finding.span.start).line, name)

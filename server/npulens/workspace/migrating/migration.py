@@ -236,7 +236,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
         if around == before:
             break
         checker = Checker(request.catalogue, request.configuration, *around, folder=request.source)
-        log.left.clear()
+        log.forget_left()
         log.problems = dict(earlier)
         observer.begin(len(files))
         for fixed in in_processes(work, checker, files, request.jobs):

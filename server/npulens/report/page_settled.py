@@ -1,0 +1,84 @@
+"""What a page says of places where nothing is to be done: how many for which reason, and where."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from npulens.catalog.loader import rules_folder
+from npulens.catalog.model import Finding, Language
+from npulens.catalog.verdict_tables import read_reasons
+from npulens.report.human import printable
+from npulens.report.page_model import (
+    Decides,
+    FileRow,
+    ReasonRow,
+    Settled,
+    SettledFile,
+    SettledPlace,
+)
+from npulens.text.document import Document
+from npulens.text.places import file_line, shown_place
+from npulens.verdicts.wording import shortened
+from npulens.workspace.file_report import FileReport
+from npulens.workspace.run import document_of
+
+MOST_PLACES = 1_000
+"""More are not listed one by one, so that browsers can open the page."""
+
+
+def settled_of(
+    reports: Sequence[FileReport], rows: Sequence[FileRow], language: Language
+) -> Settled:
+    """What is settled in the files of a page.
+
+    Args:
+        reports: What the check of each file came to.
+        rows: The files as the page shows them.
+        language: The language to say it in.
+    """
+    files: list[SettledFile] = []
+    room = MOST_PLACES
+    for report, row in zip(reports, rows, strict=True):
+        listed = report.settled[:room]
+        document = (report.document or document_of(report.path)) if listed else None
+        if document is not None:
+            places = tuple(_place(document, finding, language) for finding in listed)
+            files.append(SettledFile(row, len(report.settled), places))
+            room -= len(places)
+    total = sum(len(report.settled) for report in reports)
+    return Settled(total, MOST_PLACES - room, tuple(_reasons(reports, language)), tuple(files))
+
+
+def _reasons(reports: Sequence[FileReport], language: Language) -> Iterator[ReasonRow]:
+    """The reasons, the most frequent first."""
+    places: Counter[str] = Counter()
+    files: defaultdict[str, set[str]] = defaultdict(set)
+    for report in reports:
+        for finding in report.settled:
+            if finding.settlement is not None:
+                places[finding.settlement.reason] += 1
+                files[finding.settlement.reason].add(report.path)
+    for reason, number in sorted(places.items(), key=lambda item: (-item[1], item[0])):
+        why = read_reasons(rules_folder())[reason].why.in_language(language)
+        yield ReasonRow(reason, why, number, len(files[reason]))
+
+
+def _place(document: Document, finding: Finding, language: Language) -> SettledPlace:
+    settlement = finding.settlement
+    assert settlement is not None
+    decides = None
+    if settlement.span is not None and settlement.span != finding.span:
+        start = settlement.span.start
+        code = printable(shortened(document, settlement.span))
+        decides = Decides(file_line(document, start), _line(document, start), code)
+    return SettledPlace(
+        file_line(document, finding.span.start),
+        _line(document, finding.span.start),
+        printable(shortened(document, finding.span)),
+        read_reasons(rules_folder())[settlement.reason].why.in_language(language),
+        decides,
+    )
+
+
+def _line(document: Document, offset: int) -> str:
+    """The line as it is shown, in a notebook with the cell."""
+    return shown_place(document, offset).rpartition(":")[0]
