@@ -100,9 +100,16 @@ SHELL = [
     "⟦NPU901:NCCL_DEBUG⟧=INFO python a.py\nNCCL_DEBUG=INFO python b.py\necho $NCCL_DEBUG",
     "pip install --no-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
     "case $1 in\n  cu118) export CUDA_HOME=/x ;;\n  *) ⟦NPU906:nvidia-smi⟧ ;;\nesac",
+    "python train.py ⟦NPU605:--load_in_8bit⟧ ⟦NPU605:--use_8bit_adam⟧ --seed 1",
+    "python train.py ⟦NPU605:--load_in_8bit True⟧ --optim ⟦NPU605:paged_adamw_8bit⟧",
+    "accelerate launch train.py ⟦NPU902:--enable_xformers_memory_efficient_attention⟧ --fp16",
+    "python train.py --per_device_train_batch_size 4 ⟦NPU902:--tf32 True⟧ --bf16 True",
+    "python train.py --optim ⟦NPU902:adamw_apex_fused⟧ --attn_impl ⟦NPU604:flash_attention_2⟧",
 ]
 
 NOT_SHELL = [
+    "python train.py --load_in_8bit False --tf32 True --optim adamw_torch",
+    "torchrun pretrain_gpt.py --use-flash-attn --tensor-model-parallel-size 2",
     "export CUDA_VISIBLE_DEVICES=\npython train.py",
     "CUDA_VISIBLE_DEVICES='-1' python train.py",
     "# export CUDA_VISIBLE_DEVICES=0",

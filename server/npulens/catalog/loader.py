@@ -99,12 +99,19 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         calls={name: tuple(entries.values()) for name, entries in calls.items()},
         plain=frozenset(f["symbol"] for file in files for f in file.checked(PLAIN)),
         launch={
-            place: tuple(entry for entry in launch.values() if entry.place is place)
+            place: tuple(entry for entry in launch.values() if place in _places(entry))
             for place in Place
         },
         operators=operators,
         conditions=read_conditions(folder),
     )
+
+
+def _places(entry: LaunchEntry) -> tuple[Place, ...]:
+    """Where an entry is looked up."""
+    if entry.place is Place.SETTING:
+        return (Place.SETTING, Place.KEY, Place.OPTION)
+    return (entry.place,)
 
 
 def with_verified_names(catalogue: Catalogue) -> Catalogue:

@@ -217,6 +217,7 @@ LAUNCH = Section(
         "note": read_localized,
         "evidence": list_of(read_string, "texts"),
         "unless": list_of(read_string, "texts"),
+        "releases": list_of(read_string, "texts"),
         "source": read_string,
     },
     {
@@ -227,6 +228,7 @@ LAUNCH = Section(
         "note": None,
         "evidence": (),
         "unless": (),
+        "releases": (),
     },
 )
 OPERATORS = Section(

@@ -204,6 +204,8 @@ class Place(str, Enum):
     PACKAGE = "package"
     INDEX = "index"
     KEY = "key"
+    SETTING = "setting"
+    """A key in a file, an option of a command, or one that is on by being there."""
     VARIABLE = "variable"
 
 
@@ -219,6 +221,7 @@ class LaunchEntry:
         becomes: What to write for the group of `value` or, without one, for the name; or `None`.
         evidence: Words of which one must stand in the text for this to be meant.
         unless: Words of which none may stand in the text.
+        releases: Those of a package that go with the NPU; a version that admits one is right.
     """
 
     place: Place
@@ -231,6 +234,7 @@ class LaunchEntry:
     note: LocalizedText | None
     evidence: tuple[str, ...]
     unless: tuple[str, ...]
+    releases: tuple[str, ...]
     source: str
 
 
@@ -308,7 +312,7 @@ class Catalogue:
         of_names |= {p.callable: p.callable.partition(".")[0] for p in self._of_accelerators()}
         words.update(word for name, word in of_names.items() if name.partition(".")[0] == word)
         parts = {word for word in self.native.triggers if not word.startswith(".")}
-        parts = (parts | {*of_names.values()}) - words
+        parts = (parts | {*of_names.values()} | _OTHER_PARTS) - words
         object.__setattr__(self, "parts", frozenset(parts))
         computing = self.native.triggers - words - {*of_names.values()}
         object.__setattr__(self, "computing", frozenset(computing))
@@ -338,9 +342,13 @@ _MISSING = "cuda-library"
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     *("nvidia", "SBATCH", "srun", "submitit", "torchrun"),
+    *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
 )
-"""What advice on performance is about, see `checks/python/performance.py`; and `nvidia-smi` and
-scripts for a scheduler."""
+"""What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
+scripts for a scheduler; and what a `setup.py` asks for."""
+
+_OTHER_PARTS = frozenset({"load"})
+"""Last parts of names that a check looks at and no table lists: `torch.load`."""
 
 
 def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:

@@ -113,7 +113,7 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
     key = setting.key.replace("-", "_").lower()
     place = f"{owner}.{key}" if key else owner
     if _lists_packages(place, not key, kind):
-        if _is_for_hardware(place):
+        if is_for_hardware(place):
             return True
         start = setting.span.start
         if setting.value.startswith("-"):
@@ -135,7 +135,8 @@ def _lists_packages(place: str, is_element: bool, kind: Kind) -> bool:
     return is_element and _LISTS.get(kind, _LISTS_ELSEWHERE).match(place) is not None
 
 
-def _is_for_hardware(place: str) -> bool:
+def is_for_hardware(place: str) -> bool:
+    """Whether the name of an extra, a group or a table says for which hardware it is."""
     return any(_FOR_HARDWARE.fullmatch(part) for part in place.split("."))
 
 
@@ -148,7 +149,7 @@ def _of_table(report: LaunchReport, setting: Setting, file: str) -> bool:
     pattern = _TABLES_BY_FILE.get(file, _TABLES)
     around = ".".join(setting.parents)
     table, _, package = around.rpartition(".")
-    if _is_for_hardware(around):
+    if is_for_hardware(around):
         return False
     span = setting.span
     if setting.key and pattern.match(around):

@@ -9,11 +9,13 @@ from itertools import pairwise
 from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
+from npulens.checks.other_files.releases import admits_none
 from npulens.checks.titles import use
 from npulens.text.spans import Span
 
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
+_NAMED_PLACES = frozenset({Place.KEY, Place.OPTION})
 _SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 """A value that says nothing without its key."""
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
@@ -94,7 +96,11 @@ class LaunchReport:
     def look_up(
         self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
     ) -> bool:
-        """Report what the tables say of a name and value, if they know them."""
+        """Report what the tables say of a name and value, if they know them.
+
+        What is the value by being named, as that of a flag is, has the empty span behind the name;
+        nothing can be written there.
+        """
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
         for entry in self._entries(place, name):
@@ -104,17 +110,28 @@ class LaunchReport:
                     return True
                 continue
             match = None if value is None else re.fullmatch(entry.value, value)
-            if match is not None and self._is_meant(entry):
+            if match is not None and self._is_meant(entry) and _is_wrong(entry, match.group()):
                 group = match.span(1) if match.re.groups else match.span()
                 replaced = Span(value_span.start + group[0], value_span.start + group[1])
                 if place is Place.COMMAND:  # its form is no text of its own
                     replaced = name_span
                 whole = name_span if place in _SHOWN_WHOLE else value_span
-                if place is Place.KEY and value is not None and _SWITCH.fullmatch(value):
+                if place in _NAMED_PLACES and value is not None and _SWITCH.fullmatch(value):
                     whole = self._with_quotes(Span(name_span.start, value_span.end))
                 self._report(entry, whole, replaced)
                 return True
         return False
+
+    def flag(self, name: str, span: Span) -> None:
+        """Report an option that is on by being there: `--load_in_8bit`.
+
+        How it is turned off is for its program to say, so there is no fix.
+        """
+        for entry in self._entries(Place.SETTING, name):
+            is_on = entry.value is not None and re.fullmatch(entry.value, "True") is not None
+            if is_on and self._is_meant(entry):
+                self.add(entry.rule, span, [], "", entry.note, entry.severity)
+                return
 
     def finish(self) -> list[Finding]:
         """All findings; those of variables come last, since they depend on each other."""
@@ -191,6 +208,10 @@ class LaunchReport:
             fixes.append(Fix(use(entry.becomes), applicability, edits))
         for span in _told(entry, places):
             self.add(entry.rule, span, fixes, entry.becomes or "", entry.note, entry.severity)
+
+
+def _is_wrong(entry: LaunchEntry, value: str) -> bool:
+    return not entry.releases or admits_none(value, entry.releases)
 
 
 def _told(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:

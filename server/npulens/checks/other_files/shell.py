@@ -393,7 +393,10 @@ def _option(atom: Atom, following: Atom | None, ahead: Place | None, script: _Sc
         report.look_up(ahead, name, None, atom.span, atom.span)
         return
     given = _given(atom, match, following, letter)
+    is_long = match["dashes"] == "--" or len(match["name"]) > 1
     if given is None:
+        if is_long:
+            report.flag(name, atom.span)
         return
     closing = report.text[given.span.end : given.span.end + 1]
     is_quoted = closing in ("'", '"') and report.text[given.span.start - 1] == closing
@@ -404,9 +407,9 @@ def _option(atom: Atom, following: Atom | None, ahead: Place | None, script: _Sc
         _image(given, script)
     if match["name"] == "distributed_backend":  # with a hyphen it is Megatron's
         report.look_up(Place.KEY, name, given.text, given.span, given.span)
-    elif match["dashes"] == "--" or len(match["name"]) > 1:
+    elif is_long:
         for value in _values(given, script):
-            report.look_up(Place.OPTION, name, value.text, value.span, value.span)
+            report.look_up(Place.OPTION, name, value.text, whole, value.span)
 
 
 def _given(

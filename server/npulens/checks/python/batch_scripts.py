@@ -2,12 +2,13 @@
 
 import ast
 import re
+from itertools import takewhile
 
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import shell_findings
-from npulens.checks.python.environment import take_over
+from npulens.checks.python.environment import command_line, take_over
 from npulens.syntax.meanings import resolve
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -17,6 +18,8 @@ _SCRIPT = re.compile(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
     r"|\s*(?:#SBATCH|srun|torchrun)[ \t]"
 )
+_SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
+_PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
 _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
@@ -24,6 +27,9 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
     """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
     assert isinstance(node, ast.JoinedStr)
     _read(node, context)
+    texts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
+    if _is_command("".join(map(str, texts)), context):
+        command_line(node, context)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -31,6 +37,8 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Constant)
     if isinstance(node.value, str) and _SCRIPT.match(node.value) is not None:
         _read(node, context)
+    elif isinstance(node.value, str) and _is_command(node.value, context):
+        command_line(node, context)
 
 
 def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -47,6 +55,17 @@ def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
             name, span = keyword.arg.removeprefix("slurm_"), context.span(keyword)
             report.look_up(Place.SCHEDULER, name, str(value), span, span)
     take_over(report.finish(), context)
+
+
+def _is_command(text: str, context: Context) -> bool:
+    """`CUDA_VISIBLE_DEVICES=0 python train.py`, wherever it is run."""
+    if "=" not in text or "\n" in text:
+        return False
+    words = text.removeprefix("export ").split()
+    names = [match.group() for match in takewhile(bool, map(_SET.match, words)) if match]
+    if not any(name in context.catalogue.environment for name in names):
+        return False
+    return words[len(names) - 1].endswith(";") or any(map(_PROGRAM.match, words[len(names) :][:1]))
 
 
 def _read(node: ast.expr, context: Context) -> None:

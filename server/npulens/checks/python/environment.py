@@ -29,6 +29,7 @@ _RUNNERS = frozenset(
     | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
 )
 _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
+_OPENING = re.compile(r"[A-Za-z]{1,2}(?P<quote>[\"'])(?!(?P=quote))")
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
@@ -96,7 +97,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     if not names.isdisjoint(_RUNNERS):
         arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("args", "cmd"))]
         for argument in arguments:
-            _command_line(argument, context)
+            command_line(argument, context)
     elif not names.isdisjoint(_EXECUTORS):
         _words(node.args, context)
 
@@ -220,17 +221,33 @@ def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> boo
     return any(re.search(rf"\b{answer}\b", text) for answer in answers)
 
 
-def _command_line(node: ast.expr, context: Context) -> None:
+def command_line(node: ast.expr, context: Context) -> None:
+    """Report what stands in a command for a shell: a string, or a list of words."""
     if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
-    for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
-        place = _verbatim(part, context)
+    places = [_verbatim(node, context)]
+    if isinstance(node, ast.JoinedStr):
+        places = [_inside(node, context)]
+        if places == [None]:
+            places = [_verbatim(part, context) for part in node.values]
+    for place in places:
         if place is not None:
             report = LaunchReport(context.text, context.catalogue)
             shell_findings(report, *place)
             report.finish()
             _take_over(report, context)
+
+
+def _inside(node: ast.JoinedStr, context: Context) -> Span | None:
+    """What stands between the quotation marks, if it is one string on one line."""
+    span = context.span(node)
+    opening = _OPENING.match(context.text, *span)
+    if opening is None:
+        return None
+    inner = Span(opening.end(), span.end - 1)
+    text = context.text[slice(*inner)]
+    return None if opening["quote"] in text or "\n" in text else inner
 
 
 def _words(nodes: list[ast.expr], context: Context) -> None:

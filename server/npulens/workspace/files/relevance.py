@@ -37,6 +37,7 @@ _LAUNCH_WORDS = (
         "xformers",
         "apex",
     ),
+    *("accelerate", "peft", "mmcv"),
     *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "knn", "gsplat"),
     *(
         "raymarching",

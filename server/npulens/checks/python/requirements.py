@@ -1,0 +1,60 @@
+"""What a `setup.py` asks for: packages in the arguments of `setup`."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.checks.context import Context
+from npulens.checks.other_files.dependencies import is_for_hardware, requirement
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.python.environment import take_over
+from npulens.syntax.meanings import resolve
+from npulens.syntax.scopes import Scope
+
+_SETUPS = frozenset({"setuptools.setup", "distutils.core.setup"})
+_LISTS = frozenset({"install_requires", "setup_requires", "tests_require", "requires"})
+_TABLE = "extras_require"
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`setup(install_requires=["torch==1.10"], extras_require={"train": ["apex"]})`."""
+    assert isinstance(node, ast.Call)
+    if not any(getattr(value, "name", "") in _SETUPS for value in resolve(node.func, scope)):
+        return
+    for keyword in node.keywords:
+        if keyword.arg in _LISTS or keyword.arg == _TABLE:
+            _read(keyword.value, context)
+
+
+def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`install_requires = ["torch==1.10"]`, in a module that imports setuptools."""
+    assert isinstance(node, ast.Assign)
+    names = [target.id.lower() for target in node.targets if isinstance(target, ast.Name)]
+    if "setup" in context.facts.said and any(name in _LISTS or name == _TABLE for name in names):
+        _read(node.value, context)
+
+
+def _read(node: ast.expr, context: Context) -> None:
+    report = LaunchReport(context.text, context.catalogue)
+    for string in _strings(node):
+        span = context.span(string)
+        text = str(string.value)
+        if len(text) + 2 == span.end - span.start:  # a plain string in single quotation marks
+            requirement(report, span.start + 1, text)
+    take_over(report.finish(), context)
+
+
+def _strings(node: ast.expr) -> Iterator[ast.Constant]:
+    """The elements of lists, without those of an extra for one kind of hardware."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        for element in node.elts:
+            yield from _strings(element)
+    elif isinstance(node, ast.BinOp):
+        yield from _strings(node.left)
+        yield from _strings(node.right)
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            extra = key.value if isinstance(key, ast.Constant) else ""
+            if not is_for_hardware(str(extra)):
+                yield from _strings(value)

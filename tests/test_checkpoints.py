@@ -1,0 +1,59 @@
+"""Checkpoints that are loaded to where they were saved."""
+
+import pytest
+
+from helpers import check, code, fixed
+
+FIXED = [
+    ('torch.load("a.pth")', 'torch.load("a.pth", map_location="cpu")'),
+    (
+        "torch.load(path, weights_only=True)",
+        'torch.load(path, map_location="cpu", weights_only=True)',
+    ),
+    ('torch.load(open("a", "rb"))', 'torch.load(open("a", "rb"), map_location="cpu")'),
+    ("torch.jit.load(path)", 'torch.jit.load(path, map_location="cpu")'),
+    (
+        "model.load_state_dict(torch.load(path))",
+        'model.load_state_dict(torch.load(path, map_location="cpu"))',
+    ),
+]
+NOT_FOUND = [
+    'torch.load(path, map_location="cpu")',
+    'torch.load(path, "cpu")',
+    "torch.load(path, map_location=device)",
+    "torch.load(path, **options)",
+    "torch.load(*arguments)",
+    "json.load(path)",
+    "model.load(path)",
+    "torch.hub.load(path)",
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_a_place_is_given(before: str, after: str) -> None:
+    assert fixed(f"import torch\n\nstate = {before}\n") == f"import torch\n\nstate = {after}\n"
+
+
+@pytest.mark.parametrize("call", NOT_FOUND)
+def test_what_names_a_place_is_not_found(call: str) -> None:
+    check(f"import json\nimport torch\n\nstate = {call}\n")
+
+
+@pytest.mark.parametrize("call", ["torch.load((path))", "torch.load(\n    # trained\n    path)"])
+def test_what_cannot_be_written_has_no_fix(call: str) -> None:
+    text = f"import torch\n\nstate = {call}\n"
+    check(text.replace("torch.load", "⟦NPU117:torch.load⟧"))
+    assert fixed(text) == text
+
+
+def test_other_names_of_the_function() -> None:
+    check(
+        code(
+            """
+        from torch import load as load_file
+
+        def restore(path):
+            return ⟦NPU117:load_file⟧(path)["model"]
+        """
+        )
+    )
