@@ -55,6 +55,11 @@ _AVAILABILITY = re.compile(
     r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
 )
 
+_ASKING = re.compile(
+    r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
+)
+"""How names of functions start that ask about a device or list it, and run nothing there."""
+
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
     """Arguments, and methods of devices: `device.startswith("cuda")`, `.replace("cuda:", "")`."""
@@ -67,6 +72,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_all(keyword.value, word, None, scope, context, even_shimmed=early)
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
+    _function_for_devices(node, scope, context)
     _named_option(node, scope, context)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
         owner = node.func.value
@@ -431,6 +437,16 @@ def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
                 for word in WORDS.values():
                     if word.identifier.search(parameter):
                         report_all(argument, word, None, scope, context)
+
+
+def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`to_device(batch, "cuda")`, `build_device_mesh("cuda", (8,))` of another module."""
+    name, word = last_identifier(node.func), WORDS[Meaning.DEVICE]
+    if name is None or not word.identifier.search(name) or _ASKING.match(name):
+        return
+    for argument in node.args:
+        if isinstance(argument, ast.Constant):
+            report_all(argument, word, None, scope, context)
 
 
 def _may_be_word(node: ast.expr) -> bool:
