@@ -240,7 +240,10 @@ def test_a_builder_that_is_chosen(here: Path) -> None:
 
 def test_a_builder_that_is_handed_on_is_reported_at_its_import(here: Path) -> None:
     text = "from torch.utils.cpp_extension import CUDAExtension\nbuild = partial(CUDAExtension)\n"
-    assert places(here, {"build.py": text})["build.py"] == [(1, "NPU601", "")]
+    assert places(here, {"build.py": text})["build.py"] == [
+        (1, "NPU601", ""),
+        (2, "NPU601", "reported-at-import"),
+    ]
 
 
 MOVES = {

@@ -316,10 +316,14 @@ class TestLog:
         (source / "a.py").write_text(CODE + text.format("flash_attn") + 'print("cuda:0")\n')
         (source / "b.py").write_text(text.format("flash_attn") + text.format("cupy"))
         for name, options in (("dst", ()), ("zh", ("--language", "zh"))):
-            assert invoke("migrate", "src", "-o", name, *options)[0] == 0
+            assert invoke("migrate", "src", "-o", name, *options)[0] == 1  # the hints are left
         log = log_of(here / "dst")
+        assert [(each["path"], each["line"], each["code"]) for each in log["left"]] == [
+            ("a.py", 5, "NPU613"),
+            ("b.py", 6, "NPU613"),
+        ]
         assert [(each["reason"], each["places"]) for each in log["settled"]] == [
-            ("fallback", 3),
+            ("reported-once", 1),
             ("text", 1),
         ]
         assert log["settled"][1]["text"] == "this is text for people"
@@ -329,7 +333,7 @@ class TestLog:
             {"path": "b.py", "line": 6, "name": "cupy"},
         ]
         text = (here / "dst" / LOG / "change_log.md").read_text()
-        assert "## What needs nothing, and why\n\n- 3× `fallback`: there is another way" in text
+        assert "## What needs nothing, and why\n\n- 1× `reported-once`: this is reported" in text
         assert "`npulens check --explain-silence` lists each place" in text
         assert "- `flash_attn`: `a.py`:5, `b.py`:2\n" in text
         text = (here / "zh" / LOG / "change_log.md").read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ REASONS = {
     "x.cuda()  # npulens: ignore": "suppressed",
     "from torch.cuda.amp import autocast\nwith autocast():\n    pass": "reported-at-import",
     "from torch.utils.cpp_extension import CUDAExtension as E\ne = E('a', [])": (
-        "reported-at-import"
+        "reported-at-build"
     ),
     "from torch import cuda\nfrom torch.cuda.amp import custom_fwd\n"
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",

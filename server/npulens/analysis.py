@@ -242,7 +242,10 @@ def _python_findings(
     together = with_uses_together(with_builds_together(ledger.open, module), module)
     ledger.go_on(with_careful_moves(together, module))
     ledger.settle(without_other_intents(ledger.open, module, target.project), "no-effect")
-    tell_of_libraries(ledger, module, target.project, catalogue.rule_named("optional-library"))
+    # Where it is configured that fallbacks are findings, these take the place of hints.
+    is_overruled = any(reason.name == "fallback" for reason in target.reasons)
+    hint = None if is_overruled else catalogue.rule_named("optional-library")
+    tell_of_libraries(ledger, module, target.project, hint)
     findings = with_needless_imports(ledger.open, module)
     if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
         findings += missing_shim(module, catalogue)

@@ -11,17 +11,26 @@ from npulens.workspace.file_report import FileReport
 _ALREADY_SAID = Settlement("reported-once")
 
 
+class Once:
+    """The reports of one run, each of which knows what those before it have said."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def report(self, report: FileReport) -> FileReport:
+        """A report with hints on optional libraries that none before has; others are settled."""
+        again = [f for f in report.findings if f.arguments.get(LIBRARY, "") in self._said - {""}]
+        self._said.update(f.arguments.get(LIBRARY, "") for f in report.findings)
+        return _without(report, again) if again else report
+
+
 def said_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
     """The reports with one hint for each optional library; where it comes again it is settled.
 
     Args:
         reports: Those of all files, in the order of the paths.
     """
-    said: set[str] = set()
-    for report in reports:
-        again = [f for f in report.findings if f.arguments.get(LIBRARY, "") in said - {""}]
-        said.update(f.arguments.get(LIBRARY, "") for f in report.findings)
-        yield _without(report, again) if again else report
+    return map(Once().report, reports)
 
 
 def _without(report: FileReport, again: list[Finding]) -> FileReport:

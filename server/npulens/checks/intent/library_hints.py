@@ -49,9 +49,9 @@ def tell_of_libraries(
         ledger: What is found in the module.
         module: The module.
         project: What it cannot know of its project.
-        rule: The rule for such hints, `None` if there is none.
+        rule: The rule for such hints, `None` if there shall be none.
     """
-    if rule is not None and any(_is_optional(finding) for finding in ledger.settled):
+    if any(_is_optional(finding) for finding in ledger.settled):
         _Libraries(ledger, module, project, rule).tell()
 
 
@@ -64,7 +64,7 @@ class _Libraries:
     """The libraries of a module that some import may leave out."""
 
     def __init__(
-        self, ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule
+        self, ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule | None
     ) -> None:
         self._ledger = ledger
         self._rule = rule
@@ -85,8 +85,8 @@ class _Libraries:
             if any(self._is_about(finding, library) for finding in self._ledger.open):
                 continue
             needs = needs or Needs(self._tree, self._finder.owners)
-            if not self._open_needed(library, found, needs):
-                self._hint(library, found)
+            if not self._open_needed(library, found, needs) and self._rule is not None:
+                self._hint(library, found, self._rule)
 
     def _is_about(self, finding: Finding, library: str) -> bool:
         """Whether a finding says already what is to be done about a library."""
@@ -130,7 +130,7 @@ class _Libraries:
         self._ledger.settled = [f for f in self._ledger.settled if f is not settled]
         self._ledger.open.append(opened)
 
-    def _hint(self, library: str, found: Sequence[tuple[Finding, Import]]) -> None:
+    def _hint(self, library: str, found: Sequence[tuple[Finding, Import]], rule: Rule) -> None:
         """Put a hint in the place of the first import that is there to be run."""
         if self._is_test:
             return
@@ -143,7 +143,7 @@ class _Libraries:
             arguments = {**finding.arguments, LIBRARY: library}
             fixes = finding.fixes or tuple(self._fixes_of_calls(library))
             note = _joined(self._instead(guarded), finding.note)
-            self._open(finding, Finding(self._rule, finding.span, arguments, note, fixes))
+            self._open(finding, Finding(rule, finding.span, arguments, note, fixes))
             return
 
     def _is_only_read(self, guarded: GuardedImport) -> bool:

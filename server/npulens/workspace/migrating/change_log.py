@@ -20,6 +20,7 @@ from npulens.workspace.migrating.effort import Effort, effort_of
 from npulens.workspace.run import document_of
 
 _FALLBACK = "fallback"
+_HINT = "optional-library"
 """The reason that there is another way."""
 
 
@@ -195,8 +196,14 @@ def _left(path: str, document: Document, finding: Finding) -> Left:
     return Left(path, line, end_line, column, finding, effort_of(finding))
 
 
+def _has_other_way(finding: Finding) -> bool:
+    """Whether nothing has to be done without what is found here; there may be a hint on it."""
+    settled = finding.settlement
+    return finding.rule.name == _HINT or (settled is not None and settled.reason == _FALLBACK)
+
+
 def _fallbacks(path: str, report: FileReport) -> Iterator[Fallback]:
-    found = [f for f in report.settled if f.settlement is not None and f.settlement[0] == _FALLBACK]
+    found = [f for f in (*report.findings, *report.settled) if _has_other_way(f)]
     document = (report.document or document_of(report.path)) if found else None
     for finding in found if document is not None else ():
         assert document is not None

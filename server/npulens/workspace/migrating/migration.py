@@ -33,6 +33,7 @@ from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.change_log import ChangeLog, relative_path
 from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
+from npulens.workspace.once import Once
 from npulens.workspace.processes import in_processes
 from npulens.workspace.project.contents import Contents
 from npulens.workspace.project.memo import Memo
@@ -238,10 +239,11 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
         checker = Checker(request.catalogue, request.configuration, *around, folder=request.source)
         log.forget_left()
         log.problems = dict(earlier)
+        once = Once()
         observer.begin(len(files))
         for fixed in in_processes(work, checker, files, request.jobs):
             observer.advance()
-            _keep(fixed, write(fixed), root, log)
+            _keep(fixed, once.report(write(fixed)), root, log)
     else:
         raise MigrationNeverEndsError(f"files still change after {_MOST_ROUNDS} rounds")
     log.sort()
