@@ -39,6 +39,8 @@ STRINGS = [
     'torch.device(⟦NPU110:"cuda:1"⟧)',
     'torch.set_default_device(⟦NPU110:"cuda"⟧)',
     'from helpers import to_device\nbatch = to_device(batch, ⟦NPU110:"cuda"⟧)',
+    'accelerator_type = ⟦NPU110:"cuda"⟧',
+    'kind = getattr(self, "accelerator_type", ⟦NPU110:"cuda"⟧)',
     'helpers.move_to_device(batch, ⟦NPU110:"cuda:0"⟧)',
     'from helpers import build_device_mesh\nmesh = build_device_mesh(⟦NPU110:"cuda"⟧, (8,))',
     'torch.load(p, ⟦NPU110:"cuda"⟧)',

@@ -65,6 +65,8 @@ REASONS = {
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
+    "import apex": "reported-at-use",
+    "from apex import amp": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
 }

@@ -69,7 +69,8 @@ WORDS = {
         old="cuda",
         new="npu",
         identifier=re.compile(
-            r"device(?!_types)|\A-{0,2}dev\Z|\A-{0,2}map_location\Z", re.IGNORECASE
+            r"device(?!_types)|\Aaccelerator_type\Z|\A-{0,2}dev\Z|\A-{0,2}map_location\Z",
+            re.IGNORECASE,
         ),
         literal=re.compile(r"\Acuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),
         open_end=re.compile(r"\Acuda:?\Z"),

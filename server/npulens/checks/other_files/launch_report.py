@@ -7,7 +7,16 @@ from functools import cached_property
 from itertools import pairwise
 
 from npulens.catalog.expressions import LONGEST_VALUE
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText, Rule, Severity
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Finding,
+    Fix,
+    LocalizedText,
+    Related,
+    Rule,
+    Severity,
+)
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.checks.other_files.releases import admits_none
 from npulens.checks.titles import use
@@ -29,6 +38,7 @@ _MEGATRON = re.compile(
 )
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _MOST_RENAMED = 50
+_USED_HERE = LocalizedText("it is used here", "在此处使用")
 
 
 class _Use(IntEnum):
@@ -151,13 +161,14 @@ class LaunchReport:
         replacement: str = "",
         note: LocalizedText | None = None,
         severity: Severity | None = None,
+        related: tuple[Related, ...] = (),
     ) -> None:
         """A finding, unless there is one at this place."""
         if span in self._reported:
             return
         self._reported.add(span)
         arguments = {"symbol": self.text[slice(*span)], "replacement": replacement}
-        self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity))
+        self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity, related))
 
     def _with_quotes(self, span: Span) -> Span:
         before, after = self.text[span.start - 1 : span.start], self.text[span.end : span.end + 1]
@@ -206,8 +217,12 @@ class LaunchReport:
             # A script that sets one name and reads the other would be broken: all go together.
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
-        for span in _told(entry, places):
-            self.add(entry.rule, span, fixes, entry.becomes or "", entry.note, entry.severity)
+        told = _told(entry, places)
+        beside = tuple(Related(span, _USED_HERE) for span in sorted(places) if span not in told)
+        replacement = entry.becomes or ""
+        for span in told:
+            self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
+            beside = ()
 
 
 def _is_wrong(entry: LaunchEntry, value: str) -> bool:

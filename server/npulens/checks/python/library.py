@@ -25,6 +25,8 @@ from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
 from npulens.syntax.values import Imported, dotted_name, expression
 from npulens.text.spans import Span
 
+_APEX = "apex"
+
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
@@ -43,6 +45,16 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             if name == entry.symbol and isinstance(node, ast.ImportFrom) and _is_in_module(entry):
                 fixes = from_fix(node, alias, entry, context)
             report_entry(alias, entry, fixes, context, settled)
+        elif entry is None and name.partition(".")[0] == _APEX:
+            _settle_apex(alias, context)
+
+
+def _settle_apex(alias: ast.alias, context: Context) -> None:
+    """`import apex`: what is used of it is reported there, and some of it runs on the NPU."""
+    rule = context.catalogue.rule_named("library-needs-npu-build")
+    if rule is not None and _APEX not in context.target.project.own_modules:
+        at_use = Settlement("reported-at-use")
+        context.report(rule, context.span(alias), alias.name, [], settled=at_use)
 
 
 def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
