@@ -1,12 +1,15 @@
-"""Prints how many of the places that were labelled by reading have a finding in their line.
+"""Prints how many of the places that were labelled by reading are answered by a finding.
 
-    python scripts/recall.py FOLDER [--missed]
+    python scripts/recall.py FOLDER [--labels FILE] [--missed]
 
-FOLDER holds checkouts of the repositories that `tests/data/recall_labels.tsv` names, each under
-its last name; those that are not there are left out, and named. A place counts as found if a
-finding covers its line, so one that is told at another line of the file counts as missed.
+FOLDER holds checkouts of the repositories that FILE names (`tests/data/recall_labels.tsv` if none
+is given), each under its last name; those that are not there are left out, and named. Three figures
+are given for each kind of place: a finding covers its line; besides, a finding at another line is
+about it, which names it as related or for which it is settled (`reported-at-build` and the like);
+all.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -29,47 +32,80 @@ class Label(NamedTuple):
     note: str
 
 
+class Answers(NamedTuple):
+    """The lines of a checkout that findings cover, and those that others are about."""
+
+    found: frozenset[tuple[str, int]]
+    beside: frozenset[tuple[str, int]]
+
+
 def main() -> None:
-    folder = Path(sys.argv[1])
-    totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    lines: dict[str, set[tuple[str, int]]] = {}
-    for label in labels():
-        checkout = folder / label.repository.rpartition("/")[2]
-        if label.repository not in lines:
-            lines[label.repository] = found_lines(checkout) if checkout.is_dir() else set()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--labels", type=Path, default=LABELS, metavar="FILE")
+    parser.add_argument("--missed", action="store_true", help="list what has no answer")
+    asked = parser.parse_args()
+    totals: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
+    given: dict[str, Answers | None] = {}
+    for label in labels(asked.labels):
+        checkout = asked.folder / label.repository.rpartition("/")[2]
+        if label.repository not in given:
+            given[label.repository] = answers(checkout) if checkout.is_dir() else None
             if not checkout.is_dir():
                 print(f"{label.repository} is not there")
-        if not label.line or not checkout.is_dir():
+        answer = given[label.repository]
+        if not label.line or answer is None:
             continue
-        is_found = (label.path, label.line) in lines[label.repository]
-        totals[label.verdict, label.certainty][f"{label.category} found"] += is_found
-        totals[label.verdict, label.certainty][label.category] += 1
-        if not is_found and "--missed" in sys.argv:
-            print(f"missed: {label.repository} {label.path}:{label.line} {label.note}")
+        place = (label.path, label.line)
+        is_found = place in answer.found
+        counts = totals[label.verdict, label.certainty]
+        counts[label.category, "all"] += 1
+        counts[label.category, "found"] += is_found
+        counts[label.category, "beside"] += not is_found and place in answer.beside
+        if asked.missed and not is_found and place not in answer.beside:
+            kind = f"{label.verdict}, {label.certainty}, {label.category}"
+            print(f"missed: {label.repository} {label.path}:{label.line} ({kind}) {label.note}")
     for (verdict, certainty), counts in sorted(totals.items()):
-        names = sorted(name for name in counts if not name.endswith(" found"))
-        found, total = sum(counts[f"{n} found"] for n in names), sum(counts[n] for n in names)
-        parts = ", ".join(f"{n} {counts[f'{n} found']}/{counts[n]}" for n in names)
-        print(f"{verdict}, {certainty}: {found} of {total} ({found / total:.1%}): {parts}")
+        _print_counts(f"{verdict}, {certainty}", counts)
 
 
-def labels() -> list[Label]:
-    rows = [r for r in LABELS.read_text(encoding="utf-8").splitlines() if not r.startswith("#")]
+def _print_counts(title: str, counts: Counter[tuple[str, str]]) -> None:
+    names = sorted({name for name, _ in counts})
+    found, beside, whole = (sum(counts[n, k] for n in names) for k in ("found", "beside", "all"))
+    print(f"{title}: {found} in their line ({found / whole:.1%}), {beside} told elsewhere", end="")
+    print(f" (together {(found + beside) / whole:.1%}), of {whole}")
+    for name in names:
+        numbers = (counts[name, kind] for kind in ("found", "beside", "all"))
+        print("    {:16}{:5}{:5}{:5}".format(name, *numbers))
+
+
+def labels(path: Path = LABELS) -> list[Label]:
+    """The labelled places of a list, whose first row names the columns."""
+    rows = [r for r in path.read_text(encoding="utf-8").splitlines() if not r.startswith("#")]
     parts = (row.split("\t") for row in rows[1:])
     return [Label(p[0], p[1], int(p[2]), *p[3:]) for p in parts]
 
 
-def found_lines(checkout: Path) -> set[tuple[str, int]]:
-    """The lines of a checkout that findings cover."""
-    command = ["check", "--no-cache", "--output-format", "json", "--exit-zero", "."]
+def answers(checkout: Path) -> Answers:
+    """What is said of a checkout, by file and line."""
+    command = ["check", "--no-cache", "--explain-silence", "--output-format", "json"]
     done = subprocess.run(
-        [sys.executable, "-m", "npulens", *command], cwd=checkout, capture_output=True, check=True
+        [sys.executable, "-m", "npulens", *command, "--exit-zero", "."],
+        cwd=checkout,
+        capture_output=True,
+        check=True,
     )
-    return {
-        (Path(each["path"]).as_posix(), line)
-        for each in json.loads(done.stdout)
-        for line in range(each["line"], each["end_line"] + 1)
-    }
+    found: set[tuple[str, int]] = set()
+    beside: set[tuple[str, int]] = set()
+    for each in json.loads(done.stdout):
+        path = Path(each["path"]).as_posix()
+        lines = {(path, line) for line in range(each["line"], each["end_line"] + 1)}
+        if each.get("verdict") != "settled":
+            found |= lines
+            beside |= {(path, other["line"]) for other in each["related"]}
+        elif each["reason"].startswith("reported-"):
+            beside |= lines
+    return Answers(frozenset(found), frozenset(beside))
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ SHELL = [
     "pip install --no-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
     "case $1 in\n  cu118) export CUDA_HOME=/x ;;\n  *) ⟦NPU906:nvidia-smi⟧ ;;\nesac",
     "python train.py ⟦NPU605:--load_in_8bit⟧ ⟦NPU605:--use_8bit_adam⟧ --seed 1",
+    "WORLD_SIZE=$(($SLURM_NNODES * $⟦NPU903:SLURM_GPUS_ON_NODE⟧))",
+    "python train.py ⟦NPU605:--quantization_bit 8⟧ ⟦NPU605:--load_8bit⟧",
     "python train.py ⟦NPU605:--load_in_8bit True⟧ --optim ⟦NPU605:paged_adamw_8bit⟧",
     "accelerate launch train.py ⟦NPU902:--enable_xformers_memory_efficient_attention⟧ --fp16",
     "python train.py --per_device_train_batch_size 4 ⟦NPU902:--tf32 True⟧ --bf16 True",

@@ -162,6 +162,7 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "from torch.utils.cpp_extension import load\nk = ⟦NPU601:load⟧('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
+        "c = Config(⟦NPU605:load_in_8bit=args.eight⟧)\n",
         "class Server:\n    def __init__(self):\n        if not is_fastapi_available():\n            raise ImportError\n"
         "    def f(self):\n        return Config(⟦NPU605:load_in_8bit=True⟧)\n",
         "from transformers import A\nm = A.from_pretrained('x', ⟦NPU605:load_in_8bit=True⟧)\n",
@@ -265,7 +266,7 @@ def test_found(snippet: str) -> None:
         "def build(self):\n    return load('k', s, with_cuda=self.has_cuda)\n",
         "import mx_driving\nimport torch_npu\n",
         "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
-        "c = Config(load_in_8bit=args.eight)\n",
+        "c = Config(load_in_8bit=False)\n",
         "@require_bitsandbytes\ndef test_it():\n    c = Config(load_in_8bit=True)\n",
         'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',
         'p = ["CPUExecutionProvider", "OpenVINOExecutionProvider"]\n',

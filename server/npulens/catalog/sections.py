@@ -199,9 +199,16 @@ ENVIRONMENT = Section(
         "fix": read_applicability,
         "severity": read_severity,
         "note": read_localized,
+        "read": read_flag,
         "source": read_string,
     },
-    {"becomes": None, "fix": Applicability.MANUAL, "severity": None, "note": None},
+    {
+        "becomes": None,
+        "fix": Applicability.MANUAL,
+        "severity": None,
+        "note": None,
+        "read": False,
+    },
 )
 LAUNCH = Section(
     "launch",

@@ -145,7 +145,11 @@ class CallEntry:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentEntry:
-    """An environment variable of the CUDA world."""
+    """An environment variable of the CUDA world.
+
+    Attributes:
+        read: Whether a program breaks that reads it, since nobody sets it where there is no GPU.
+    """
 
     variable: str
     rule: Rule
@@ -154,6 +158,7 @@ class EnvironmentEntry:
     note: LocalizedText | None
     source: str
     severity: Severity | None = None
+    read: bool = False
 
 
 class When(str, Enum):

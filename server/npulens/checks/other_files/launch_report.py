@@ -235,6 +235,8 @@ def _told(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
     To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for
     is told once.
     """
+    if entry.read:
+        return [span for span, use in places.items() if use is not _Use.SHOWN]
     told = [span for span, use in places.items() if use is _Use.SET]
     if entry.becomes is None:
         return told[:1]

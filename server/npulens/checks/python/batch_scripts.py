@@ -26,18 +26,17 @@ _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
     """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
     assert isinstance(node, ast.JoinedStr)
-    _read(node, context)
     texts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
-    if _is_command("".join(map(str, texts)), context):
+    if not _read(node, context) and _is_for_shell("".join(map(str, texts)), context):
         command_line(node, context)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
     assert isinstance(node, ast.Constant)
-    if isinstance(node.value, str) and _SCRIPT.match(node.value) is not None:
-        _read(node, context)
-    elif isinstance(node.value, str) and _is_command(node.value, context):
+    if not isinstance(node.value, str) or not _is_for_shell(node.value, context):
+        return
+    if not _read(node, context):
         command_line(node, context)
 
 
@@ -57,28 +56,35 @@ def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
     take_over(report.finish(), context)
 
 
-def _is_command(text: str, context: Context) -> bool:
+def _is_for_shell(text: str, context: Context) -> bool:
+    """Whether a string is a script, or one of its lines sets a variable of CUDA for a program."""
+    if _SCRIPT.match(text) is not None:
+        return True
+    return "=" in text and any(_is_command(line, context) for line in text.split("\n"))
+
+
+def _is_command(line: str, context: Context) -> bool:
     """`CUDA_VISIBLE_DEVICES=0 python train.py`, wherever it is run."""
-    if "=" not in text or "\n" in text:
-        return False
-    words = text.removeprefix("export ").split()
+    words = line.strip().removeprefix("export ").split()
     names = [match.group() for match in takewhile(bool, map(_SET.match, words)) if match]
     if not any(name in context.catalogue.environment for name in names):
         return False
     return words[len(names) - 1].endswith(";") or any(map(_PROGRAM.match, words[len(names) :][:1]))
 
 
-def _read(node: ast.expr, context: Context) -> None:
+def _read(node: ast.expr, context: Context) -> bool:
+    """Read a script in three quotation marks; whether there is one."""
     span = context.span(node)
     opening = _OPENING.match(context.text, *span)
     if opening is None or ("f" in opening["prefix"].lower()) != isinstance(node, ast.JoinedStr):
-        return
+        return False
     start, end = opening.end(), span.end - len(opening["quote"])
     if _SCRIPT.match(context.text, start, end) is None:
-        return
+        return True  # a text that speaks of commands
     report = LaunchReport(_as_written_out(context.text, Span(start, end)), context.catalogue)
     shell_findings(report, start, end)
     take_over(report.finish(), context)
+    return True
 
 
 def _as_written_out(text: str, script: Span) -> str:

@@ -29,7 +29,9 @@ _RUNNERS = frozenset(
     | {"subprocess.getstatusoutput", "asyncio.create_subprocess_shell"}
 )
 _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
-_OPENING = re.compile(r"[A-Za-z]{1,2}(?P<quote>[\"'])(?!(?P=quote))")
+_OPENING = re.compile(r"(?P<prefix>[A-Za-z]{0,2})(?P<quote>[\"'])(?!(?P=quote))")
+_ESCAPE = re.compile(r"\\(\r?\n|.)")
+_QUOTED = re.compile(r"\\.", re.DOTALL)
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
@@ -47,7 +49,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
     if entry is None:
         return
-    if entry.becomes is None or entry.fix is Applicability.MANUAL:
+    if not entry.read and (entry.becomes is None or entry.fix is Applicability.MANUAL):
         context.settle(context.span(node), "no-effect")
         _report(entry, context.span(node), entry.fix, scope, context)
         return
@@ -226,28 +228,45 @@ def command_line(node: ast.expr, context: Context) -> None:
     if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
-    places = [_verbatim(node, context)]
-    if isinstance(node, ast.JoinedStr):
-        places = [_inside(node, context)]
-        if places == [None]:
-            places = [_verbatim(part, context) for part in node.values]
-    for place in places:
+    written = _written_in(node, context)
+    if written is not None:
+        _read_shell(*written, context)
+        return
+    for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
+        place = _verbatim(part, context)
         if place is not None:
-            report = LaunchReport(context.text, context.catalogue)
-            shell_findings(report, *place)
-            report.finish()
-            _take_over(report, context)
+            _read_shell(place, context.text[slice(*place)], context)
 
 
-def _inside(node: ast.JoinedStr, context: Context) -> Span | None:
-    """What stands between the quotation marks, if it is one string on one line."""
+def _read_shell(place: Span, script: str, context: Context) -> None:
+    before = context.text[: place.start - 1] + "\n"  # a script starts a line
+    text = before + script + context.text[place.end :]
+    report = LaunchReport(text, context.catalogue)
+    shell_findings(report, *place)
+    report.finish()
+    _take_over(report, context)
+
+
+def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
+    """Where a single literal has its text, and the text with spaces for what escapes."""
     span = context.span(node)
     opening = _OPENING.match(context.text, *span)
     if opening is None:
         return None
     inner = Span(opening.end(), span.end - 1)
-    text = context.text[slice(*inner)]
-    return None if opening["quote"] in text or "\n" in text else inner
+    written = context.text[slice(*inner)]
+    if "r" not in opening["prefix"].lower():
+        written = _ESCAPE.sub(_unescaped, written)
+    several = opening["quote"] in _QUOTED.sub("", context.text[slice(*inner)])
+    return None if several else (inner, written)
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """As many characters as an escape has: a line break behind a space, nothing but spaces."""
+    character = escape[1]
+    if character in ("\n", "\r\n"):
+        return " " * len(escape[0])
+    return " \n" if character == "n" else f" {character}"
 
 
 def _words(nodes: list[ast.expr], context: Context) -> None:

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
 from npulens.checks.intent.optional_code import runs_on_request
@@ -42,14 +42,17 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
-    """`from_pretrained(path, load_in_8bit=True)`, which goes to bitsandbytes."""
+    """`from_pretrained(path, load_in_8bit=args.eight)`, which goes to bitsandbytes."""
     for keyword in node.keywords:
         if keyword.arg != "load_in_8bit":
             continue
         value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
-        is_true = isinstance(value, ast.Constant) and value.value is True
-        if entry is not None and is_true and not _is_in_skipped_test(scope, context):
-            context.report(entry.rule, context.span(keyword), "load_in_8bit", [], note=entry.note)
+        is_off = isinstance(value, ast.Constant) and value.value is not True
+        if entry is None or is_off or _is_in_skipped_test(scope, context):
+            continue
+        severity = None if isinstance(value, ast.Constant) else Severity.INFO  # it may be off
+        span = context.span(keyword)
+        context.report(entry.rule, span, "load_in_8bit", [], note=entry.note, severity=severity)
 
 
 def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
