@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 _LOCAL = re.compile(r"\+[\w.]+")
 _PART = re.compile(r"(?P<operator>\^|~=?|={1,3}|[<>!]=?)?[ \t]*(?P<version>\d[\w.*]*)(?:=[\w.*]*)?")
 """A comparison; that of conda may name a build behind the version."""
+_ANY = ".*"
+_MOST_PATCHES = 30
 
 
 def admits_none(asked: str, releases: Sequence[str]) -> bool:
@@ -14,7 +16,7 @@ def admits_none(asked: str, releases: Sequence[str]) -> bool:
     Args:
         asked: Comparisons as pip, conda or Poetry write them: `==1.12.1`, `>=1.8,<2`, `=1.10`,
             `^1.13`. Of anything else nothing is known.
-        releases: The releases.
+        releases: The releases; `3.8.*` stands for all that begin so.
 
     Returns:
         False also where nothing is known.
@@ -28,7 +30,15 @@ def admits_none(asked: str, releases: Sequence[str]) -> bool:
         specifiers = SpecifierSet(",".join(filter(None, wanted)))
     except InvalidSpecifier:
         return False
-    return not any(specifiers.contains(release, prereleases=True) for release in releases)
+    return not any(specifiers.contains(each, prereleases=True) for each in _all_of(releases))
+
+
+def _all_of(releases: Iterable[str]) -> Iterable[str]:
+    for release in releases:
+        if release.endswith(_ANY):
+            yield from (f"{release.removesuffix(_ANY)}.{number}" for number in range(_MOST_PATCHES))
+        else:
+            yield release
 
 
 def _as_specifiers(asked: str) -> Iterable[str | None]:
