@@ -9,7 +9,7 @@ import pytest
 
 from npulens.catalog.loader import CatalogueError, load_catalogue, rules_folder
 from npulens.catalog.model import Applicability, LocalizedText, Severity, TorchVersion
-from npulens.catalog.tables import Catalogue, Meaning
+from npulens.catalog.tables import Catalogue, Meaning, Place
 
 CATALOGUE = load_catalogue()
 
@@ -122,6 +122,13 @@ def test_a_fix_is_no_safer_than_the_fact(fact: Fact) -> None:
         assert entry.fix is Applicability.MANUAL or entry.symbol == "torch.has_cuda"
     if fact.status == "same-name":
         assert entry.fix is not Applicability.MANUAL
+
+
+@pytest.mark.parametrize("place", Place)
+def test_expressions_of_the_tables_are_valid(place: Place) -> None:
+    for entry in CATALOGUE.launch[place]:
+        re.compile(entry.name)
+        re.compile(entry.value or "")
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.symbols.values(), ids=lambda entry: entry.symbol)

@@ -10,6 +10,7 @@ from npulens.catalog.expressions import is_quick
 from npulens.catalog.fields import (
     FormatError,
     read_kebab_case,
+    read_pattern,
     shown,
 )
 from npulens.catalog.model import Applicability, Rule
@@ -144,8 +145,15 @@ class RuleFile:
             yield fields
 
 
+def _read_pattern(name: str, value: str) -> str:
+    try:
+        return read_pattern(value)
+    except FormatError as error:
+        raise FormatError(f'"{name}" {error}') from None
+
+
 def _require_quick(fields: Mapping[str, Any]) -> None:
     for name in ("name", "value"):
-        if fields[name] is not None and not is_quick(fields[name]):
+        if fields[name] is not None and not is_quick(_read_pattern(name, fields[name])):
             wanted = "must repeat single characters only, in two places at most"
             raise FormatError(f'"{name}" {wanted}: {shown(fields[name])}')

@@ -20,7 +20,6 @@ from npulens.catalog.fields import (
     read_kebab_case,
     read_localized,
     read_name,
-    read_pattern,
     read_position,
     read_qualified_name,
     read_severity,
@@ -215,8 +214,8 @@ LAUNCH = Section(
     ("place", "name", "value"),
     {
         "place": one_of(Place),
-        "name": read_pattern,
-        "value": read_pattern,
+        "name": read_string,  # regular expressions, which those of a user have to be: `RuleFile`
+        "value": read_string,
         "rule": read_string,
         "becomes": read_string,
         "fix": read_applicability,

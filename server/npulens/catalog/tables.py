@@ -357,10 +357,13 @@ _OTHER_PARTS = frozenset({"load"})
 
 
 def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -> str:
-    """The name of a library; of one that runs on the NPU as it is, what there is better for."""
+    """The name of a library; of one that runs on the NPU otherwise, that of the part."""
     root = entry.symbol.partition(".")[0]
-    runs = entry.rule.family == "fused" and root not in libraries
-    return entry.symbol.rpartition(".")[2] if runs else root
+    if root in libraries:
+        return root
+    return (
+        entry.symbol.rpartition(".")[2] if entry.rule.family == "fused" else _trigger(entry.symbol)
+    )
 
 
 def _trigger(symbol: str) -> str:

@@ -46,7 +46,8 @@ class ImportFinder:
         self._text = text
         self._lines = LineMap(text)
         self.owners = parents_below(tree)
-        self._imports = [node for node in nodes_below(tree) if isinstance(node, Import)]
+        self.nodes = list(nodes_below(tree))
+        self._imports = [node for node in self.nodes if isinstance(node, Import)]
         self._spans = [self.span(node) for node in self._imports]
 
     def at(self, place: Span) -> Import | None:

@@ -68,7 +68,6 @@ class _Libraries:
     ) -> None:
         self._ledger = ledger
         self._rule = rule
-        self._tree = module.tree
         self._finder = ImportFinder(module.tree, module.text)
         self._is_test = is_test_file(project.place_of(str(module.place)))
         self._is_optional_module = str(module.place) in project.optional_modules
@@ -84,7 +83,7 @@ class _Libraries:
         for library, found in imports.items():
             if any(self._is_about(finding, library) for finding in self._ledger.open):
                 continue
-            needs = needs or Needs(self._tree, self._finder.owners)
+            needs = needs or Needs(self._finder.nodes, self._finder.owners)
             if not self._open_needed(library, found, needs) and self._rule is not None:
                 self._hint(library, found, self._rule)
 
@@ -153,7 +152,7 @@ class _Libraries:
 
     def _instead(self, guarded: GuardedImport | None) -> LocalizedText | None:
         """What is used where the import fails, as far as the module shows it."""
-        found = None if guarded is None else stand_in(guarded, self._tree, self._finder)
+        found = None if guarded is None else stand_in(guarded, self._finder)
         if found is None:
             return None
         return LocalizedText(

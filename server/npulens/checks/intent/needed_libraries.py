@@ -24,16 +24,16 @@ class Needs:
     """What a module needs of libraries whose import may fail.
 
     Args:
-        tree: The module.
-        owners: The parent of each of its nodes.
+        nodes: The nodes of the module.
+        owners: The parent of each of them.
     """
 
-    def __init__(self, tree: ast.Module, owners: Mapping[ast.AST, ast.AST]) -> None:
+    def __init__(self, nodes: Iterable[ast.AST], owners: Mapping[ast.AST, ast.AST]) -> None:
         self._owners = owners
         self._loads: dict[str, list[ast.expr]] = {}
         self._refusals: list[tuple[ast.stmt, ast.expr]] = []
         self._constants: dict[str, list[ast.expr]] = {}
-        for node in nodes_below(tree):
+        for node in nodes:
             self._note(node)
 
     def _note(self, node: ast.AST) -> None:

@@ -24,13 +24,12 @@ class StandIn(NamedTuple):
     line: int
 
 
-def stand_in(guarded: GuardedImport, tree: ast.Module, finder: ImportFinder) -> StandIn | None:
+def stand_in(guarded: GuardedImport, finder: ImportFinder) -> StandIn | None:
     """What takes the place of what an import brings; `None` if the module does not show it.
 
     Args:
         guarded: The import.
-        tree: The module.
-        finder: Knows the text of its nodes.
+        finder: Knows the nodes of the module, and their text.
     """
     for name, statement in guarded.others.items():
         return _bound(name, statement, finder)
@@ -38,7 +37,7 @@ def stand_in(guarded: GuardedImport, tree: ast.Module, finder: ImportFinder) -> 
         found = dict(_named(guarded.guard.orelse))
         for name in guarded.names & found.keys():
             return _bound(name, found[name], finder)
-    for node in nodes_below(tree):
+    for node in finder.nodes:
         if isinstance(node, ast.If) and node is not guarded.guard:
             if not guarded.marks.isdisjoint(names_in(node.test)):
                 called = _first_call(_other_arm(node, finder), finder)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from npulens.catalog.expressions import LONGEST_VALUE
@@ -64,6 +64,8 @@ class LaunchReport:
         self._values: dict[str, list[str]] = {}
         self._reported: set[Span] = set()
         self._known: dict[tuple[Place, str], Sequence[LaunchEntry]] = {}
+        self._any_name: dict[Place, re.Pattern[str]] = {}
+        """By place, what matches a name of some entry: most names are of none."""
         self._words: dict[str, bool] = {}
 
     def variable(
@@ -180,7 +182,11 @@ class LaunchReport:
         known = self._known.get((place, name))
         if known is None:
             entries = self.catalogue.launch.get(place, ())
-            known = [entry for entry in entries if re.fullmatch(entry.name, name) is not None]
+            known = []
+            if place not in self._any_name:
+                self._any_name[place] = _any_of(tuple(entry.name for entry in entries))
+            if self._any_name[place].fullmatch(name) is not None:
+                known = [entry for entry in entries if re.fullmatch(entry.name, name) is not None]
             self._known[place, name] = known
         return known
 
@@ -223,6 +229,12 @@ class LaunchReport:
         for span in told:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
             beside = ()
+
+
+@lru_cache(maxsize=64)
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches what one of the expressions for names does."""
+    return re.compile("|".join(f"(?:{name})" for name in names) or "(?!)")
 
 
 def _is_wrong(entry: LaunchEntry, value: str) -> bool:

@@ -47,7 +47,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     if not isinstance(target, ast.Name) or not isinstance(node.value, (ast.Attribute, ast.IfExp)):
         return
     function = getattr(scope, "node", None)
-    if not isinstance(function, Function):
+    if not isinstance(function, Function) or not any(_methods_taken(node.value, context)):
         return
     if function not in context.called:
         context.called[function] = frozenset(_called_names(function))
@@ -64,12 +64,17 @@ def _called_names(function: ast.AST) -> Iterator[str]:
 
 def _taken(value: ast.expr, scope: Scope, context: Context) -> None:
     """A method that is taken without a call, or one of two."""
-    arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-    for arm in arms:
-        if isinstance(arm, ast.Attribute):
-            entry = context.catalogue.methods.get(arm.attr)
-            if entry is not None and entry.called:
-                _method(arm, entry, scope, context, None)
+    for arm, entry in _methods_taken(value, context):
+        _method(arm, entry, scope, context, None)
+
+
+def _methods_taken(
+    value: ast.expr, context: Context
+) -> Iterator[tuple[ast.Attribute, MethodEntry]]:
+    for arm in [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]:
+        entry = context.catalogue.methods.get(arm.attr) if isinstance(arm, ast.Attribute) else None
+        if isinstance(arm, ast.Attribute) and entry is not None and entry.called:
+            yield arm, entry
 
 
 def referenced(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -18,6 +18,8 @@ _TABLE = "extras_require"
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """`setup(install_requires=["torch==1.10"], extras_require={"train": ["apex"]})`."""
     assert isinstance(node, ast.Call)
+    if not any(keyword.arg in _LISTS or keyword.arg == _TABLE for keyword in node.keywords):
+        return
     if not any(getattr(value, "name", "") in _SETUPS for value in resolve(node.func, scope)):
         return
     for keyword in node.keywords:

@@ -144,13 +144,13 @@ class _BuildFile:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
+        self._nodes = list(nodes_below(tree))
         self._owners = parents_below(tree)
         self._makers: dict[str, str] = {}
         self._values: dict[str, list[ast.expr]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._named_sources: dict[str, set[str]] = {}
-        for node in nodes_below(tree):
+        for node in self._nodes:
             self._note(node)
 
     def _note(self, node: ast.AST) -> None:
@@ -168,7 +168,7 @@ class _BuildFile:
 
     def declared(self) -> Iterator[_Declared]:
         """The extensions that its calls declare; those of a helper where it is called."""
-        for node in nodes_below(self._tree):
+        for node in self._nodes:
             kinds = self._kinds(node.func) if isinstance(node, ast.Call) else set()
             if isinstance(node, ast.Call) and kinds:
                 helped = list(self._through_helper(node, kinds))
