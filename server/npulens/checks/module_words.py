@@ -10,7 +10,7 @@ from collections.abc import Iterable
 _SAID = {
     "epochs": re.compile(r"for (?:epoch|ep )"),
     "elastic launcher": re.compile(r"TORCHELASTIC_"),
-    "setup": re.compile(r"\b(?:setuptools|distutils\.core)\b"),
+    "setup": re.compile("setuptools"),
     "megatron": re.compile(r"[Mm]egatron"),
     "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
 }

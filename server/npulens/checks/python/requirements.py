@@ -10,7 +10,7 @@ from npulens.checks.python.environment import take_over
 from npulens.syntax.meanings import resolve
 from npulens.syntax.scopes import Scope
 
-_SETUPS = frozenset({"setuptools.setup", "distutils.core.setup"})
+_SETUP = "setuptools.setup"
 _LISTS = frozenset({"install_requires", "setup_requires", "tests_require", "requires"})
 _TABLE = "extras_require"
 
@@ -20,7 +20,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     if not any(keyword.arg in _LISTS or keyword.arg == _TABLE for keyword in node.keywords):
         return
-    if not any(getattr(value, "name", "") in _SETUPS for value in resolve(node.func, scope)):
+    if not any(getattr(value, "name", "") == _SETUP for value in resolve(node.func, scope)):
         return
     for keyword in node.keywords:
         if keyword.arg in _LISTS or keyword.arg == _TABLE:
