@@ -217,6 +217,29 @@ def test_registered_operators_are_said_once(here: Path) -> None:
     ]
 
 
+def test_a_helper_that_loads_extensions(here: Path) -> None:
+    kernels = code(
+        """
+        from torch.utils import cpp_extension
+
+
+        def load(folder):
+            def compiled(name, sources):
+                return cpp_extension.load(
+                    name=name, sources=sources, extra_cuda_cflags=["--use_fast_math"]
+                )
+
+            compiled("row_softmax_cuda", [folder / "softmax.cpp", folder / "softmax_kernel.cu"])
+        """
+    )
+    use = "import torch\n\ndef f(x):\n    import row_softmax_cuda as k\n    return k.run(x)\n"
+    found = places(here, {"kernels/__init__.py": kernels, "model/softmax.py": use})
+    assert found["model/softmax.py"] == [
+        (4, "NPU612", ""),
+        (5, "NPU608", "reported-at-import"),
+    ]
+
+
 def test_a_builder_that_is_chosen(here: Path) -> None:
     setup = code(
         """

@@ -99,7 +99,7 @@ NMS = "def {}(b, s):\n    from torchvision.ops import {}\n    return nms(b, s, 0
             T + "def f(m):\n    with torch.no_grad():\n        return torch.export.export(m, x)\n",
         ),
         ("a.py", T + "e = ⟦NPU503:torch.export.export⟧(m, x)\n"),
-        ("trtllm/convert.py", "from tensorrt_llm import Builder\n"),
+        ("trtllm/convert.py", "from ⟦NPU602:tensorrt_llm⟧ import Builder\n"),
         ("a.py", "from ⟦NPU602:tensorrt_llm⟧ import Builder\n"),
         ("a.py", "def convert(m):\n    import ⟦NPU602:tensorrt⟧\n    return tensorrt\n"),
         ("trtllm/convert.py", "import ⟦NPU602:cupy⟧\n"),

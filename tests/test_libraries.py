@@ -162,6 +162,10 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "from torch.utils.cpp_extension import load\nk = ⟦NPU601:load⟧('k', s, with_cuda=True)\n",
         "import importlib\nif not is_cupy_available():\n    import ⟦NPU602:pycuda⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=True⟧)\n",
+        "from ⟦NPU602:isaacgym⟧ import gymapi\n",
+        "import ⟦NPU602:lietorch⟧\n",
+        "from ⟦NPU601:torch.utils.ffi⟧ import create_extension\n",
+        "import torch\nfrom peft import ⟦NPU605:prepare_model_for_int8_training⟧\n",
         "c = Config(⟦NPU605:load_in_8bit=args.eight⟧)\n",
         "class Server:\n    def __init__(self):\n        if not is_fastapi_available():\n            raise ImportError\n"
         "    def f(self):\n        return Config(⟦NPU605:load_in_8bit=True⟧)\n",

@@ -66,6 +66,7 @@ REASONS = {
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
     "import apex": "reported-at-use",
+    "from gsplat import rasterization as draw\ndraw(x)": "reported-at-import",
     "from apex import amp": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",

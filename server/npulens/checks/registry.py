@@ -79,6 +79,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (references.default_tensor_type, (ast.Call,)),
     (references.literal_getattr, (ast.Call,)),
     (references.imported_name, (ast.Name,)),
+    (library.imported_name, (ast.Name,)),
     (import_statements.imported, (ast.Import, ast.ImportFrom)),
     (methods.referenced, (ast.Attribute,)),
     (methods.called, (ast.Call,)),

@@ -31,7 +31,6 @@ _NEEDS_BUILD = frozenset({"library-needs-npu-build", "unported-part-of-library"}
 _LIBRARIES = _NEEDS_BUILD | {"cuda-library", "unverified-library"}
 
 _FOR_EDGE = re.compile(r"executorch", re.IGNORECASE)
-_FOR_TENSORRT = re.compile(r"tensorrt|trt_?llm", re.IGNORECASE)
 _EXPORTS = re.compile(r"export", re.IGNORECASE)
 _OF_CUDA_GRAPHS = re.compile(r"cuda_?graph", re.IGNORECASE)
 _OF_NPU = re.compile(r"(?:^|_)npu(?:_|$)|NPU")
@@ -98,8 +97,6 @@ class _Intents:
 
     def _is_of_other_runtime(self, symbol: str, rule: str, around: list[str]) -> bool:
         """Whether a library is used to export for another runtime, or in a CUDA graph."""
-        if _FOR_TENSORRT.search(symbol):
-            return any(_FOR_TENSORRT.search(part) for part in self._path.parts[-3:])
         if any(_OF_CUDA_GRAPHS.search(name) for name in around):
             return True
         names = [self._path.stem, *around]

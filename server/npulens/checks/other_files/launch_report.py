@@ -135,15 +135,22 @@ class LaunchReport:
         return False
 
     def flag(self, name: str, span: Span) -> None:
-        """Report an option that is on by being there: `--load_in_8bit`.
+        """Report an option that is on by being there: `--load_in_8bit`."""
+        self.tell(Place.SETTING, name, "True", span)
 
-        How it is turned off is for its program to say, so there is no fix.
+    def tell(self, place: Place, name: str, value: str, span: Span) -> bool:
+        """Report what the tables say of a value that is not written where it is reported.
+
+        How it is changed is open, so there is no fix.
         """
-        for entry in self._entries(Place.SETTING, name):
-            is_on = entry.value is not None and re.fullmatch(entry.value, "True") is not None
-            if is_on and self._is_meant(entry):
+        if len(value) > LONGEST_VALUE:
+            return False
+        for entry in self._entries(place, name):
+            is_meant = entry.value is not None and re.fullmatch(entry.value, value) is not None
+            if is_meant and self._is_meant(entry) and _is_wrong(entry, value):
                 self.add(entry.rule, span, [], "", entry.note, entry.severity)
-                return
+                return True
+        return False
 
     def finish(self) -> list[Finding]:
         """All findings; those of variables come last, since they depend on each other."""

@@ -55,6 +55,7 @@ _SETTING = re.compile(r"[+~]{0,2}(?P<name>[A-Za-z][\w./-]*)=(?P<value>[\s\S]*)\Z
 _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Z0-9_])")
 _VARIABLE = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?P<array>\[[@*]\])?\})\Z")
 _DEFAULT = re.compile(r"\$\{(?P<name>\w+):?[-=](?P<quote>[\"']?)(?P<value>[^\"']*)(?P=quote)\}\Z")
+_PART = re.compile(r"\$\{?(?P<name>[A-Za-z_]\w*)\}?")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
 _SBATCH = re.compile(r"#SBATCH[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)(?P<value>[^\s#]+))?")
 _SLURM_LETTER = re.compile(r"-G(?P<count>\S+)?\Z")
@@ -148,6 +149,23 @@ def index_url(report: LaunchReport, atom: Atom) -> bool:
     if not _URL.match(atom.text):
         return False
     return report.look_up(Place.INDEX, "url", atom.text, atom.span, atom.span)
+
+
+def _index(atom: Atom, script: _Script) -> bool:
+    """Report an index, also one whose address has variables in it."""
+    if index_url(script.report, atom):
+        return True
+    if "$" not in atom.text or not _URL.match(atom.text):
+        return False
+    known = _PART.sub(lambda match: _only_value(match["name"], script), atom.text)
+    return script.report.tell(Place.INDEX, "url", known, atom.span)
+
+
+def _only_value(name: str, script: _Script) -> str:
+    """What a variable is set to, if there is one such value."""
+    values = script.values.get(name, [])
+    is_known = len(values) == 1 and len(values[0]) == 1
+    return _unquoted(values[0][0]).text if is_known else f"${name}"
 
 
 def image(report: LaunchReport, atom: Atom) -> bool:
@@ -268,7 +286,7 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
             _image(atom, script)
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
         if installs and atom not in chain and not is_left_out:
-            _installed(atom, report)
+            _installed(atom, script)
 
 
 def _place_of_options(names: set[str]) -> Place | None:
@@ -474,10 +492,10 @@ def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
         report.variable(name, value, is_reference=is_reference)
 
 
-def _installed(atom: Atom, report: LaunchReport) -> None:
+def _installed(atom: Atom, script: _Script) -> None:
     option = _OPTION.match(atom.text)
     if option is not None and option["value"] is not None:
         start = atom.span.start + option.start("value")
         atom = Atom(Span(start, start + len(option["value"])), option["value"])
-    if not atom.text.startswith("-") and not index_url(report, atom):
-        requirement(report, atom)
+    if not atom.text.startswith("-") and not _index(atom, script):
+        requirement(script.report, atom)

@@ -22,10 +22,12 @@ from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
-from npulens.syntax.values import Imported, dotted_name, expression
+from npulens.syntax.values import Imported, Name, dotted_name, expression
 from npulens.text.spans import Span
 
 _APEX = "apex"
+_WITHOUT_BUILD = frozenset({"cuda-library", "cuda-library-name"})
+"""Rules on libraries that no build brings to the NPU."""
 
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -130,6 +132,25 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         found = context.findings[-1]
         arguments = {**found.arguments, _USED: entry.symbol}
         context.findings[-1] = replace(found, arguments=arguments)
+
+
+def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A use of what `from diff_gaussian_rasterization import GaussianRasterizer` brings."""
+    assert isinstance(node, ast.Name)
+    if node.id not in context.facts.aliases or not isinstance(node.ctx, ast.Load):
+        return
+    span = context.span(node)
+    if span in context.reported or span in context.settlements:
+        return
+    for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
+        if not isinstance(value, Qualified) or value.name.startswith("torch."):
+            continue
+        entry = library_entry(value.name, context)
+        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+            if context.fallback(node) is None:
+                context.settle(span, "reported-at-import")
+            report_entry(node, entry, [], context, context.fallback(node))
+            return
 
 
 def _is_reported_here(

@@ -206,14 +206,16 @@ class _BuildFile:
         """What the calls of a function declare that passes on the name of an extension."""
         helper = self._function_around(call)
         named = _argument(call, "name")
-        if helper is None or _LOADED in kinds or composed_text(named, self._constants):
+        if helper is None or composed_text(named, self._constants):
             return
+        is_loaded, has_flags = _LOADED in kinds, self._gives_cuda(call)
         for use in self._calls.get(helper.name, ())[:_MAX_CALLS]:
             module = composed_text(named, {**self._constants, **_given(helper, use)})
             if module:
                 sources = self._sources(use)
                 has_cuda = any(s.endswith(CUDA_SUFFIXES) for s in sources)
                 is_cuda = has_cuda or (_CUDA in kinds and not (_HOST in kinds and sources))
+                is_cuda = is_cuda or (is_loaded and has_flags)
                 yield from _checked(module, sources, is_cuda, use, (), False)
 
     def _function_around(self, node: ast.AST) -> ast.FunctionDef | None:
