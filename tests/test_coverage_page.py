@@ -101,7 +101,8 @@ def test_each_decision_on_instrumentation_is_about_an_entry_and_a_rule() -> None
 
 def test_every_shipped_rule_about_names_covers_something() -> None:
     covering = {code for row in ROWS for code in row.rules}
-    with_symbols = {entry.rule.code for entry in CATALOGUE.environment.values()}
+    # What Slurm sets is not among the facts on CUDA and PyTorch.
+    with_symbols = {e.rule.code for e in CATALOGUE.environment.values() if not e.read}
     assert with_symbols <= covering
 
 

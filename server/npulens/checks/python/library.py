@@ -114,6 +114,11 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     qualified = values[0].name
     entry = library_entry(qualified, context)
     if entry is None or "." not in entry.symbol:
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+            _settle_use(root, entry, context)
         return
     used = node
     for _ in range(qualified.count(".") - entry.symbol.count(".")):
@@ -139,18 +144,23 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Name)
     if node.id not in context.facts.aliases or not isinstance(node.ctx, ast.Load):
         return
-    span = context.span(node)
-    if span in context.reported or span in context.settlements:
-        return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
         if not isinstance(value, Qualified) or value.name.startswith("torch."):
             continue
         entry = library_entry(value.name, context)
         if entry is not None and entry.rule.name in _WITHOUT_BUILD:
-            if context.fallback(node) is None:
-                context.settle(span, "reported-at-import")
-            report_entry(node, entry, [], context, context.fallback(node))
+            _settle_use(node, entry, context)
             return
+
+
+def _settle_use(node: ast.expr, entry: SymbolEntry, context: Context) -> None:
+    """A use of what an import brings, of which the finding at the import says all there is."""
+    span = context.span(node)
+    if span in context.reported or span in context.settlements:
+        return
+    if context.fallback(node) is None:  # else the import needs nothing
+        context.settle(span, "reported-at-import")
+        report_entry(node, entry, [], context)
 
 
 def _is_reported_here(
