@@ -158,7 +158,7 @@ def _settle_use(node: ast.expr, entry: SymbolEntry, context: Context) -> None:
     span = context.span(node)
     if span in context.reported or span in context.settlements:
         return
-    if context.fallback(node) is None:  # else the import needs nothing
+    if context.settled is None and context.fallback(node) is None:  # else nothing is needed
         context.settle(span, "reported-at-import")
         report_entry(node, entry, [], context)
 
