@@ -41,6 +41,7 @@ STRINGS = [
     'from helpers import to_device\nbatch = to_device(batch, ⟦NPU110:"cuda"⟧)',
     'accelerator_type = ⟦NPU110:"cuda"⟧',
     'kind = getattr(self, "accelerator_type", ⟦NPU110:"cuda"⟧)',
+    'box = gr.Dropdown([⟦NPU110:"cuda"⟧, "cpu"], value=⟦NPU110:"cuda"⟧, label="device")',
     'helpers.move_to_device(batch, ⟦NPU110:"cuda:0"⟧)',
     'from helpers import build_device_mesh\nmesh = build_device_mesh(⟦NPU110:"cuda"⟧, (8,))',
     'torch.load(p, ⟦NPU110:"cuda"⟧)',

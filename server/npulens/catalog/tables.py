@@ -348,9 +348,10 @@ _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     *("nvidia", "SBATCH", "srun", "submitit", "torchrun"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
+    *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
 )
 """What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
-scripts for a scheduler; and what a `setup.py` asks for."""
+scripts for a scheduler; what a `setup.py` asks for; and what Ray is asked for."""
 
 _OTHER_PARTS = frozenset({"load"})
 """Last parts of names that a check looks at and no table lists: `torch.load`."""

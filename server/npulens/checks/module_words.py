@@ -10,6 +10,7 @@ from collections.abc import Iterable
 _SAID = {
     "epochs": re.compile(r"for (?:epoch|ep )"),
     "elastic launcher": re.compile(r"TORCHELASTIC_"),
+    "ray": re.compile(r" ray\b"),
     "setup": re.compile("setuptools"),
     "megatron": re.compile(r"[Mm]egatron"),
     "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
@@ -25,7 +26,7 @@ def said_in(text: str) -> frozenset[str]:
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
-        `setup` (of a package), `megatron` (the library) and
+        `ray` (is imported), `setup` (of a package), `megatron` (the library) and
         `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
     """
     return frozenset(name for name, pattern in _SAID.items() if pattern.search(text) is not None)

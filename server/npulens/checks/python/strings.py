@@ -55,6 +55,7 @@ _AVAILABILITY = re.compile(
     r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
 )
 
+_DEVICES = frozenset(ACCELERATORS | {"auto", "cpu"})
 _ASKING = re.compile(
     r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
 )
@@ -73,6 +74,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _function_for_devices(node, scope, context)
+    _choice_for_people(node, scope, context)
     _named_option(node, scope, context)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
         owner = node.func.value
@@ -449,6 +451,16 @@ def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> Non
             report_all(argument, word, None, scope, context)
 
 
+def _choice_for_people(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`Dropdown(["cuda", "cpu"], value="cuda")` of a form: a list of devices and one of them."""
+    chosen = [k.value for k in node.keywords if k.arg in ("value", "default")]
+    if not any(isinstance(value, ast.Constant) and value.value in _DEVICES for value in chosen):
+        return
+    lists = [a for a in (*node.args, *(k.value for k in node.keywords)) if _lists_devices(a)]
+    for value in (*lists, *chosen) if lists else ():
+        report_all(value, WORDS[Meaning.DEVICE], None, scope, context)
+
+
 def _may_be_word(node: ast.expr) -> bool:
     return isinstance(node, (ast.Constant, ast.JoinedStr, ast.IfExp))
 
@@ -472,11 +484,15 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _chooses_devices(node: ast.Call) -> bool:
     """`add_argument("--run-on", choices=["cpu", "cuda"])`: nothing but types of devices."""
-    given = next((k.value for k in node.keywords if k.arg == "choices"), None)
-    if not isinstance(given, (ast.List, ast.Tuple, ast.Set)):
+    return any(k.arg == "choices" and _lists_devices(k.value) for k in node.keywords)
+
+
+def _lists_devices(node: ast.expr) -> bool:
+    """`["cpu", "cuda"]`: types of devices and no others."""
+    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return False
-    values = {element.value for element in given.elts if isinstance(element, ast.Constant)}
-    return {"cpu", "cuda"} <= values <= ACCELERATORS | {"auto", "cpu"}
+    values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
+    return {"cpu", "cuda"} <= values <= _DEVICES
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
