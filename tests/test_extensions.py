@@ -207,6 +207,7 @@ FACTS = ProjectFacts(
         "from . import _ext\nk = ⟦NPU608:_ext.nms⟧(b)\n",
         "import project._ext as e\nk = ⟦NPU608:e.nms⟧(b)\n",
         "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        return ⟦NPU608:_ext.nms⟧(b)\n    else:\n        raise ValueError\n",
+        "from . import _ext\ndef f(b):\n    if b.⟦NPU106:is_cuda⟧:\n        k = ⟦NPU608:_ext.nms⟧(b)\n    else:\n        k = _ext.nms_cpu(b)\n    return k\n",
         "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        k = _ext.nms(b)\n    else:\n        k = slow(b)\n    return k\n",
         "from project import _ext\nclass A:\n    def f(self):\n        return ⟦NPU608:_ext.nms⟧(self.b)\n",
         "from ._ext import nms as n\nk = ⟦NPU608:n⟧(b)\n",
@@ -378,3 +379,9 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
 def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:
     write(tmp_path, backends__ascend_py="", backends__tensorrt_py="", tools__npu_smi_py="")
     assert facts(tmp_path).folders_with_npu == {str(tmp_path / "backends")}
+
+
+def test_no_fix_hands_a_tensor_of_the_npu_to_a_kernel_of_cuda() -> None:
+    text = "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        _ext.f_gpu(b)\n    else:\n        _ext.f(b)\n"
+    (finding,) = analyze(Document("a.py", text), CATALOGUE, Target())
+    assert (finding.rule.code, finding.fixes) == ("NPU106", ())

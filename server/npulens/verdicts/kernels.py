@@ -48,6 +48,17 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
     return False
 
 
+def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
+    """Whether both arms of an `if` on the device of a tensor call kernels of an extension.
+
+    The other arm is for the host, and fails for a tensor of the NPU as the first does.
+    """
+    return bool(node.orelse and set(_tensors_asked(node.test))) and all(
+        any(_is_of_extension(call, scope, known) for statement in arm for call in _calls(statement))
+        for arm in (node.body, node.orelse)
+    )
+
+
 def _calls_optional(test: ast.BoolOp, body: list[ast.stmt], tensors: set[str]) -> bool:
     """`if ops is not None and x.is_cuda: return ops.run(x)`: what may be missing is called."""
     asked = {

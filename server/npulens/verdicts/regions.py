@@ -17,7 +17,12 @@ from npulens.text.spans import Span
 from npulens.verdicts.conditions import Answer, Known, answer
 from npulens.verdicts.device_functions import holds_on_cuda
 from npulens.verdicts.evidence import Evidence, effects, leaves
-from npulens.verdicts.kernels import asks_for_kernel, asks_only_for_card, only_lays_out
+from npulens.verdicts.kernels import (
+    asks_for_kernel,
+    asks_only_for_card,
+    has_kernels_alone,
+    only_lays_out,
+)
 from npulens.verdicts.npu_words import NPU_WORD, PieceText
 from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
 
@@ -48,6 +53,7 @@ class Regions:
         self._evidence = Evidence(code)
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests: list[Span] = []
+        self._kernel_tests: list[Span] = []
         self._refusals: list[Span] = []
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
@@ -204,7 +210,9 @@ class Regions:
             if "available" not in test:
                 self._note(self._cuda_tests, node.body[0], node.body[-1])
             block, index = self._blocks.get(node, ([], 0))
-            if asks_for_kernel(node, scope, self._known, block[index + 1 :]):
+            if has_kernels_alone(node, scope, self._known):
+                self._note(self._kernel_tests, node.test, node.test)
+            elif asks_for_kernel(node, scope, self._known, block[index + 1 :]):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -440,6 +448,10 @@ class Regions:
         Not of one that asks whether CUDA is available, which stands for any accelerator.
         """
         return _covers(self._cuda_tests, span)
+
+    def is_for_kernels(self, span: Span) -> bool:
+        """Whether a place is in a test that chooses between kernels of an extension alone."""
+        return _covers(self._kernel_tests, span)
 
     def is_refusal(self, span: Span) -> bool:
         """Whether a place is in a test that only decides whether the program goes on."""

@@ -176,6 +176,7 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
             not isinstance(part, ast.If)
             or not part.orelse
             or "is_cuda" not in context.source(part.test)
+            or context.regions.is_for_kernels(context.span(part.test))
         ):
             continue
         first, last = part.body[0], part.body[-1]

@@ -3,7 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
+from npulens.catalog.model import (
+    Applicability,
+    Edit,
+    Fix,
+    ImportNeed,
+    LocalizedText,
+    MigrationStyle,
+)
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
 from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
@@ -144,6 +151,12 @@ def _is_of_like_framework(context: Context) -> bool:
     return context.held["of like framework"]
 
 
+_KERNELS_ALONE = LocalizedText(
+    "Both arms hand it to kernels of an extension, of which none is for the NPU.",
+    "两个分支都把它交给扩展中的核函数，其中没有面向 NPU 的实现。",
+)
+
+
 def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
@@ -157,10 +170,13 @@ def _method(
     fixes = _agnostic_fix(node, entry, span, scope, context, call)
     if entry.called or not storage:
         fixes = [*_npu_fix(node, entry, span, scope, context), *fixes]
+    note = entry.note
+    if not entry.called and context.regions.is_for_kernels(span):
+        fixes, note = [], _KERNELS_ALONE
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
     symbol = f".{node.attr}{call_mark}"
-    context.report(entry.rule, span, symbol, fixes, replacement=replacement, note=entry.note)
+    context.report(entry.rule, span, symbol, fixes, replacement=replacement, note=note)
 
 
 def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:
