@@ -41,6 +41,19 @@ def test_pytorch_is_seen_however_it_is_imported(text: str) -> None:
     assert checked("model.py", text.encode()) == found
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import ray\n@ray.remote(num_gpus=1)\nclass Worker:\n    pass\n",
+        "from ray import tune\ntune.run(f, resources_per_trial={'gpu': 1})\n",
+        "import os\ncards = os.environ['SLURM_GPUS_ON_NODE']\n",
+        "from setuptools import setup\nsetup(install_requires=['flash-attn'])\n",
+    ],
+)
+def test_what_needs_no_pytorch_is_read(text: str) -> None:
+    assert len(checked("run.py", text.encode())) == 1
+
+
 def test_a_cell_that_imports_it() -> None:
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     cells = [{**cell, "source": ["import torch\n", USE]}]

@@ -17,6 +17,7 @@ _TAKES_TORCH = re.compile(
 _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "submitit", "torchrun"),
+    *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda")
 _LAUNCH_WORDS = (
