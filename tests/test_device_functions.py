@@ -35,6 +35,9 @@ USES = {
     "type": "device = {}()\nis_gpu = device.type == 'cuda'\n",
     "not": "if not {}().startswith('cuda'):\n    pass\nelse:\n    torch.cuda.synchronize()\n",
     "or": "if {}() != 'cuda' or later:\n    pass\nelse:\n    torch.cuda.synchronize()\n",
+    "not-both": (
+        "if not ({}() == 'cuda' and later):\n    pass\nelse:\n    torch.cuda.synchronize()\n"
+    ),
     "one-of-some": "if {}() in ('cuda', 'xpu'):\n    torch.cuda.empty_cache()\n",
     "beginning": "use_amp = {}().startswith('cuda')\n",
     "default": "device = {}() or 'cuda'\n",

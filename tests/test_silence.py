@@ -51,6 +51,7 @@ def test_each_settled_place_has_a_reason() -> None:
 REASONS = {
     "if not torch.cuda.is_available():\n    x.cuda()": "never-runs-on-npu",
     "if device.type == 'mps':\n    x.cuda()": "other-device",
+    "if any((d.type == 'mps', torch.xpu.is_available())):\n    x.cuda()": "other-device",
     "if in_colab():\n    x.cuda()": "elsewhere",
     "if torch.version.cuda:\n    x.cuda()": "cuda-alone",
     "if torch.__version__ < '1.8':\n    x.cuda()": "older-torch",

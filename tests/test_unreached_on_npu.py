@@ -19,7 +19,8 @@ from npulens.syntax.scopes import Scope
 from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.verdicts import regions
-from npulens.verdicts.conditions import Answer, Known, answer
+from npulens.verdicts.answers import Answer
+from npulens.verdicts.conditions import Known, answer
 from npulens.workspace.verifying import verification
 from npulens.workspace.verifying.original_lines import original_lines
 from npulens.workspace.verifying.verified_run import RunResult
@@ -55,8 +56,8 @@ def test_no_line_runs_that_an_npu_never_comes_to(
 def test_an_inverted_answer_is_noticed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison is able to fail."""
 
-    def inverted(test: ast.expr, scope: Scope, known: Known, depth: int = 0) -> Answer:
-        return answer(test, scope, known, depth).negated()
+    def inverted(test: ast.expr, scope: Scope, known: Known) -> Answer:
+        return answer(test, scope, known).negated()
 
     text = SCRIPTS["availability"].read_text(encoding="utf-8")
     ran, _ = _lines_that_ran(text, here, monkeypatch)

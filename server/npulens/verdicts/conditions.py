@@ -10,7 +10,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.verdict_tables import ConditionTable
@@ -18,9 +17,8 @@ from npulens.syntax.meanings import Instance, Member, Qualified, Value, resolve
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
+from npulens.verdicts.answers import UNKNOWN, Answer, joined
 
-_DEEPEST = 20
-"""Conditions nested deeper are not known."""
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
 _DEVICE_NAME = re.compile(
     r"device|accelerator|platform|backend|\btype\b|hardware|arch", re.IGNORECASE
@@ -47,27 +45,6 @@ _NEW_MEMBERS = frozenset({"GradScaler", "autocast", "custom_fwd", "custom_bwd", 
 _STRING_TESTS = frozenset({"startswith", "__eq__"})
 
 
-class Answer(NamedTuple):
-    """What a condition comes to on an NPU.
-
-    Attributes:
-        holds: Whether it holds; `None` if that is not known.
-        reason: Why what does not run then need not be moved: the name of a reason.
-        node: The part of the condition that decides.
-    """
-
-    holds: bool | None = None
-    reason: str = ""
-    node: ast.expr | None = None
-
-    def negated(self) -> "Answer":
-        """The answer of `not`."""
-        return self if self.holds is None else self._replace(holds=not self.holds)
-
-
-UNKNOWN = Answer()
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known for all conditions of a module.
@@ -90,36 +67,19 @@ class Known:
     devices_elsewhere: OtherModules[bool] | None = None
 
 
-def answer(test: ast.expr, scope: Scope, known: Known, depth: int = 0) -> Answer:
+def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
     """What a condition comes to on an NPU."""
-    if depth > _DEEPEST:
-        return UNKNOWN
-    if isinstance(test, ast.BoolOp):
-        return _joined(test, scope, known, depth)
-    if isinstance(test, ast.UnaryOp):
-        if isinstance(test.op, ast.Not):
-            return answer(test.operand, scope, known, depth + 1).negated()
-        return UNKNOWN
+    return joined(test, lambda part: _of_part(part, scope, known))
+
+
+def _of_part(test: ast.expr, scope: Scope, known: Known) -> Answer:
+    """What a condition comes to that joins no others."""
     if isinstance(test, ast.Compare):
         return _compared(test, scope, known)
     if isinstance(test, ast.Call):
-        return _called(test, scope, known, depth)
+        return _called(test, scope, known)
     if isinstance(test, (ast.Name, ast.Attribute)):
         return _named(test, scope, known)
-    if isinstance(test, ast.NamedExpr):
-        return answer(test.value, scope, known, depth + 1)
-    return UNKNOWN
-
-
-def _joined(test: ast.BoolOp, scope: Scope, known: Known, depth: int) -> Answer:
-    """`and` does not hold if one part does not; `or` holds if one does."""
-    decides = isinstance(test.op, ast.Or)
-    answers = [answer(value, scope, known, depth + 1) for value in test.values]
-    found = [each for each in answers if each.holds is decides]
-    if found:
-        return min(found, key=lambda each: each.reason == "never-runs-on-npu")
-    if all(each.holds is not None for each in answers):
-        return answers[-1]
     return UNKNOWN
 
 
@@ -143,23 +103,18 @@ def _is_property_of_tensor(node: ast.expr) -> bool:
     return not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
 
 
-def _called(node: ast.Call, scope: Scope, known: Known, depth: int) -> Answer:
+def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
     """A call that is asked whether it is true."""
     callee = node.func
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
     if name == "hasattr" and len(node.args) == 2:
         return _has_attribute(node, scope, known)
-    if name == "all" and len(node.args) == 1 and isinstance(node.args[0], (ast.Tuple, ast.List)):
-        parts = [answer(each, scope, known, depth + 1) for each in node.args[0].elts]
-        return next((each for each in parts if each.holds is False), UNKNOWN)
     if name in _STRING_TESTS and isinstance(callee, ast.Attribute) and len(node.args) == 1:
         return _among(callee.value, node.args[0], node, True, known)
     if name == "is_torch_version" and len(node.args) == 2:
         return _by_version(node, known)
     if _VERSION_NAME.search(name):
         return _within_versions(node, known)
-    if name == "bool" and len(node.args) == 1:
-        return answer(node.args[0], scope, known, depth + 1)
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
     library = _library_asked_for(name, node, known)

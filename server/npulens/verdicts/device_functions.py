@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from npulens.syntax.meanings import Instance, LocalInstance, resolve
 from npulens.syntax.scopes import Scope
+from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.conditions import Known
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w*device\w*)\(", re.MULTILINE)
@@ -58,31 +59,26 @@ def holds_on_cuda(test: ast.expr, scope: Scope, known: Known) -> bool | None:
 
     Returns `False` if it does not hold on CUDA, `None` of every other test.
     """
-    if isinstance(test, ast.BoolOp):
-        decides = isinstance(test.op, ast.And)
-        found = any(_compares(each, scope, known) is decides for each in test.values)
-        return decides if found else None
-    return _compares(test, scope, known)
+    found = joined(test, lambda part: _compares(part, scope, known))
+    return None if found.holds is None else not found.holds
 
 
-def _compares(test: ast.expr, scope: Scope, known: Known) -> bool | None:
-    """The same of `get_device() == "cuda"` and `not get_device().startswith("cuda")`."""
-    is_negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    asked = test.operand if isinstance(test, ast.UnaryOp) else test
-    if isinstance(asked, ast.Compare) and len(asked.ops) == 1:
-        holds = isinstance(asked.ops[0], (ast.Eq, ast.In))
-        if not holds and not isinstance(asked.ops[0], (ast.NotEq, ast.NotIn)):
-            return None
-        device, given = asked.left, asked.comparators[0]
-    elif isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute) and asked.args:
-        holds = True
-        if asked.func.attr != "startswith":
-            return None
-        device, given = asked.func.value, asked.args[0]
+def _compares(test: ast.expr, scope: Scope, known: Known) -> Answer:
+    """What `get_device() == "cuda"` and `get_device().startswith("cuda")` come to on an NPU."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        is_positive = isinstance(test.ops[0], (ast.Eq, ast.In))
+        if not is_positive and not isinstance(test.ops[0], (ast.NotEq, ast.NotIn)):
+            return UNKNOWN
+        device, given = test.left, test.comparators[0]
+    elif isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.args:
+        is_positive = True
+        if test.func.attr != "startswith":
+            return UNKNOWN
+        device, given = test.func.value, test.args[0]
     else:
-        return None
+        return UNKNOWN
     is_about_cuda = _is_cuda_alone(given) and is_from_device_function(device, scope, known)
-    return holds is not is_negated if is_about_cuda else None
+    return Answer(not is_positive, "ported", test) if is_about_cuda else UNKNOWN
 
 
 def _is_cuda_alone(node: ast.expr) -> bool:

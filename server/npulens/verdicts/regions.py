@@ -14,7 +14,8 @@ from npulens.catalog.verdicts import Settlement
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
-from npulens.verdicts.conditions import Answer, Known, answer
+from npulens.verdicts.answers import Answer
+from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_functions import holds_on_cuda
 from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
