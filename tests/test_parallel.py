@@ -510,6 +510,26 @@ def test_the_edit_is_never_safe(name: str) -> None:
 
 
 BASE = SCRIPTS["module"][0]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "if torch.cuda.device_count() >= 2:",
+        "cards = torch.cuda.device_count()\nif cards > 1:",
+        "if not torch.cuda.device_count() < 2:",
+        "if torch.cuda.device_count() > 1 or args.parallel:",
+        "if use_cuda:",
+        "if str(device) == 'cuda' and torch.cuda.is_available():",
+        "if args.device == 'npu':",
+    ],
+)
+def test_the_model_may_be_wrapped_where_there_are_several_cards(condition: str) -> None:
+    wrapping = f"model = Net()\n{condition}\n    model = nn.DataParallel(model)"
+    source = BASE.replace("model = nn.DataParallel(Net())", wrapping)
+    assert "DistributedDataParallel(" in fixed(source)
+
+
 UNCLEAR = {
     "sampler-there": BASE.replace("shuffle=True", "sampler=mine"),
     "batch-sampler": BASE.replace("shuffle=True", "batch_sampler=mine"),

@@ -123,10 +123,18 @@ CASES = {
         """,
     "on-this-device-too": """
         def forward(x: Tensor, device: torch.device) -> Tensor:
-            if device.type in ("npu", "cpu"):
+            if device.type in ("gpu", "cpu"):
                 return ⟦NPU802:x[x > 0]⟧
             if device.type != "cpu":
                 return ⟦NPU802:x[x > 1]⟧
+            return x[x > 2]
+        """,
+    "on-this-device-in-any-case": """
+        def forward(x: Tensor, device: torch.device) -> Tensor:
+            if device.type in ("npu", "cpu"):
+                return ⟦NPU802:x[x > 0]⟧
+            if device.type != "cpu":
+                return x[x > 1]
             return x[x > 2]
         """,
     "lists-without-elements": """

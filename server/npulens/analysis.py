@@ -8,7 +8,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity, Shim, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
-from npulens.checks.context import Context, ModuleFacts
+from npulens.checks.context import Context, ModuleFacts, known_of
 from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
@@ -69,7 +69,7 @@ class ShapeReport:
 
 
 NO_SHAPES = ShapeReport((), ())
-_NO_PROJECT = ProjectFacts()
+_NO_TARGET = Target()
 
 
 class StatementCache:
@@ -187,6 +187,7 @@ def _python_findings(
         pieces = [piece_of(parse_text(document.text), triggers)]
     missing = catalogue.missing_libraries - target.project.own_modules
     facts = module_facts(pieces, target, triggers, document.path, missing)
+    known = known_of(catalogue, target, facts)
     handed_on = OtherModules(target.project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
@@ -206,6 +207,7 @@ def _python_findings(
         catalogue,
         target.project,
         document.path,
+        known,
         told_only=cache is None,
         go_on=go_on,
     )
@@ -232,7 +234,7 @@ def _python_findings(
     ledger = Ledger(findings)
     ledger.settle(without_types_only(ledger.open, module), "type-only")
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
-    ledger.settle(with_whole_module(ledger.open, module), "type-only")
+    ledger.settle(with_whole_module(ledger.open, module, known), "type-only")
     ledger.settle(with_members_asked(ledger.open, module, catalogue), "reported-once")
     ledger.settle(
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
@@ -277,7 +279,7 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
 
 
 def analyze_shapes(
-    document: Document, catalogue: Catalogue, project: ProjectFacts = _NO_PROJECT
+    document: Document, catalogue: Catalogue, target: Target = _NO_TARGET
 ) -> ShapeReport:
     """The shapes of a document, also places that `analyze` does not tell.
 
@@ -288,7 +290,7 @@ def analyze_shapes(
         document = replace(document, text=text, language=Kind.PYTHON)
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
-    hotspots = _hotspots(document, catalogue, project)
+    hotspots = _hotspots(document, catalogue, target)
     hotspots.find()
     return ShapeReport(hotspots.ranked(), hotspots.hints())
 
@@ -306,15 +308,19 @@ def analyze_returned_shapes(
     """
     if document.kind is not Kind.PYTHON or is_host_file(project.place_of(document.path)):
         return {}
-    return _hotspots(document, catalogue, project).returned(functions)
+    return _hotspots(document, catalogue, Target(project=project)).returned(functions)
 
 
-def _hotspots(document: Document, catalogue: Catalogue, project: ProjectFacts) -> Hotspots:
+def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
+    project = target.project
     pieces = [piece_of(parse_text(document.text), catalogue.triggers)]
+    missing = catalogue.missing_libraries - project.own_modules
+    facts = module_facts(pieces, target, catalogue.triggers, document.path, missing)
     handed_on = OtherModules(project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
-    return Hotspots(pieces, definitions, catalogue, project, document.path)
+    known = known_of(catalogue, target, facts)
+    return Hotspots(pieces, definitions, catalogue, project, document.path, known)
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:

@@ -1,7 +1,7 @@
 """What is known of conditions on an NPU, and the wording of reasons: `rules/verdicts/`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,12 +20,21 @@ class ConditionTable:
         cards: Those that say what an NVIDIA card is.
         makers: Words for devices of other makers.
         places: Words for places that have no NPU.
+        exports: Words for what is done to a model instead of running it.
+        beside_exports: What else stands in names that ask for that.
     """
 
     names: Mapping[str, str]
     cards: frozenset[str]
     makers: frozenset[str]
     places: frozenset[str]
+    exports: frozenset[str] = frozenset()
+    beside_exports: frozenset[str] = frozenset()
+
+    def is_export(self, words: Collection[str]) -> bool:
+        """Whether the words of a name ask if a model is exported, and nothing else."""
+        asked = self.exports.intersection(words)
+        return bool(asked) and self.exports | self.beside_exports >= {*words}
 
 
 NO_CONDITIONS = ConditionTable({}, frozenset(), frozenset(), frozenset())
@@ -44,6 +53,8 @@ def read_conditions(folder: Path) -> ConditionTable:
         frozenset(_names(content, "card")),
         frozenset(content["makers"]),
         frozenset(content["places"]),
+        frozenset(content["exports"]["words"]),
+        frozenset(content["exports"]["beside"]),
     )
 
 

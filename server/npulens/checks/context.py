@@ -89,6 +89,18 @@ class ModuleFacts:
     pins_memory: bool = False
 
 
+def known_of(catalogue: Catalogue, target: Target, facts: ModuleFacts) -> Known:
+    """What is known for the conditions of a module."""
+    return Known(
+        catalogue.conditions,
+        target.torch_version,
+        catalogue.missing_libraries - target.project.own_modules,
+        facts.missing_names,
+        facts.device_functions,
+        facts.devices_elsewhere,
+    )
+
+
 @dataclass(slots=True)
 class Context:
     """One piece of a module under analysis; spans are in the text of the piece."""
@@ -136,14 +148,7 @@ class Context:
     def __post_init__(self) -> None:
         self.text = self.lines.text
         self.code = PieceText(self.lines, self.npu_words)
-        self.known = Known(
-            self.catalogue.conditions,
-            self.target.torch_version,
-            self.catalogue.missing_libraries - self.target.project.own_modules,
-            self.facts.missing_names,
-            self.facts.device_functions,
-            self.facts.devices_elsewhere,
-        )
+        self.known = known_of(self.catalogue, self.target, self.facts)
         self.regions = Regions(self.code, self.known)
 
     def holds(self, word: str) -> bool:

@@ -51,6 +51,7 @@ def shapes(
     Also places that `check` does not tell are listed, such as those in evaluation.
     """
     import os
+    from dataclasses import replace
 
     from npulens.report.shape_report import REPORTS
     from npulens.report.wording import environment_language
@@ -71,7 +72,7 @@ def shapes(
         paths, configuration.exclude, configuration.root, configuration.respect_gitignore
     )
     project = project_facts(*whole_projects(found, configuration), catalogue)
-    run = places_in(found.files, catalogue, project)
+    run = places_in(found.files, catalogue, replace(configuration.target, project=project))
     problems = {**found.problems, **run.problems}
     for path, problem in problems.items():
         complain(f"{path}: {problem}")

@@ -6,7 +6,7 @@ made of scripts that show all of it in one place; of everything else a person ha
 """
 
 import ast
-import re
+from dataclasses import replace
 
 from npulens.catalog.model import Edit
 from npulens.fixes.data_loaders import BACKWARD, sampler_edits, training_loader
@@ -29,6 +29,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
+from npulens.verdicts.conditions import Known, answer
 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 """Both names of the class; where it is defined is a third, which `canonical` leads to the first."""
@@ -36,18 +37,20 @@ _MODULE = "torch.nn.parallel"
 _FUNCTIONS = frozenset(
     {"torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel"}
 )
-_CARDS = re.compile(
-    r"[\w.]+\.device_count\(\) *(?:> *1|>= *2)|[\w.]+\.is_available\(\)|use_cuda"
-    r"|device(?:\.type)? *== *[\"'](?:cuda|npu)[\"']"
-)
 
 
-def one_process_per_card(tree: ast.Module, text: str) -> tuple[Edit, ...]:
-    """The edits that make a script run in one process for each card; none if it is not clear."""
+def one_process_per_card(tree: ast.Module, text: str, known: Known) -> tuple[Edit, ...]:
+    """The edits that make a script run in one process for each card; none if it is not clear.
+
+    Args:
+        tree: The script.
+        text: Its text.
+        known: What is known for its conditions.
+    """
     if ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
         return ()
     try:
-        return process_per_card(read_script(tree, text))
+        return process_per_card(read_script(tree, text), known)
     except UnclearError:
         return ()
 
@@ -59,8 +62,12 @@ def wraps_in_data_parallel(script: Script) -> bool:
     return any(known.intersection(qualified_names(*func_of(call))) for call in calls)
 
 
-def process_per_card(script: Script) -> tuple[Edit, ...]:
+def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     """The same for a script that is known to train and to wrap a model in `DataParallel`.
+
+    Args:
+        script: The script.
+        known: What is known for its conditions.
 
     Raises:
         UnclearError: It is not clear how.
@@ -78,7 +85,7 @@ def process_per_card(script: Script) -> tuple[Edit, ...]:
         )
     call, scope = wrapped[0]
     home = home_of(script, call, scope)
-    if home is None or not _is_always_reached(script, home, call):
+    if home is None or not _is_always_reached(home, call, known):
         raise UnclearError(
             call.lineno,
             "the model has to be wrapped in a block that the script itself runs, "
@@ -103,8 +110,9 @@ def process_per_card(script: Script) -> tuple[Edit, ...]:
     return joined(edit for part in parts for edit in part)
 
 
-def _is_always_reached(script: Script, home: Home, call: ast.Call) -> bool:
-    """Whether the model is wrapped whenever there are several cards."""
+def _is_always_reached(home: Home, call: ast.Call, known: Known) -> bool:
+    """Whether the model is wrapped whenever the script has several cards and uses them."""
+    known = replace(known, uses_npu=True, cards=2)
     body = home.body
     while True:
         statement = next((s for s in body if holds(s, call)), None)
@@ -112,18 +120,11 @@ def _is_always_reached(script: Script, home: Home, call: ast.Call) -> bool:
             body = statement.body
         elif isinstance(statement, ast.If):
             in_body = any(holds(s, call) for s in statement.body)
-            if not in_body or not _asks_for_cards(script, statement.test):
+            if not in_body or not answer(statement.test, home.scope, known).holds:
                 return False
             body = statement.body
         else:
             return isinstance(statement, (ast.Assign, ast.AnnAssign))
-
-
-def _asks_for_cards(script: Script, test: ast.expr) -> bool:
-    """Whether a test holds wherever there are several cards."""
-    if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) and all(_asks_for_cards(script, t) for t in test.values)
-    return _CARDS.fullmatch(script.source(test)) is not None
 
 
 def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, ...]:

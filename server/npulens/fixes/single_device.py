@@ -39,6 +39,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
+from npulens.verdicts.conditions import Known
 
 _MOVES = frozenset({"to", "cuda", "npu", "half", "float", "double", "bfloat16"})
 _OTHER_WAYS = re.compile(
@@ -60,12 +61,13 @@ class Caution(NamedTuple):
     text: LocalizedText
 
 
-def distribute(text: str, model: str) -> tuple[Edit, ...]:
+def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
     """The edits that make a script train in one process for each card.
 
     Args:
         text: The script.
         model: The variable that holds the model.
+        known: What is known for conditions.
 
     Raises:
         UnclearError: It is not clear how; the reason says what and where.
@@ -102,7 +104,7 @@ def distribute(text: str, model: str) -> tuple[Edit, ...]:
         )
     script = read_script(tree, text)
     if wraps_in_data_parallel(script):
-        edits = process_per_card(script)
+        edits = process_per_card(script, known)
     else:
         edits = joined(_wrapped(script, model))
     return joined([*edits, *_saves(script)])

@@ -60,7 +60,7 @@ def records_on_disk(path: Path, around: Surroundings, terms: ClientTerms) -> lis
     terms = terms.in_project(around.configuration.language)
     return [
         record
-        for place in places_in([path], around.catalogue).places
+        for place in places_in([path], around.catalogue, around.configuration.target).places
         for record in _records(
             place.ranked, View.of_file(path.as_uri(), place.document), terms, around.catalogue
         )

@@ -8,9 +8,8 @@ from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
 from npulens.shapes.conditions import (
     asked_for_elements,
     asks_for_flash,
-    decided,
-    decided_by_place,
     lacks_flash,
+    of_framework,
 )
 from npulens.shapes.evidence import Comprehension, targets_of
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
@@ -41,6 +40,7 @@ from npulens.shapes.values import (
 from npulens.shapes.wording import CONTAINED, DECIDE_ON_DEVICE, STAY
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
+from npulens.verdicts.answers import Answer, joined
 
 _DEEPEST = 60
 _BRANCH_COST, _PRINT_COST = 45, 35
@@ -98,9 +98,14 @@ class Expressions(Indexing):
 
     def settled(self, node: ast.expr) -> bool | None:
         """What a condition is in any case where the code runs on the NPU, if that is known."""
-        return decided(node, self._settled_part)
+        return joined(node, self._settled_part).holds
 
-    def _settled_part(self, node: ast.expr) -> bool | None:
+    def _settled_part(self, node: ast.expr) -> Answer:
+        held = self._by_values(node)
+        return self.answer(node) if held is None else Answer(held)
+
+    def _by_values(self, node: ast.expr) -> bool | None:
+        """What a part of a condition is by what names hold here, and by the classes around."""
         if isinstance(node, ast.Name) and self.names.get(node.id) == Number("False"):
             inside = inner_nodes(self.function.node)
             return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
@@ -111,7 +116,7 @@ class Expressions(Indexing):
         name, known = asked_of_parameter(node)
         if name in self.given and known is not None and is_given(self.names.get(name)):
             return known
-        return decided_by_place(node)
+        return of_framework(node)
 
     # Kinds of expressions
 

@@ -36,6 +36,8 @@ from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name, root_name
 from npulens.syntax.walking import inner_nodes
+from npulens.verdicts.answers import Answer
+from npulens.verdicts.conditions import Known, answer
 
 MAX_STEPS = 6000
 """How many expressions are evaluated for one function."""
@@ -87,11 +89,13 @@ class Session:
         elsewhere: The functions of other modules.
         go_on: Called for each function; what it raises ends the evaluation.
         names_host: The module names the device of the host.
+        conditions: What is known for conditions.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a piece make themselves.
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
+        answers: What parts of conditions come to on an NPU, whatever the data.
         known: Names that functions show to be tensors.
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
@@ -108,11 +112,13 @@ class Session:
     elsewhere: Elsewhere
     go_on: Callable[[], None]
     names_host: bool
+    conditions: Known
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
+    answers: dict[ast.expr, Answer] = field(default_factory=dict)
     known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
@@ -236,6 +242,13 @@ class Frame:
             found = qualified_names(node, self.function.scope)
             self.session.names[key] = found[0] if found else ""
         return self.session.names[key]
+
+    def answer(self, test: ast.expr) -> Answer:
+        """What a part of a condition comes to on an NPU, whatever the data."""
+        answers = self.session.answers
+        if test not in answers:
+            answers[test] = answer(test, self.function.scope, self.session.conditions)
+        return answers[test]
 
     def member(self, attribute: str) -> Value:
         """What an attribute of `self` holds when a method begins."""

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 
@@ -25,6 +25,7 @@ from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import Reach
 from npulens.shapes.worth import functions_of, is_host_code
 from npulens.syntax.scopes import ModuleScope
+from npulens.verdicts.conditions import Known
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
@@ -55,6 +56,7 @@ class Hotspots:
         catalogue: Has the operators and their rules.
         project: What is known of other modules.
         path: Tells what the module is for.
+        known: What is known for its conditions.
         told_only: Nothing is asked about places that score too low to be told, nor for hints.
         go_on: Called now and then; what it raises ends the search, which can be taken up again.
     """
@@ -66,6 +68,7 @@ class Hotspots:
         catalogue: Catalogue,
         project: ProjectFacts,
         path: str,
+        known: Known,
         *,
         told_only: bool = False,
         go_on: Callable[[], None] = to_the_end,
@@ -77,6 +80,7 @@ class Hotspots:
         self._elsewhere = Elsewhere(project.returned_shapes, path)
         self._unused = project.unused_names
         self._place = project.place_of(path)
+        self._known = replace(known, in_step=True)
         self._told_only = told_only
 
     def find(self) -> None:
@@ -199,6 +203,7 @@ class Hotspots:
             self._elsewhere,
             self._go_on,
             self._names_host,
+            self._known,
         )
 
     @cached_property

@@ -6,9 +6,8 @@ nobody knows; an answer tells what decides.
 """
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npulens.catalog.model import TorchVersion
@@ -16,16 +15,21 @@ from npulens.catalog.verdict_tables import ConditionTable
 from npulens.syntax.meanings import Instance, Member, Qualified, Value, resolve
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
-from npulens.syntax.walking import nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
+from npulens.verdicts.releases import by_release, names_release, within_releases
 
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
 _DEVICE_NAME = re.compile(
-    r"device|accelerator|platform|backend|\btype\b|hardware|arch", re.IGNORECASE
+    r"device|accelerator|platform|backend|\b(?:type|dev)\b|hardware|arch|(?:\b|_)mode\b",
+    re.IGNORECASE,
 )
+_KEEPS = re.compile(
+    r"offload|out|dest|target|map|stor|cach|buffer|load|save|param|optim", re.IGNORECASE
+)
+"""What something is kept in or moved to, which may be the host beside an NPU."""
+_BESIDE = frozenset({"cpu", "meta"})
+"""Devices that are there beside an NPU."""
 _NUMBERED = re.compile(r":\d+\Z")
-_VERSION = re.compile(r"\d+(?:\.\d+)*")
-_VERSION_NAME = re.compile(r"torch_?(?:version|major)", re.IGNORECASE)
 _ASKS_FOR_LIBRARY = re.compile(
     r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
 )
@@ -33,15 +37,12 @@ _IS_LIBRARY_AVAILABLE = re.compile(
     r"\A_?(?:is|has|have)_(\w+?)(?:_2|_3)?_?(?:is_)?(?:available|installed)\Z"
 )
 _WORDS = re.compile(r"[^\W_]+")
-_ORDER: Mapping[type[ast.cmpop], Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_RELATIONS = dict(zip(("<", "<=", ">", ">="), _ORDER.values(), strict=True))
+_CHOICES = ({"use", "cuda"}, {"use", "gpu"})
 _NEW_NAMES = frozenset({"torch.accelerator", "torch.npu", "torch.get_autocast_dtype"})
 _NEW_MEMBERS = frozenset({"GradScaler", "autocast", "custom_fwd", "custom_bwd", "compile"})
+_COUNTS = frozenset(
+    {"torch.cuda.device_count", "torch.npu.device_count", "torch.accelerator.device_count"}
+)
 _STRING_TESTS = frozenset({"startswith", "__eq__"})
 
 
@@ -57,6 +58,10 @@ class Known:
             it is there, and are `None` or false without it.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
+        uses_npu: Whoever starts the code has chosen the NPU, and not the host beside it.
+        cards: How many there are at least.
+        in_step: A step of a model on the NPU is asked about: tensors are there, and nothing is
+            exported, traced or compiled.
     """
 
     table: ConditionTable
@@ -65,6 +70,9 @@ class Known:
     missing_names: frozenset[str] = frozenset()
     device_functions: frozenset[str] = frozenset()
     devices_elsewhere: OtherModules[bool] | None = None
+    uses_npu: bool = False
+    cards: int = 1
+    in_step: bool = False
 
 
 def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
@@ -110,11 +118,11 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
     if name == "hasattr" and len(node.args) == 2:
         return _has_attribute(node, scope, known)
     if name in _STRING_TESTS and isinstance(callee, ast.Attribute) and len(node.args) == 1:
-        return _among(callee.value, node.args[0], node, True, known)
+        return _among(callee.value, node.args[0], node, True, scope, known)
     if name == "is_torch_version" and len(node.args) == 2:
-        return _by_version(node, known)
-    if _VERSION_NAME.search(name):
-        return _within_versions(node, known)
+        return by_release(node, known.torch_version)
+    if names_release(name):
+        return within_releases(node, known.torch_version)
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
     library = _library_asked_for(name, node, known)
@@ -141,8 +149,15 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
 
 
 def _by_words(name: str, node: ast.expr, known: Known) -> Answer:
-    """`is_torch_xpu_available()`, `use_tpu`, `in_colab`: devices of other makers, other places."""
+    """`is_torch_xpu_available()`, `use_tpu`, `in_colab`: devices of other makers, other places.
+
+    In a step `is_tracing()` and `self.onnx_export`, too.
+    """
     words = [word.lower() for word in _WORDS.findall(name)]
+    if known.in_step and known.table.is_export(words):
+        return Answer(False, "elsewhere", node)
+    if known.uses_npu and {*words} in _CHOICES:
+        return Answer(True, "never-runs-on-npu", node)
     if not known.table.places.isdisjoint(words):
         return Answer(False, "elsewhere", node)
     if known.table.makers.isdisjoint(words):
@@ -190,14 +205,14 @@ def _compared(test: ast.Compare, scope: Scope, known: Known) -> Answer:
         return _compared_to_none(left, right, test, scope, known)
     if isinstance(relation, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
         is_positive = isinstance(relation, (ast.Eq, ast.In))
-        found = _among(left, right, test, is_positive, known)
+        found = _among(left, right, test, is_positive, scope, known)
         if found.holds is None and not isinstance(relation, (ast.In, ast.NotIn)):
-            found = _among(right, left, test, is_positive, known)
+            found = _among(right, left, test, is_positive, scope, known)
         if found.holds is None and isinstance(left, ast.Constant):
-            found = _among(right, left, test, is_positive, known)
+            found = _among(right, left, test, is_positive, scope, known)
         if found.holds is not None:
             return found
-    version = _by_version(test, known)
+    version = by_release(test, known.torch_version)
     return version if version.holds is not None else _compared_number(test, scope, known)
 
 
@@ -219,25 +234,46 @@ def _compared_to_none(
 
 
 def _among(
-    device: ast.expr, given: ast.expr, test: ast.expr, is_positive: bool, known: Known
+    device: ast.expr,
+    given: ast.expr,
+    test: ast.expr,
+    is_positive: bool,
+    scope: Scope,
+    known: Known,
 ) -> Answer:
     """`device.type == "cpu"`, `device in ("cuda", "npu")`: on an NPU the device is `npu`.
 
     Whether code runs on the NPU or the CPU of such a machine is its own choice: of `"cuda"`, which
-    fixes rename, nothing is known.
+    fixes rename, nothing is known unless the choice is.
     """
     elements = given.elts if isinstance(given, (ast.Tuple, ast.List, ast.Set)) else [given]
-    values = [each.value for each in elements if isinstance(each, ast.Constant)]
-    if not values or len(values) != len(elements) or not all(isinstance(v, str) for v in values):
+    values = [_device_given(each, scope) for each in elements]
+    names = {_NUMBERED.sub("", value).rstrip(":").lower() for value in values if value}
+    if not values or None in values:
         return UNKNOWN
-    names = {_NUMBERED.sub("", str(value)).rstrip(":").lower() for value in values}
     if "npu" in names:
         return Answer(is_positive, "npu-way-beside", test)
-    if "cpu" in names and _is_device_of_tensor(device):
+    name = _device_name(device)
+    if known.uses_npu and "cuda" in names and name:
+        return Answer(is_positive, "never-runs-on-npu", test)
+    if not names <= known.table.makers | _BESIDE or not name:
+        return UNKNOWN
+    if not names.isdisjoint(_BESIDE) and _KEEPS.search(name) is not None:
+        return UNKNOWN
+    if "cpu" in names and not known.in_step and _is_device_of_tensor(device):
         return UNKNOWN  # a tensor may still be on the host
-    if names <= known.table.makers | {"cpu", "meta"} and _is_device(device):
-        return Answer(not is_positive, "other-device", test)
-    return UNKNOWN
+    return Answer(not is_positive, "other-device", test)
+
+
+def _device_given(node: ast.expr, scope: Scope) -> str | None:
+    """What `"cpu"` or `torch.device("cpu")` says; `None` of everything else."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        is_device = isinstance(node.args[0], ast.Constant) and Instance("torch.device") in (
+            resolve(node, scope)
+        )
+        return _device_given(node.args[0], scope) if is_device else None
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return node.value if is_text else None  # type: ignore[attr-defined]
 
 
 def _is_device_of_tensor(node: ast.expr) -> bool:
@@ -251,96 +287,35 @@ def _is_device_of_tensor(node: ast.expr) -> bool:
     return not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "args"))
 
 
-def _is_device(node: ast.expr) -> bool:
-    """Whether an expression says by its name that it is a device or the type of one."""
+def _device_name(node: ast.expr) -> str:
+    """The name by which an expression says that it is a device, or the type of one; else nothing.
+
+    Of `self.offload_device.type` that is `offload_device`.
+    """
     if isinstance(node, ast.Call):
-        callee = node.func
-        name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
-        if name in ("str", "lower", "getattr") and (node.args or isinstance(callee, ast.Attribute)):
-            inner = callee.value if isinstance(callee, ast.Attribute) else node.args[0]
-            return _is_device(inner) or any(
-                isinstance(a, ast.Constant) and _DEVICE_NAME.search(str(a.value)) is not None
-                for a in node.args[1:2]
-            )
-        return _DEVICE_NAME.search(name) is not None
+        return _device_name_of_call(node)
     if isinstance(node, ast.Subscript):
         key = node.slice.value if isinstance(node.slice, ast.Constant) else ""
-        return _DEVICE_NAME.search(str(key)) is not None or _is_device(node.value)
+        return _if_device(str(key)) or _device_name(node.value)
     if isinstance(node, ast.Attribute):
-        return _DEVICE_NAME.search(node.attr) is not None
-    return isinstance(node, ast.Name) and _DEVICE_NAME.search(node.id) is not None
+        owner = _device_name(node.value) if node.attr == "type" else ""
+        return owner or _if_device(node.attr)
+    return _if_device(node.id) if isinstance(node, ast.Name) else ""
 
 
-def _by_version(test: ast.expr, known: Known) -> Answer:
-    """`TORCH_VERSION >= (1, 6)`, `is_torch_version("<", "2.1")`: what the target's release says.
-
-    A release that the tables begin with is the oldest that code can be meant for.
-    """
-    if isinstance(test, ast.Call):
-        strings = [a.value for a in test.args if isinstance(a, ast.Constant)]
-        if len(strings) != 2 or not all(isinstance(each, str) for each in strings):
-            return UNKNOWN
-        relation, given = str(strings[0]), _numbers(str(strings[1]))
-        compare = _RELATIONS.get(relation)
-    else:
-        assert isinstance(test, ast.Compare)
-        compare = _ORDER.get(type(test.ops[0]))
-        if compare is None or not _names_version(test.left):
-            return UNKNOWN
-        given = _version_of(test.comparators[0])
-    if compare is None or not given:
-        return UNKNOWN
-    target: tuple[int, ...] = (*known.torch_version,)[: len(given)]
-    if len(given) < 2 and given[0] > 9:
-        return UNKNOWN
-    if given[: len(target)] == target:
-        return UNKNOWN
-    return Answer(bool(compare(target, given)), "older-torch", test)
+def _device_name_of_call(node: ast.Call) -> str:
+    """The same of `str(device)`, `device.lower()`, `getattr(config, "device")`, `get_device()`."""
+    callee = node.func
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    if name in ("str", "lower", "getattr") and (node.args or isinstance(callee, ast.Attribute)):
+        inner = callee.value if isinstance(callee, ast.Attribute) else node.args[0]
+        asked = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))
+        return _device_name(inner) or "".join(map(_if_device, asked))
+    return _if_device(name)
 
 
-def _within_versions(node: ast.Call, known: Known) -> Answer:
-    """`required_torch_version(max_version="2.0")`: what the target's release says."""
-    target = (*known.torch_version,)
-    for keyword in node.keywords:
-        given = _numbers(str(getattr(keyword.value, "value", "")))
-        if given and keyword.arg == "max_version" and given < target:
-            return Answer(False, "older-torch", node)
-    return UNKNOWN
-
-
-def _names_version(node: ast.expr) -> bool:
-    """Whether an expression is the release of PyTorch, or a part of it."""
-    return any(
-        (isinstance(part, ast.Attribute) and _is_version_attribute(part))
-        or (isinstance(part, ast.Name) and _VERSION_NAME.search(part.id) is not None)
-        for part in nodes_below(node)
-    )
-
-
-def _is_version_attribute(node: ast.Attribute) -> bool:
-    if node.attr == "__version__":
-        return isinstance(node.value, ast.Name) and node.value.id == "torch"
-    return _VERSION_NAME.search(node.attr) is not None
-
-
-def _version_of(node: ast.expr) -> tuple[int, ...]:
-    """`"1.10"`, `(1, 10)`, `[1, 10]`, `parse("1.10")`, `1`."""
-    if isinstance(node, ast.Call) and node.args:
-        return _version_of(node.args[0])
-    if isinstance(node, (ast.Tuple, ast.List)):
-        values = [each.value for each in node.elts if isinstance(each, ast.Constant)]
-        numbers = [
-            int(value) for value in values if isinstance(value, (int, str)) and str(value).isdigit()
-        ]
-        return tuple(numbers) if len(numbers) == len(node.elts) else ()
-    if isinstance(node, ast.Constant):
-        return (node.value,) if type(node.value) is int else _numbers(str(node.value))
-    return ()
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    match = _VERSION.match(text)
-    return tuple(map(int, match.group().split(".")[:3])) if match is not None else ()
+def _if_device(name: str) -> str:
+    return name if _DEVICE_NAME.search(name) is not None else ""
 
 
 def _compared_number(test: ast.Compare, scope: Scope, known: Known) -> Answer:
@@ -349,12 +324,21 @@ def _compared_number(test: ast.Compare, scope: Scope, known: Known) -> Answer:
     names = set(_asked(test.left, scope))
     if names & known.table.cards and isinstance(relation, (ast.GtE, ast.Gt, ast.Eq, ast.In)):
         return Answer(False, "cuda-alone", test)
-    if names == {"torch.cuda.device_count"} and isinstance(right, ast.Constant):
-        if right.value == 0 and isinstance(relation, (ast.Gt, ast.NotEq)):
-            return Answer(True, "never-runs-on-npu", test)
-        if right.value == 0 and isinstance(relation, (ast.Eq, ast.LtE)):
-            return Answer(False, "never-runs-on-npu", test)
+    if names and names <= _COUNTS and isinstance(right, ast.Constant) and type(right.value) is int:
+        holds = _of_count(relation, right.value, known.cards)
+        return UNKNOWN if holds is None else Answer(holds, "never-runs-on-npu", test)
     return UNKNOWN
+
+
+def _of_count(relation: ast.cmpop, number: int, fewest: int) -> bool | None:
+    """What a comparison comes to of every count from the fewest on."""
+    if isinstance(relation, (ast.Gt, ast.NotEq)) and number < fewest:
+        return True
+    if isinstance(relation, ast.GtE) and number <= fewest:
+        return True
+    if isinstance(relation, (ast.LtE, ast.Eq)) and number < fewest:
+        return False
+    return False if isinstance(relation, ast.Lt) and number <= fewest else None
 
 
 def _asked(node: ast.expr, scope: Scope) -> Iterator[str]:

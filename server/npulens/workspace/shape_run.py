@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npulens.analysis import analyze_shapes
-from npulens.catalog.model import ProjectFacts, Rule
+from npulens.catalog.model import Rule, Target
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
@@ -15,7 +15,7 @@ from npulens.workspace.configuration import absolute
 from npulens.workspace.project.operators import project_root
 from npulens.workspace.run import MAX_FILE_SIZE, internal_error
 
-_NO_PROJECT = ProjectFacts()
+_NO_TARGET = Target()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +46,21 @@ class ShapeRun:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def places_in(
-    paths: Iterable[Path], catalogue: Catalogue, project: ProjectFacts = _NO_PROJECT
-) -> ShapeRun:
-    """The places of all Python files among some paths, of whose project some things are known."""
+def places_in(paths: Iterable[Path], catalogue: Catalogue, target: Target = _NO_TARGET) -> ShapeRun:
+    """The places of all Python files among some paths, for a target that tells of their project."""
     found = ShapeRun()
     for path in paths:
         if kind_by_name(str(path)) is not Kind.PYTHON:
             continue
         try:
-            _add(found, path, catalogue, project)
+            _add(found, path, catalogue, target)
         except Exception as error:  # one file must not end the check of the others
             found.problems[str(path)], _ = internal_error(error)
     found.places.sort(key=lambda place: -place.ranked.score)
     return found
 
 
-def _add(found: ShapeRun, path: Path, catalogue: Catalogue, project: ProjectFacts) -> None:
+def _add(found: ShapeRun, path: Path, catalogue: Catalogue, target: Target) -> None:
     try:
         data = path.read_bytes()
         if b"torch" not in data or len(data) > MAX_FILE_SIZE:
@@ -75,9 +73,9 @@ def _add(found: ShapeRun, path: Path, catalogue: Catalogue, project: ProjectFact
         found.problems[str(path)] = "is no text in its encoding"
         return
     full = absolute(path)
-    project = replace(project, root=str(project_root(full) or Path.cwd()))
+    project = replace(target.project, root=str(project_root(full) or Path.cwd()))
     within = replace(document, path=str(full))
-    for ranked in analyze_shapes(within, catalogue, project=project).ranked:
+    for ranked in analyze_shapes(within, catalogue, replace(target, project=project)).ranked:
         rule = catalogue.rule_named(ranked.hotspot.rule)
         if rule is not None:
             found.places.append(Place(document, rule, ranked))

@@ -24,19 +24,22 @@ from npulens.syntax.meanings import canonical
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
+from npulens.verdicts.conditions import Known
 
 _RULE = "data-parallel"
 _OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
 """Classes with which a library offers this way of training beside others."""
 
 
-def with_whole_module(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+def with_whole_module(
+    findings: Sequence[Finding], module: WholeModule, known: Known
+) -> list[Finding]:
     """The findings, those about `DataParallel` with what the rest of the module says of them."""
     if not any(finding.rule.name == _RULE for finding in findings):
         return list(findings)
     tree, text = module.tree, module.text
     tests = dict(_imports_for_tests(tree, LineMap(text)))
-    edits = one_process_per_card(tree, text) if module.is_complete else ()
+    edits = one_process_per_card(tree, text, known) if module.is_complete else ()
     title = use("torch.nn.parallel.DistributedDataParallel")
     fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
     kept: list[Finding] = []

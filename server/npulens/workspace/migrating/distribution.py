@@ -11,6 +11,7 @@ from npulens.fixes.remaining_cuda import remaining_cuda
 from npulens.fixes.scripts import UnclearError, read_script
 from npulens.fixes.single_device import cautions, distribute
 from npulens.syntax.parsing import module_tree
+from npulens.verdicts.conditions import Known
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
 from npulens.workspace.fixing.file_fixes import FixedFile
@@ -75,6 +76,7 @@ def distribute_entry(
     log: ChangeLog,
     write: Callable[[FixedFile], FileReport],
     fix_later: FixLater | None,
+    known: Known,
 ) -> None:
     """Change the script and put its launcher beside it; nothing of that is done by half.
 
@@ -85,6 +87,7 @@ def distribute_entry(
         write: Writes a file.
         fix_later: Tells what fixing will make of the script, and what it will leave; `None` if
             calls of CUDA are to stay.
+        known: What is known for conditions.
 
     Raises:
         DistributionError: It is not clear how; nothing is changed.
@@ -102,7 +105,7 @@ def distribute_entry(
         )
     try:
         text = read_source(entry).text
-        fix = Fix(_TITLE, Applicability.UNSAFE, distribute(text, wanted.model))
+        fix = Fix(_TITLE, Applicability.UNSAFE, distribute(text, wanted.model, known))
         if fix_later is not None:
             _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
     except UnclearError as error:

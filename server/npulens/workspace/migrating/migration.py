@@ -13,6 +13,7 @@ from npulens.fixes.apply import fix_text
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.verdicts.conditions import Known
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import (
@@ -220,7 +221,8 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     root = Path(os.path.realpath(request.source))
     log.files = log.files or len(files_of(request))
     if request.distribution is not None:
-        distribute_entry(request.distribution, root, log, write, _fix_later(request))
+        known = Known(request.catalogue.conditions, request.configuration.target.torch_version)
+        distribute_entry(request.distribution, root, log, write, _fix_later(request), known)
     found = _discovered(request)
     files = found.files
     for folder, problem in found.problems.items():

@@ -1,0 +1,97 @@
+"""Conditions on the release of PyTorch, which the release that the code shall run on decides."""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+
+from npulens.catalog.model import TorchVersion
+from npulens.syntax.walking import nodes_below
+from npulens.verdicts.answers import UNKNOWN, Answer
+
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
+_VERSION_NAME = re.compile(r"torch_?(?:version|major)", re.IGNORECASE)
+_ORDER: Mapping[type[ast.cmpop], Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_RELATIONS = dict(zip(("<", "<=", ">", ">="), _ORDER.values(), strict=True))
+
+
+def names_release(name: str) -> bool:
+    """Whether a name is about the release of PyTorch."""
+    return _VERSION_NAME.search(name) is not None
+
+
+def by_release(test: ast.expr, release: TorchVersion) -> Answer:
+    """`TORCH_VERSION >= (1, 6)`, `is_torch_version("<", "2.1")`: what the target's release says.
+
+    A release that the tables begin with is the oldest that code can be meant for.
+    """
+    if isinstance(test, ast.Call):
+        strings = [a.value for a in test.args if isinstance(a, ast.Constant)]
+        if len(strings) != 2 or not all(isinstance(each, str) for each in strings):
+            return UNKNOWN
+        relation, given = str(strings[0]), _numbers(str(strings[1]))
+        compare = _RELATIONS.get(relation)
+    else:
+        assert isinstance(test, ast.Compare)
+        compare = _ORDER.get(type(test.ops[0]))
+        if compare is None or not _names_version(test.left):
+            return UNKNOWN
+        given = _version_of(test.comparators[0])
+    if compare is None or not given:
+        return UNKNOWN
+    target: tuple[int, ...] = (*release,)[: len(given)]
+    if len(given) < 2 and given[0] > 9:
+        return UNKNOWN
+    if given[: len(target)] == target:
+        return UNKNOWN
+    return Answer(bool(compare(target, given)), "older-torch", test)
+
+
+def within_releases(node: ast.Call, release: TorchVersion) -> Answer:
+    """`required_torch_version(max_version="2.0")`: what the target's release says."""
+    target = (*release,)
+    for keyword in node.keywords:
+        given = _numbers(str(getattr(keyword.value, "value", "")))
+        if given and keyword.arg == "max_version" and given < target:
+            return Answer(False, "older-torch", node)
+    return UNKNOWN
+
+
+def _names_version(node: ast.expr) -> bool:
+    """Whether an expression is the release of PyTorch, or a part of it."""
+    return any(
+        (isinstance(part, ast.Attribute) and _is_version_attribute(part))
+        or (isinstance(part, ast.Name) and _VERSION_NAME.search(part.id) is not None)
+        for part in nodes_below(node)
+    )
+
+
+def _is_version_attribute(node: ast.Attribute) -> bool:
+    if node.attr == "__version__":
+        return isinstance(node.value, ast.Name) and node.value.id == "torch"
+    return _VERSION_NAME.search(node.attr) is not None
+
+
+def _version_of(node: ast.expr) -> tuple[int, ...]:
+    """`"1.10"`, `(1, 10)`, `[1, 10]`, `parse("1.10")`, `1`."""
+    if isinstance(node, ast.Call) and node.args:
+        return _version_of(node.args[0])
+    if isinstance(node, (ast.Tuple, ast.List)):
+        values = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+        numbers = [
+            int(value) for value in values if isinstance(value, (int, str)) and str(value).isdigit()
+        ]
+        return tuple(numbers) if len(numbers) == len(node.elts) else ()
+    if isinstance(node, ast.Constant):
+        return (node.value,) if type(node.value) is int else _numbers(str(node.value))
+    return ()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    match = _VERSION.match(text)
+    return tuple(map(int, match.group().split(".")[:3])) if match is not None else ()
