@@ -139,7 +139,6 @@ NOT_IN_FILES = [
         "requirements.txt",
         "--find-links https://a.example.org/whl/torch_stable.html\ntorch==2.1+cpu",
     ),
-    ("requirements-cuda.txt", "torch==2.1.0+cu118"),
 ]
 
 

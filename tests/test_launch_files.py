@@ -48,6 +48,8 @@ def check(file: str, snippet: str) -> str:
 
 
 SHELL = [
+    'install() { pip install -q "$@"; }\n'
+    "install torch --index-url '⟦NPU905:https://wheels.example.org/whl/cu128⟧'",
     "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0,1",
     "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
     "env ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
@@ -164,6 +166,16 @@ NOT_SHELL = [
 ]
 
 OTHER = [
+    ("docker/cpu.Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
+    ("docker/Dockerfile.linting", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
+    ("requirements-cuda.txt", "⟦NPU905:torch==2.1.0+cu118⟧"),
+    ("requirements2.0.txt", "⟦NPU905:torch==2.0.1+cu118⟧"),
+    ("run/wrapper.sb", "#!/bin/bash\n#SBATCH ⟦NPU903:--gres=gpu:1⟧"),
+    (
+        "cog.yaml",
+        "build:\n  python_packages:\n"
+        "    - torch==2.6.0 --extra-index-url=⟦NPU905:https://wheels.example.org/whl/cu113⟧",
+    ),
     ("Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04⟧ AS base"),
     (
         "Dockerfile",
@@ -299,7 +311,6 @@ NOT_OTHER = [
     ("Dockerfile", "FROM ubuntu:22.04\n# FROM nvidia/cuda:12\nLABEL base=nvidia/cuda:12"),
     ("Dockerfile", "FROM python:3.10\nRUN echo CUDA_HOME=/usr/local/cuda"),
     ("Dockerfile", "FROM ascendai/cann:8.1.rc1-910b\nENV CUDA_HOME=x"),
-    ("docker/cpu.Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
     ("Dockerfile", "FROM x\nENV FORCE_CUDA=0 LD_LIBRARY_PATH=/usr/local/lib:$LD_LIBRARY_PATH"),
     ("Dockerfile", "FROM x\nRUN apt-get remove -y libnccl2 && apt-get install -y git libopenblas"),
     ("Dockerfile", "FROM team/pytorch:2.1\nARG CUDA_VERSION=11.8"),
@@ -309,8 +320,6 @@ NOT_OTHER = [
     ("job.yaml", "limits:\n  huawei.com/Ascend910: 8\n  key: app\n  gpus: 4"),
     ("a.yaml", "accelerators: [cpu, gpu]\ngpu: true\ngpus_per_node: 4"),
     ("Dockerfile", "FROM nvidia/cuda:12.1.1-devel\nCOPY kernels/cute/ /app/"),
-    ("docker/Dockerfile.linting", "FROM nvidia/cuda:12.1.1-devel"),
-    ("Dockerfile.rocm", "FROM rocm/pytorch\nRUN pip install flash-attn"),
     ("Dockerfile", "FROM pytorch/pytorch:2.1.0-cpu"),
     ("compose.yaml", "services:\n  a:\n    image: me/app:1.0\n    runtime: runc"),
     ("a.yaml", "name: cuda\nmodel: nccl\ntitle: device cuda"),
@@ -335,11 +344,8 @@ NOT_OTHER = [
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
-    ("requirements-cuda.txt", "torch==2.1.0+cu118"),
     ("a.yaml", "args:\n  --lr: 1\n  --distributed-backend: nccl"),
     ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
-    ("TensorFlow2/Detection/run.sh", "export CUDA_VISIBLE_DEVICES=0"),
-    ("TensorFlow/Dockerfile", "FROM nvidia/cuda:12.1.1-devel"),
     ("Dockerfile", "FROM nvcr.example.org/nvidia/mxnet:22.10-py3\nENV CUDA_HOME=/usr/local/cuda"),
     ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),
 ]

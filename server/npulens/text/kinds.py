@@ -33,6 +33,9 @@ _SUFFIXES = {
     ".bash": Kind.SHELL,
     ".slurm": Kind.SHELL,
     ".sbatch": Kind.SHELL,
+    ".sb": Kind.SHELL,
+    ".pbs": Kind.SHELL,
+    ".lsf": Kind.SHELL,
     ".dockerfile": Kind.DOCKERFILE,
     ".yaml": Kind.YAML,
     ".yml": Kind.YAML,
@@ -49,7 +52,7 @@ _SUFFIXES = {
 }
 _DOCKERFILE = re.compile(r"(?:dockerfile|containerfile)(?:[.\-_]\w[\w.\-]*)?\Z", re.IGNORECASE)
 _REQUIREMENTS = re.compile(
-    r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._-][\w.-]*)?\.(?:txt|in)\Z",
+    r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._\d-][\w.-]*)?\.(?:txt|in)\Z",
     re.IGNORECASE,
 )
 _ENVIRONMENT = re.compile(r"(?:[\w.-]+)?\.env(?:\.[\w-]+)?\Z", re.IGNORECASE)

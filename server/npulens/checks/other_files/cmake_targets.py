@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, LocalizedText, Related
+from npulens.catalog.model import Finding, LocalizedText, Related, Rule
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
@@ -23,7 +23,8 @@ _SETTING = re.compile(
     r"(?:CMAKE_)?CUDA_(?:ARCHITECTURES|NVCC_FLAGS|FLAGS|SEPARABLE\w*|STANDARD)\w*"
 )
 _LANGUAGES = frozenset({"project", "enable_language", "find_package"})
-_TOOLKITS = frozenset({"CUDA", "CUDAToolkit"})
+_TOOLKITS = frozenset({"CUDA", "CUDAToolkit", "TensorRT"})
+_RUNTIMES = frozenset({"cudart", "CUDA::cudart", "nvinfer", "cublas", "cudnn"})
 _PART = LocalizedText("belongs to building it", "属于它的构建配置")
 _MOST_RELATED = 20
 
@@ -79,7 +80,10 @@ def cmake_findings(report: LaunchReport) -> None:
     """
     targets = cuda_targets(report.text)
     rule = report.catalogue.rule_named("cuda-extension")
-    if not targets or rule is None:
+    if rule is None:
+        return
+    if not targets:
+        _program(rule, report)
         return
     leads = [target for target in targets if target.is_module] or targets[:1]
     places = {lead.span for lead in leads}
@@ -99,10 +103,25 @@ def cmake_findings(report: LaunchReport) -> None:
         report.findings.append(Finding(rule, lead.span, arguments, related=beside))
 
 
+def _program(rule: Rule, report: LaunchReport) -> None:
+    """A finding for a program of its own that is built with CUDA, at the first place that says so.
+
+    The other places are settled there.
+    """
+    places = list(_parts(list(cmake_commands(report.text))))
+    for place in places:
+        arguments = {"symbol": report.text[slice(*place)], "replacement": ""}
+        settled = None if place is places[0] else Settlement("reported-at-build", places[0])
+        beside = tuple(Related(p, _PART) for p in places[1:_MOST_RELATED]) if not settled else ()
+        report.findings.append(Finding(rule, place, arguments, related=beside, settlement=settled))
+
+
 def _parts(commands: Sequence[Command]) -> Iterator[Span]:
     for command in commands:
         for word in command.words:
             is_language = command.name in _LANGUAGES and word.text in _TOOLKITS
             is_source = word.text.endswith(CUDA_SUFFIXES)
-            if is_language or is_source or _SETTING.fullmatch(word.text):
+            is_runtime = command.name == "target_link_libraries" and word.text in _RUNTIMES
+            is_part = is_language or is_source or is_runtime
+            if is_part or _SETTING.fullmatch(word.text):
                 yield word.span

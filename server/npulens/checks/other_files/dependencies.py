@@ -1,6 +1,7 @@
 """Packages that a project asks for: lines of requirements, lists and tables of settings."""
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import PurePosixPath
 
 from npulens.catalog.tables import Place
@@ -113,20 +114,24 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
     key = setting.key.replace("-", "_").lower()
     place = f"{owner}.{key}" if key else owner
     if _lists_packages(place, not key, kind):
-        if is_for_hardware(place):
-            return True
         start = setting.span.start
-        if setting.value.startswith("-"):
+        with _of_hardware(place, report):
+            if not setting.value.startswith("-"):
+                requirement(report, start, setting.value)
             requirement_options(report, start, setting.value)
-        else:
-            requirement(report, start, setting.value)
         return True
     name = key or _last(setting)
     if _INDEX.fullmatch(name) or (name == _ADDRESS and kind in _WITH_ADDRESSES):
         span = setting.span
         if report.look_up(Place.INDEX, "url", setting.value, span, span):
             return True
-    return kind is Kind.TOML and _of_table(report, setting, PurePosixPath(path).name)
+    with _of_hardware(owner, report):
+        return kind is Kind.TOML and _of_table(report, setting, PurePosixPath(path).name)
+
+
+def _of_hardware(place: str, report: LaunchReport) -> AbstractContextManager[None]:
+    """What an extra, a group or a table asks for that is for one kind of hardware is settled."""
+    return report.settling("other-device") if is_for_hardware(place) else nullcontext()
 
 
 def _lists_packages(place: str, is_element: bool, kind: Kind) -> bool:
@@ -149,8 +154,6 @@ def _of_table(report: LaunchReport, setting: Setting, file: str) -> bool:
     pattern = _TABLES_BY_FILE.get(file, _TABLES)
     around = ".".join(setting.parents)
     table, _, package = around.rpartition(".")
-    if is_for_hardware(around):
-        return False
     span = setting.span
     if setting.key and pattern.match(around):
         name, closing = setting.key, report.text[span.end : span.end + 1] in ("'", '"')

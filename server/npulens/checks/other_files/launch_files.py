@@ -4,11 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npulens.catalog.tables import Catalogue
-from npulens.checks.intent.file_purpose import (
-    is_for_other_hardware,
-    is_of_other_framework,
-    only_reads_code,
-)
 from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
@@ -59,15 +54,10 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
     """
     report = LaunchReport(document.text, catalogue)
     kind = document.kind
-    if is_of_other_framework(place):
-        pass  # torch_npu is not for it
-    elif kind in _SHELL:
+    if kind in _SHELL:
         shell_findings(report)
     elif kind is Kind.DOCKERFILE:
-        if not only_reads_code(place) and not is_for_other_hardware(_CUDA.sub("", place)):
-            _dockerfile(report)
-    elif is_for_other_hardware(place):
-        pass  # the same for the NPU stands or belongs beside it
+        _dockerfile(report)
     elif kind is Kind.REQUIREMENTS:
         requirement_lines(report)
     elif kind is Kind.CMAKE:

@@ -1,7 +1,9 @@
 """What launch files are looked up in, and how what is found there is reported."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -18,6 +20,7 @@ from npulens.catalog.model import (
     Severity,
 )
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
+from npulens.catalog.verdicts import Settlement
 from npulens.checks.other_files.releases import admits_none
 from npulens.checks.titles import use
 from npulens.text.spans import Span
@@ -133,6 +136,16 @@ class LaunchReport:
                 self._report(entry, whole, replaced)
                 return True
         return False
+
+    @contextmanager
+    def settling(self, reason: str) -> Iterator[None]:
+        """Whatever is reported meanwhile needs nothing, for a reason."""
+        before = len(self.findings)
+        yield
+        for index in range(before, len(self.findings)):
+            found = self.findings[index]
+            settled = found.settlement or Settlement(reason)
+            self.findings[index] = replace(found, settlement=settled)
 
     def flag(self, name: str, span: Span) -> None:
         """Report an option that is on by being there: `--load_in_8bit`."""

@@ -287,6 +287,8 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
         if installs and atom not in chain and not is_left_out:
             _installed(atom, script)
+        elif not installs:
+            _index(_value_of_option(atom), script)  # helpers of a script install, too
 
 
 def _place_of_options(names: set[str]) -> Place | None:
@@ -492,10 +494,16 @@ def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
         report.variable(name, value, is_reference=is_reference)
 
 
-def _installed(atom: Atom, script: _Script) -> None:
+def _value_of_option(atom: Atom) -> Atom:
+    """Of `--index-url=https://...` the address, other words as they are."""
     option = _OPTION.match(atom.text)
-    if option is not None and option["value"] is not None:
-        start = atom.span.start + option.start("value")
-        atom = Atom(Span(start, start + len(option["value"])), option["value"])
+    if option is None or option["value"] is None:
+        return atom
+    start = atom.span.start + option.start("value")
+    return Atom(Span(start, start + len(option["value"])), option["value"])
+
+
+def _installed(atom: Atom, script: _Script) -> None:
+    atom = _value_of_option(atom)
     if not atom.text.startswith("-") and not _index(atom, script):
         requirement(script.report, atom)

@@ -1,7 +1,9 @@
 """What a `setup.py` asks for: packages in the arguments of `setup`."""
 
 import ast
+import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 from npulens.checks.context import Context
 from npulens.checks.other_files.dependencies import is_for_hardware, requirement
@@ -13,6 +15,8 @@ from npulens.syntax.scopes import Scope
 _SETUP = "setuptools.setup"
 _LISTS = frozenset({"install_requires", "setup_requires", "tests_require", "requires"})
 _TABLE = "extras_require"
+_NAMES = re.compile(r"require|\breqs\b|_reqs|extras", re.IGNORECASE)
+"""Names of lists and tables that go to `setup` under a name of their own."""
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -30,33 +34,33 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`install_requires = ["torch==1.10"]`, in a module that imports setuptools."""
     assert isinstance(node, ast.Assign)
-    names = [target.id.lower() for target in node.targets if isinstance(target, ast.Name)]
-    if "setup" in context.facts.said and any(name in _LISTS or name == _TABLE for name in names):
+    names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if "setup" in context.facts.said and any(map(_NAMES.search, names)):
         _read(node.value, context)
 
 
 def _read(node: ast.expr, context: Context) -> None:
     report = LaunchReport(context.text, context.catalogue)
-    for string in _strings(node):
+    for string, for_hardware in _strings(node):
         span = context.span(string)
         text = str(string.value)
         if len(text) + 2 == span.end - span.start:  # a plain string in single quotation marks
-            requirement(report, span.start + 1, text)
+            with report.settling("other-device") if for_hardware else nullcontext():
+                requirement(report, span.start + 1, text)
     take_over(report.finish(), context)
 
 
-def _strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """The elements of lists, without those of an extra for one kind of hardware."""
+def _strings(node: ast.expr, for_hardware: bool = False) -> Iterator[tuple[ast.Constant, bool]]:
+    """The elements of lists, and whether they are of an extra for one kind of hardware."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node
+        yield node, for_hardware
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for element in node.elts:
-            yield from _strings(element)
+            yield from _strings(element, for_hardware)
     elif isinstance(node, ast.BinOp):
-        yield from _strings(node.left)
-        yield from _strings(node.right)
+        yield from _strings(node.left, for_hardware)
+        yield from _strings(node.right, for_hardware)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             extra = key.value if isinstance(key, ast.Constant) else ""
-            if not is_for_hardware(str(extra)):
-                yield from _strings(value)
+            yield from _strings(value, for_hardware or is_for_hardware(str(extra)))

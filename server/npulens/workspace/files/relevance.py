@@ -19,7 +19,7 @@ _PYTHON_WORDS = (
     *("#SBATCH", "srun", "submitit", "torchrun"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
-_CMAKE_WORDS = (b".cu", b"CUDA", b"cuda")
+_CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
