@@ -2,19 +2,15 @@
 
 import pytest
 
-from helpers import check
+from helpers import check, findings
+from npulens.catalog.model import Applicability
 
 CUDA_ONLY = [
     # kernels that may be missing, with another way
-    "ops = load()\ndef f(x):\n    if ops is not None and x.is_cuda:\n        return ops.run(x)\n"
-    "    return g(x)",
-    "def f(x):\n    if x.is_cuda:\n        return roll_cuda(x)\n    return roll(x)",
-    "def f(x):\n    if x.device.type == 'cuda':\n        return scan_kernel(x)\n    return scan(x)",
     "try:\n    from ⟦NPU613:mamba_ssm⟧ import scan\nexcept ImportError:\n    scan = None\n"
     "fast = all((scan, scan))\n"
     "def f(self):\n    if not fast or 'cuda' not in self.w.device.type:\n"
     "        raise ValueError('no fast kernels')",
-    "if not torch.cuda.is_available():\n    raise ValueError('xformers runs on CUDA only')",
     # architectures
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
     "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
@@ -22,8 +18,6 @@ CUDA_ONLY = [
     "if torch.cuda.is_available():\n    major, _ = torch.cuda.get_device_capability()\n"
     "    if major < 8:\n        raise ValueError('too old')",
     # ways around CUDA attention kernels
-    "def f(q, k, mask):\n    if q.device.type == 'cuda' and mask is not None:\n"
-    "        q = q.contiguous()\n        k = k.contiguous()\n    return attend(q, k, mask)",
     # ROCm, places without an NPU, libraries of old
     "if torch.version.hip is not None and torch.cuda.device_count() > 1:\n    pass",
     "if in_colab and not torch.cuda.is_available():\n    pass",
@@ -48,14 +42,12 @@ CUDA_ONLY = [
     "device = 'cuda' if device == 'cpu' else device",
     "device = backend() if backend() != 'hip' else 'cuda'",
     # NVIDIA's cards are told from others
-    "def f(device):\n    is_nvidia = device.type == 'cuda'\n    return is_nvidia",
     "IS_NVIDIA_HOPPER: bool = device == 'cuda' and torch.cuda.get_device_capability()[0] >= 9",
     # a class that moves by name, and in general
-    "class Boxes:\n    def to(self, device):\n        return Boxes(self.data.to(device))\n"
-    "    def cuda(self):\n        return Boxes(self.data.cuda())",
     # a flag for kernels
-    "class Hash(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-    "        use_cuda = x.is_cuda\n        return kernels.hash(x, use_cuda)",
+    # a method with its like for the NPU
+    "class Boxes:\n    def cuda(self):\n        return Boxes(self.data.cuda())\n"
+    "    def npu(self):\n        return Boxes(self.data.npu())",
     # a name that may be that of an NPU
     "def f(kind):\n    if kind not in ('gpu', 'npu'):\n        raise ValueError(kind)\n"
     "    if kind == 'gpu':\n        kind = 'cuda'\n    return torch.device(kind)",
@@ -64,8 +56,6 @@ CUDA_ONLY = [
     "import os\nos.environ['CUBLAS_WORKSPACE_CONFIG'] = ''",
     "import os\nos.environ['TORCH_CUDA_ARCH_LIST'] = before",
     "import os\nif not check_cuda_links():\n    os.environ['NCCL_P2P_DISABLE'] = '1'",
-    "import os\nassert os.environ.get('PYTORCH_CUDA_ALLOC_CONF') is None",
-    "import os\nif 'PYTORCH_CUDA_ALLOC_CONF' in os.environ:\n    raise ValueError('unset it')",
     "import os\ndef f():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
     "    os.environ['ASCEND_LAUNCH_BLOCKING'] = '1'",
     # switches of CUDA libraries, set for CUDA
@@ -79,7 +69,6 @@ CUDA_ONLY = [
     "def f(self, x, meta):\n    self.quantizer.cuda(x, meta=meta, device=x.device)",
     "backend.cuda(1, 2, 3)",
     # libraries with several accelerators
-    "fast = get_accelerator().device_name() == 'cuda'",
     # device-neutral names beside them
     "class A:\n    stream: torch.cuda.Stream | torch.Stream | None = None",
     "kind = 'cuda'\nif accelerator_is_there():\n"
@@ -93,6 +82,21 @@ def test_cuda_only_code_is_left_alone(snippet: str) -> None:
 
 
 LOOK_ALIKES = [
+    # names of functions and variables say nothing
+    "def f(x):\n    if x.⟦NPU106:is_cuda⟧:\n        return roll_cuda(x)\n    return roll(x)",
+    "def f(x):\n    if x.device.type == ⟦NPU111:'cuda'⟧:\n        return scan_kernel(x)\n"
+    "    return scan(x)",
+    "def f(device):\n    is_nvidia = device.type == ⟦NPU111:'cuda'⟧\n    return is_nvidia",
+    "ops = load()\ndef f(x):\n    if ops is not None and x.⟦NPU106:is_cuda⟧:\n"
+    "        return ops.run(x)\n    return g(x)",
+    # what is said when it stops
+    "if not ⟦NPU101:torch.cuda.is_available⟧():\n    raise ValueError('xformers wants CUDA')",
+    # a class that moves by name, which its users may call
+    "class Boxes:\n    def to(self, device):\n        return Boxes(self.data.to(device))\n"
+    "    def cuda(self):\n        return Boxes(self.data.⟦NPU105:cuda⟧())",
+    # layouts that a kernel wants
+    "def f(q, k, mask):\n    if q.device.type == ⟦NPU111:'cuda'⟧ and mask is not None:\n"
+    "        q = q.contiguous()\n        k = k.contiguous()\n    return attend(q, k, mask)",
     "if ⟦NPU101:torch.cuda.is_available⟧():\n    import ⟦NPU602:pynvml⟧\n    x = x.⟦NPU105:cuda⟧()",
     # moving is not a kernel
     "def f(x):\n    if not x.⟦NPU106:is_cuda⟧:\n        x = to_cuda(x)\n    return x",
@@ -192,3 +196,26 @@ LOOK_ALIKES = [
 @pytest.mark.parametrize("snippet", LOOK_ALIKES)
 def test_look_alikes_are_found(snippet: str) -> None:
     check("import torch\n" + snippet)
+
+
+CAREFUL = [
+    "def f(x):\n    if x.⟦is_cuda⟧:\n        return roll_cuda(x)\n    return roll(x)",
+    "def f(x):\n    if x.device.type == ⟦'cuda'⟧:\n        return scan_kernel(x)\n    return 0",
+    "class Hash(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        use_cuda = x.⟦is_cuda⟧\n        return kernels.hash(x, use_cuda)",
+]
+"""What is asked may decide about a kernel that knows CUDA alone: such a fix has to be read."""
+
+
+@pytest.mark.parametrize("snippet", CAREFUL)
+def test_what_may_choose_a_kernel_is_no_safe_fix(snippet: str) -> None:
+    source = "import torch\n" + snippet.replace("⟦", "").replace("⟧", "")
+    found = [finding for finding in findings(source) if finding.rule.family == "device"]
+    assert found and all(
+        fix.applicability is not Applicability.SAFE for each in found for fix in each.fixes
+    )
+
+
+def test_what_is_moved_where_no_kernel_is_called_is_a_safe_fix() -> None:
+    (found,) = findings("import torch\ndef f(x):\n    if x.is_cuda:\n        x = x + 1\n")
+    assert found.fixes[0].applicability is Applicability.SAFE

@@ -376,11 +376,6 @@ def test_the_editor_knows_the_project(tmp_path: Path) -> None:
         assert found["code"] == "NPU612"
 
 
-def test_folders_with_a_module_for_the_npu(tmp_path: Path) -> None:
-    write(tmp_path, backends__ascend_py="", backends__tensorrt_py="", tools__npu_smi_py="")
-    assert facts(tmp_path).folders_with_npu == {str(tmp_path / "backends")}
-
-
 def test_no_fix_hands_a_tensor_of_the_npu_to_a_kernel_of_cuda() -> None:
     text = "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        _ext.f_gpu(b)\n    else:\n        _ext.f(b)\n"
     (finding,) = analyze(Document("a.py", text), CATALOGUE, Target())

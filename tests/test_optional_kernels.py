@@ -243,43 +243,6 @@ def test_a_project_without_cuda_sources_compiles_for_the_host(
     assert (("a.py", "NPU601") in check(tmp_path, {**sources, "a.py": module})) == found
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("test_scan.py", False),
-        ("scan_test.py", False),
-        ("tests/scan.py", False),
-        ("benchmarks/scan.py", False),
-        ("scan.py", True),
-        ("testing.py", True),
-    ],
-)
-def test_calls_of_kernels_that_test_them(name: str, found: bool, tmp_path: Path) -> None:
-    told = check(tmp_path, {**BUILT, "fused.py": FUSED, name: FUSED})
-    assert ("fused.py", "NPU612") in told
-    assert ((name, "NPU612") in told) == found
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("test_fused_kernels.py", False),
-        ("test_te_layers.py", False),
-        ("benchmark_flash_attention.py", False),
-        ("benchmark_attn.py", False),
-        ("test_attn.py", True),
-        ("benchmark_gemm.py", True),
-        ("test_repeat_plugin.py", False),
-        ("test_layers.py", True),
-        ("fused_kernels.py", True),
-        ("test_tensors.py", True),
-    ],
-)
-def test_tests_of_a_library_of_kernels(name: str, found: bool, tmp_path: Path) -> None:
-    told = check(tmp_path, {name: "import transformer_engine\n"})
-    assert ((name, "NPU602") in told) == found
-
-
 def check(folder: Path, files: dict[str, str]) -> set[tuple[str, str]]:
     """The path and the code of each finding about libraries in a project of some files."""
     for name, text in files.items():
@@ -310,3 +273,14 @@ def test_what_takes_the_place_of_an_extension(other: str, found: bool, tmp_path:
     told = check(tmp_path, {**BUILT, "built.py": loads, "a.py": OTHER_WAY.format(other)})
     assert (("a.py", "NPU612") in told) == found
     assert ("a.py", "NPU608") not in told
+
+
+def test_a_cuda_module_from_elsewhere(tmp_path: Path) -> None:
+    """What no file of the project builds, and no table knows."""
+    files = {
+        "corr.py": "import torch\ntry:\n    import alt_cuda_corr\nexcept ImportError:\n    pass\n"
+        "def f(x):\n    return alt_cuda_corr.forward(x)\n",
+        "boxes.py": "import torch\nimport my_cuda_boxes\nfrom tools import run_cuda\n",
+        "my_cuda_boxes.py": "import torch\n",
+    }
+    assert check(tmp_path, files) == {("corr.py", "NPU602")}

@@ -624,21 +624,6 @@ MODEL = (
 )
 
 
-@pytest.mark.parametrize(
-    ("path", "is_told"),
-    [
-        ("models/csm/modeling_csm.py", True),
-        ("models/csm/modular_csm.py", False),
-        ("modular_pipelines/flux/modular_pipeline.py", True),
-        ("models/modular_csm.py", True),
-    ],
-)
-def test_what_another_file_is_generated_from_is_told_there_alone(path: str, is_told: bool) -> None:
-    document = Document(path, MODEL, 1)
-    found = analyze(document, CATALOGUE, Target(TorchVersion(2, 8), NPU))
-    assert bool(found) == is_told
-
-
 FILES = {
     "/data/me/project/model.py": True,
     "/home/me/tests/project/losses/focal.py": True,

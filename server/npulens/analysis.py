@@ -16,11 +16,11 @@ from npulens.checks.intent.extension_uses import with_uses_together, without_spa
 from npulens.checks.intent.file_purpose import is_host_file, worth_telling
 from npulens.checks.intent.kernel_inputs import with_careful_moves
 from npulens.checks.intent.library_hints import tell_of_libraries
-from npulens.checks.intent.module_intent import without_other_intents
-from npulens.checks.intent.module_uses import without_handled_imports
 from npulens.checks.intent.needless_imports import with_needless_imports
+from npulens.checks.intent.optional_imports import without_handled_imports
 from npulens.checks.intent.own_devices import outside_of_own_devices
-from npulens.checks.intent.scaler_types import without_types_only
+from npulens.checks.intent.scripted_functions import without_plain_scripts
+from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.interest import Interest
 from npulens.checks.other_files.launch_files import comments_of, launch_findings
 from npulens.checks.other_files.native_sources import native_source_findings
@@ -185,8 +185,7 @@ def _python_findings(
     if pieces is None or any(piece.weighs_npu for piece in pieces):
         # Statements that decide about the NPU are read together with those beside them.
         pieces = [piece_of(parse_text(document.text), triggers)]
-    missing = catalogue.missing_libraries - target.project.own_modules
-    facts = module_facts(pieces, target, triggers, document.path, missing)
+    facts = module_facts(pieces, target, triggers, document.path, catalogue)
     known = known_of(catalogue, target, facts)
     handed_on = OtherModules(target.project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
@@ -243,7 +242,7 @@ def _python_findings(
     ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
     together = with_uses_together(with_builds_together(ledger.open, module), module)
     ledger.go_on(with_careful_moves(together, module))
-    ledger.settle(without_other_intents(ledger.open, module, target.project), "no-effect")
+    ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)
     hint = None if is_overruled else catalogue.rule_named("optional-library")
@@ -314,8 +313,7 @@ def analyze_returned_shapes(
 def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
     project = target.project
     pieces = [piece_of(parse_text(document.text), catalogue.triggers)]
-    missing = catalogue.missing_libraries - project.own_modules
-    facts = module_facts(pieces, target, catalogue.triggers, document.path, missing)
+    facts = module_facts(pieces, target, catalogue.triggers, document.path, catalogue)
     handed_on = OtherModules(project.library_names, document.path)
     names = ModuleNames([piece.bindings for piece in pieces], handed_on)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)

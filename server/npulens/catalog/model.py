@@ -155,9 +155,6 @@ class ProjectFacts:
             says how it is called.
         registered_operators: Those that they register with PyTorch, as `namespace.name`.
         sources_beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
-        folders_with_npu: Folders with a module for the NPU, `npu.py` or `ascend.py`, beside which
-            others are for other devices.
-        npu_classes: Classes in folders for the NPU, `NPUBuilder` in `builders/npu/`.
         settled_sources: Paths of C++ and CUDA sources of which nothing is to be said: a builder for
             the NPU stands in for them, or another copy of them is told.
         optional_modules: Paths of modules that are imported only where the libraries that they
@@ -179,6 +176,7 @@ class ProjectFacts:
             module that it is taken from, and the name in it.
         spared_imports: Paths of modules that do without an extension where it is missing, each
             with the last part of its name.
+        foreign_extensions: Modules from elsewhere that are for CUDA by their name.
         root: The folder of the project: what a file is for is asked of its path below that.
     """
 
@@ -186,8 +184,6 @@ class ProjectFacts:
     bound_operators: frozenset[tuple[str, str]] = frozenset()
     registered_operators: frozenset[str] = frozenset()
     sources_beside_cuda: frozenset[str] = frozenset()
-    folders_with_npu: frozenset[str] = frozenset()
-    npu_classes: frozenset[str] = frozenset()
     settled_sources: frozenset[str] = frozenset()
     optional_modules: frozenset[str] = frozenset()
     compiles_for_host: bool = False
@@ -200,6 +196,7 @@ class ProjectFacts:
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
     extension_names: frozenset[tuple[str, str, ExtensionName]] = frozenset()
     spared_imports: frozenset[tuple[str, str]] = frozenset()
+    foreign_extensions: frozenset[str] = frozenset()
     root: str = ""
 
     def place_of(self, path: str) -> str:
@@ -208,11 +205,20 @@ class ProjectFacts:
         above = f"{self.root.rstrip('/')}/"
         return path.removeprefix(above) if self.root else path
 
+    def absent(self, libraries: frozenset[str]) -> frozenset[str]:
+        """What cannot be imported of some libraries, and of what the project takes from elsewhere.
+
+        Args:
+            libraries: The roots of libraries that an NPU does not have.
+        """
+        return libraries - self.own_modules | self.foreign_extensions
+
     @property
     def words(self) -> frozenset[str]:
         """Words of which one stands in every file that uses such an operator by its module."""
         modules = {module for module, _ in self.bound_operators if module}
         modules |= {name for _, name, _ in self.extension_names}
+        modules |= self.foreign_extensions
         return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
 
 
@@ -360,6 +366,11 @@ class Fix:
 
     def shifted(self, distance: int) -> "Fix":
         return replace(self, edits=tuple(edit.shifted(distance) for edit in self.edits))
+
+    def to_be_read(self) -> "Fix":
+        """The same, but not safe: what it does has to be read."""
+        is_safe = self.applicability is Applicability.SAFE
+        return replace(self, applicability=Applicability.UNSAFE) if is_safe else self
 
 
 class Related(NamedTuple):

@@ -31,6 +31,7 @@ class LimitKind:
         severity: Overrides the rule's, or `None`.
         text: A template over `argument`, `values` and `instead`, or `None` if the rule says it all.
         on_device: Tensors that are made on the CPU do not have it.
+        settled: The reason for which there is nothing to do; empty if there is.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class LimitKind:
     severity: Severity | None
     text: LocalizedText | None
     on_device: bool = False
+    settled: str = ""
 
 
 @dataclass(frozen=True, slots=True)

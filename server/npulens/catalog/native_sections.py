@@ -111,8 +111,9 @@ KINDS = Section(
         "severity": read_severity,
         "text": read_template,
         "on_device": read_flag,
+        "settled": read_kebab_case,
     },
-    {"severity": None, "text": None, "on_device": False},
+    {"severity": None, "text": None, "on_device": False, "settled": ""},
 )
 NATIVE = Section(
     "native",

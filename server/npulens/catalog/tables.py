@@ -275,6 +275,8 @@ class Catalogue:
     """What conditions come to on an NPU."""
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
+    optional_libraries: frozenset[str] = field(init=False)
+    """These, and those that an NPU has in builds of their own or as nobody has said."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one stands in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
@@ -328,6 +330,9 @@ class Catalogue:
             if "." not in name and entry.rule.name == _MISSING and entry.severity is None
         )
         object.__setattr__(self, "missing_libraries", frozenset(missing))
+        optional = (n for n, e in self.libraries.items() if e.rule.name in _OPTIONAL)
+        roots = frozenset(name for name in optional if "." not in name)
+        object.__setattr__(self, "optional_libraries", roots)
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
         object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
@@ -343,6 +348,7 @@ class Catalogue:
 
 
 _MISSING = "cuda-library"
+_OPTIONAL = frozenset({_MISSING, "library-needs-npu-build", "unverified-library"})
 """The rule on packages that only CUDA has."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),

@@ -45,7 +45,7 @@ def read_conditions(folder: Path) -> ConditionTable:
     content = _read(folder, "conditions.json")
     names = {
         name: kind
-        for kind in ("holds", "other-device", "cuda-alone")
+        for kind in ("holds", "other-device", "cuda-alone", "type-only")
         for name in _names(content, kind)
     }
     return ConditionTable(

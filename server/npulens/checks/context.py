@@ -27,12 +27,9 @@ from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-from npulens.verdicts.conditions import Known
+from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.regions import Regions
-
-FAMILIES_OF_KERNELS = frozenset({"precision", "layout"})
-"""Rule families that files of CUDA kernels are kept free of; their process groups are as usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +57,7 @@ class ModuleFacts:
         devices_elsewhere: Those of other modules of the project.
         extensions: Extension modules that the project builds of CUDA code.
         missing_names: Names that are `None` or false on an NPU, where their library is not there.
+        optional_names: These, and those of libraries that an NPU has in builds of their own.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         classes_elsewhere: Classes of other modules of the project, with those of their methods
             that tensors have, too.
@@ -82,6 +80,7 @@ class ModuleFacts:
     devices_elsewhere: OtherModules[bool]
     extensions: OwnExtensions
     missing_names: frozenset[str] = frozenset()
+    optional_names: frozenset[str] = frozenset()
     said: frozenset[str] = frozenset()
     checked_for_none: frozenset[str] = frozenset()
     evidence: Evidence = NO_EVIDENCE
@@ -94,7 +93,7 @@ def known_of(catalogue: Catalogue, target: Target, facts: ModuleFacts) -> Known:
     return Known(
         catalogue.conditions,
         target.torch_version,
-        catalogue.missing_libraries - target.project.own_modules,
+        target.project.absent(catalogue.missing_libraries),
         facts.missing_names,
         facts.device_functions,
         facts.devices_elsewhere,
@@ -144,12 +143,22 @@ class Context:
     """The plain names that a function calls, as far as that was asked."""
     optional: OptionalCode = field(default_factory=OptionalCode)
     """Where libraries are used only if they work."""
+    _bare: Known | None = None
 
     def __post_init__(self) -> None:
         self.text = self.lines.text
         self.code = PieceText(self.lines, self.npu_words)
         self.known = known_of(self.catalogue, self.target, self.facts)
         self.regions = Regions(self.code, self.known)
+
+    def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
+        """What a condition comes to where no library is there, if it asks for one."""
+        if self._bare is None:
+            missing = self.target.project.absent(self.catalogue.optional_libraries)
+            names = self.facts.optional_names
+            self._bare = replace(self.known, missing_libraries=missing, missing_names=names)
+        found = answer(test, scope, self._bare)
+        return found.holds if found.reason == "fallback" else None
 
     def holds(self, word: str) -> bool:
         """Whether a word stands in the piece; looked up once."""
@@ -195,6 +204,8 @@ class Context:
     def add(self, finding: Finding, settled: Settlement | None = None) -> None:
         """Keep a finding, with what settles it where it stands or for the reason given."""
         settled = self.settled or settled or self.settlements.get(finding.span)
+        if self.regions.chooses_named_kernel(finding.span):
+            finding = replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         self.reported.add(finding.span)
         self.findings.append(finding if settled is None else replace(finding, settlement=settled))
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Shim, Target
-from npulens.catalog.tables import CHECKED_WORDS
+from npulens.catalog.tables import CHECKED_WORDS, Catalogue
 from npulens.checks.context import ModuleFacts
 from npulens.checks.evidence import evidence_of
 from npulens.checks.module_words import checked_for_none, said_in
@@ -383,9 +383,10 @@ def module_facts(
     target: Target,
     triggers: frozenset[str],
     path: str,
-    missing: frozenset[str],
+    catalogue: Catalogue,
 ) -> ModuleFacts:
     """What the pieces of a module tell each other, apart from the values of names."""
+    absent = target.project.absent
     in_file = any(p.shim.shimmed for p in pieces)
     is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
     by_others = target.style is MigrationStyle.RUNTIME_SHIM or is_there
@@ -413,7 +414,8 @@ def module_facts(
         device_functions=frozenset().union(*(p.device_functions for p in pieces)),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
         extensions=OwnExtensions(OtherModules(target.project.extension_names, path)),
-        missing_names=_missing_names(pieces, missing),
+        missing_names=_missing_names(pieces, absent(catalogue.missing_libraries)),
+        optional_names=_missing_names(pieces, absent(catalogue.optional_libraries)),
         said=frozenset().union(*(p.said for p in pieces)),
         checked_for_none=_checked_for_none(pieces),
         evidence=evidence_of(
@@ -429,8 +431,9 @@ def _missing_names(pieces: Sequence[Piece], missing: frozenset[str]) -> frozense
     for piece in pieces:
         if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers):
             names.update(missing_names(piece.parsed.body, missing))
-    for piece in pieces if names else ():
-        names = with_what_needs_them(piece.parsed.body, names)
+    for piece in pieces:
+        if names or "find_spec" in piece.words.identifiers:
+            names = with_what_needs_them(piece.parsed.body, names, missing)
     return frozenset(names)
 
 

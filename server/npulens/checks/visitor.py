@@ -92,7 +92,6 @@ _LISTS = frozenset({ast.BinOp, ast.Compare, ast.List, ast.Tuple, ast.Set})
 Child = tuple[ast.AST, Scope, Settlement | None]
 Children = Iterable[Child]
 _TEXT = Settlement("text")
-_OWN = Settlement("own-library")
 
 
 def _with_scope(
@@ -148,16 +147,12 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
     outside = context.settled
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
     settled = {child: reason for child, _, reason in _block(node.body, inner, context)}
+    methods = {s.name: s for s in node.body if isinstance(s, Function)}
     for statement in context.interest.members(node, node.body):
-        moves = isinstance(statement, Function) and _moves_by_name(statement.name, node.body)
-        yield statement, inner, settled[statement] or (_OWN if moves else None)
-
-
-def _moves_by_name(function_name: str, body: list[ast.stmt]) -> bool:
-    """Whether a method of a class is `cuda` beside `to`: for CUDA by contract."""
-    return function_name == "cuda" and any(
-        isinstance(s, ast.FunctionDef) and s.name == "to" for s in body
-    )
+        beside = settled[statement]
+        if beside is None and statement is methods.get("cuda") and "npu" in methods:
+            beside = context.regions.settlement("npu-way-beside", methods["npu"])
+        yield statement, inner, beside
 
 
 def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -308,7 +303,6 @@ def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
 
 def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, ast.Assert)
-    context.regions.note_refusal(node.test)
     yield node.test, scope, context.settled
     if node.msg is not None:
         yield from _in_texts([node.msg], scope, context.settled)

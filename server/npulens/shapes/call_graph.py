@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from npulens.checks.intent.file_purpose import is_cold_file, is_copied_file, is_host_file
+from npulens.checks.intent.file_purpose import is_cold_file, is_host_file
 from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.described import MODULE, described
@@ -41,7 +41,7 @@ class CallGraph:
         self._definitions = definitions
         self._unused = unused
         self.is_cold_file = is_cold_file(path)
-        self.is_of_host = is_host_file(path) or is_copied_file(path)
+        self.is_of_host = is_host_file(path)
 
     def reach(self, function: str) -> Reach:
         """From where `function` or `Class.method` is reached."""

@@ -16,6 +16,7 @@ from npulens.syntax.meanings import Instance, Member, Qualified, Value, resolve
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
+from npulens.verdicts.library_questions import library_asked_for
 from npulens.verdicts.releases import by_release, names_release, within_releases
 
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
@@ -30,12 +31,6 @@ _KEEPS = re.compile(
 _BESIDE = frozenset({"cpu", "meta"})
 """Devices that are there beside an NPU."""
 _NUMBERED = re.compile(r":\d+\Z")
-_ASKS_FOR_LIBRARY = re.compile(
-    r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
-)
-_IS_LIBRARY_AVAILABLE = re.compile(
-    r"\A_?(?:is|has|have)_(\w+?)(?:_2|_3)?_?(?:is_)?(?:available|installed)\Z"
-)
 _WORDS = re.compile(r"[^\W_]+")
 _CHOICES = ({"use", "cuda"}, {"use", "gpu"})
 _NEW_NAMES = frozenset({"torch.accelerator", "torch.npu", "torch.get_autocast_dtype"})
@@ -96,6 +91,8 @@ def _named(node: ast.Name | ast.Attribute, scope: Scope, known: Known) -> Answer
     name = node.id if isinstance(node, ast.Name) else node.attr
     if isinstance(node, ast.Name) and name in known.missing_names:
         return Answer(False, "fallback", node)
+    if library_asked_for(node, known.missing_libraries):
+        return Answer(False, "fallback", node)
     if _is_property_of_tensor(node):
         return UNKNOWN  # a tensor may still be on the host
     if _NPU_NAME.search(name):
@@ -125,8 +122,7 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
         return within_releases(node, known.torch_version)
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
-    library = _library_asked_for(name, node, known)
-    if library:
+    if library_asked_for(node, known.missing_libraries):
         return Answer(False, "fallback", node)
     of_values = _of_values(node, resolve(node, scope), known)
     return of_values if of_values.holds is not None else _by_words(name, node, known)
@@ -166,16 +162,6 @@ def _by_words(name: str, node: ast.expr, known: Known) -> Answer:
     if (asks or len(words) == 1) and not {"cuda", "gpu", "npu"} & {*words}:
         return Answer(False, "other-device", node)
     return UNKNOWN
-
-
-def _library_asked_for(name: str, node: ast.Call, known: Known) -> str:
-    """The library whose being there a call asks for, if an NPU does not have it."""
-    match = _IS_LIBRARY_AVAILABLE.match(name)
-    asked = [match[1]] if match is not None else []
-    if _ASKS_FOR_LIBRARY.search(name):
-        strings = (a.value for a in node.args[:1] if isinstance(a, ast.Constant))
-        asked += [value.partition(".")[0] for value in strings if isinstance(value, str)]
-    return next((each for each in asked if each in known.missing_libraries), "")
 
 
 def _has_attribute(node: ast.Call, scope: Scope, known: Known) -> Answer:
@@ -222,9 +208,10 @@ def _compared_to_none(
     """`flash_attn is not None`, `torch.version.cuda is None`."""
     if not isinstance(right, ast.Constant) or right.value is not None:
         return UNKNOWN
-    if not isinstance(left, (ast.Name, ast.Attribute)):
+    if not isinstance(left, (ast.Name, ast.Attribute, ast.Call)):
         return UNKNOWN
-    if isinstance(left, ast.Name) and left.id in known.missing_names:
+    is_missing = isinstance(left, ast.Name) and left.id in known.missing_names
+    if is_missing or library_asked_for(left, known.missing_libraries):
         found = Answer(False, "fallback", test)
     else:
         found = _of_values(left, resolve(left, scope), known)._replace(node=test)

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import root_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.conditions import Known
 
-_OF_KERNEL = re.compile(r"_?cuda_?|_?[kK]ernel_?")
+_OF_KERNEL = re.compile(r"cuda_|_cuda|kernel|triton", re.IGNORECASE)
 _EXTENSION = re.compile(r"(?:\A|\.)(?:_C|_ext|\w+_ext|\w*_cuda|cuda_ext)(?:\.|\Z)")
 _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "get_device_name"})
 
@@ -21,8 +20,7 @@ _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "
 def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
     """Whether an `if` on the device of a tensor hands that tensor to a kernel for CUDA.
 
-    The kernel is of an extension or of a library for CUDA; or, by its name, the fast way of what
-    the other arm, or what stands behind, calls too.
+    The kernel is of an extension or of a library for CUDA.
 
     Args:
         node: The statement.
@@ -34,18 +32,20 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
     other_way = node.orelse or behind
     if not tensors or not other_way or isinstance(other_way[0], ast.Raise):
         return False
-    if isinstance(node.test, ast.BoolOp) and _calls_optional(node.test, node.body, tensors):
-        return True
-    others = {_called(call) for s in (*node.orelse, *behind) for call in _calls(s)}
-    for call in (call for statement in node.body for call in _calls(statement)):
-        if _is_of_extension(call, scope, known):
-            return True
-        name = _called(call)
-        plain = _OF_KERNEL.sub("", name)
-        is_fast_way = plain != name and len(plain) > 2 and not tensors.isdisjoint(_given(call))
-        if is_fast_way and any(_is_slow_way(other, plain) for other in others):
-            return True
-    return False
+    return any(_is_of_extension(call, scope, known) for s in node.body for call in _calls(s))
+
+
+def hands_to_named_kernel(node: ast.If) -> bool:
+    """Whether an `if` on the device of a tensor hands it to what is named after a kernel.
+
+    That may run on CUDA alone: `if x.is_cuda: return roll_cuda(x)`.
+    """
+    tensors = set(_tensors_asked(node.test))
+    return any(
+        _OF_KERNEL.search(_called(call)) and not tensors.isdisjoint(names_in(call))
+        for statement in node.body
+        for call in _calls(statement)
+    )
 
 
 def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
@@ -56,45 +56,6 @@ def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
     return bool(node.orelse and set(_tensors_asked(node.test))) and all(
         any(_is_of_extension(call, scope, known) for statement in arm for call in _calls(statement))
         for arm in (node.body, node.orelse)
-    )
-
-
-def _calls_optional(test: ast.BoolOp, body: list[ast.stmt], tensors: set[str]) -> bool:
-    """`if ops is not None and x.is_cuda: return ops.run(x)`: what may be missing is called."""
-    asked = {
-        part.left.id
-        for part in test.values
-        if isinstance(part, ast.Compare)
-        and isinstance(part.left, ast.Name)
-        and isinstance(part.ops[0], ast.IsNot)
-    }
-    return any(
-        root_name(call.func) in asked and not tensors.isdisjoint(_given(call))
-        for s in body
-        for call in _calls(s)
-    )
-
-
-def _given(call: ast.Call) -> set[str]:
-    """The names in the arguments of a call."""
-    return {part.id for a in call.args for part in nodes_below(a) if isinstance(part, ast.Name)}
-
-
-def _is_slow_way(name: str, plain: str) -> bool:
-    """`blur`, `blur_ref`, `blur_torch` beside `blur_cuda`."""
-    return name == plain or (name.startswith(f"{plain}_") and not _OF_KERNEL.search(name))
-
-
-def only_lays_out(body: list[ast.stmt]) -> bool:
-    """Whether statements are all `x = x.contiguous()`: a way around a CUDA attention kernel."""
-    return all(
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Call)
-        and isinstance(statement.value.func, ast.Attribute)
-        and statement.value.func.attr == "contiguous"
-        and not statement.value.args
-        and not statement.value.keywords
-        for statement in body
     )
 
 

@@ -1,13 +1,13 @@
 """Names that are `None` or false on an NPU, where the library that they stand for is not there."""
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from npulens.syntax.bindings import target_names
-
-_FAILS = re.compile(r"ImportError|ModuleNotFoundError|Exception|BaseException")
+from npulens.verdicts.answers import UNKNOWN, Answer, joined
+from npulens.verdicts.failing_imports import catches_failing_import
+from npulens.verdicts.library_questions import library_asked_for
 
 
 def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterator[str]:
@@ -21,32 +21,62 @@ def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterat
         if isinstance(statement, ast.If):
             yield from missing_names((*statement.body, *statement.orelse), missing)
         elif isinstance(statement, ast.Try) and _imports(statement.body, missing):
-            handlers = [h for h in statement.handlers if _catches(h)]
+            handlers = [h for h in statement.handlers if catches_failing_import(h)]
             if handlers:
                 yield from _names(statement, handlers[0])
 
 
-def with_what_needs_them(body: Iterable[ast.stmt], names: set[str]) -> set[str]:
-    """The names, and flags that need them: `fast = all((scan, update))`."""
+def with_what_needs_them(
+    body: Iterable[ast.stmt], names: set[str], missing: AbstractSet[str]
+) -> set[str]:
+    """The names, and flags that need them or ask for a library: `fast = all((scan, update))`.
+
+    Args:
+        body: Statements of the module.
+        names: The names.
+        missing: The roots of the libraries.
+    """
+
+    def part(node: ast.expr) -> Answer:
+        """`find_spec("triton") is not None`, `is_triton_available()`."""
+        is_comparison = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.IsNot)
+        asked = node.left if is_comparison else node  # type: ignore[attr-defined]
+        is_call = isinstance(asked, ast.Call)
+        return Answer(False) if is_call and library_asked_for(asked, missing) else UNKNOWN
+
     for statement in body:
-        if isinstance(statement, ast.Assign) and _needs(statement.value, names):
+        if (
+            isinstance(statement, ast.Assign)
+            and without(names, statement.value, part).holds is False
+        ):
             names.update(name for target in statement.targets for name in target_names(target))
     return names
 
 
-def _needs(value: ast.expr, names: AbstractSet[str]) -> bool:
-    """Whether an expression is false where one of some names is nothing."""
-    if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "all" and value.args:
-        value = value.args[0]
-        return isinstance(value, (ast.Tuple, ast.List)) and any(
-            _needs(e, names) for e in value.elts
-        )
-    if isinstance(value, ast.BoolOp):
-        return isinstance(value.op, ast.And) and any(_needs(v, names) for v in value.values)
-    if isinstance(value, ast.Compare):
-        is_asked = isinstance(value.ops[0], ast.IsNot) and isinstance(value.left, ast.Name)
-        return is_asked and value.left.id in names  # type: ignore[attr-defined]
-    return isinstance(value, ast.Name) and value.id in names
+def without(
+    marks: AbstractSet[str],
+    test: ast.expr,
+    otherwise: Callable[[ast.expr], Answer] = lambda _: UNKNOWN,
+) -> Answer:
+    """What a condition comes to where some names are nothing.
+
+    Args:
+        marks: The names.
+        test: The condition.
+        otherwise: Answers parts of it that ask for none of them.
+    """
+
+    def part(node: ast.expr) -> Answer:
+        if isinstance(node, ast.Name) and node.id in marks:
+            return Answer(False)
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
+            other, relation = node.comparators[0], node.ops[0]
+            is_none = isinstance(other, ast.Constant) and other.value is None
+            if node.left.id in marks and is_none:
+                return Answer(isinstance(relation, (ast.Is, ast.Eq)))
+        return otherwise(node)
+
+    return joined(test, part)
 
 
 def _names(statement: ast.Try, handler: ast.ExceptHandler) -> Iterator[str]:
@@ -55,7 +85,8 @@ def _names(statement: ast.Try, handler: ast.ExceptHandler) -> Iterator[str]:
     for name, value in _bound((*statement.body, *statement.orelse)):
         other = otherwise.get(name)
         is_nothing = isinstance(other, ast.Constant) and not other.value
-        if is_nothing or (name not in otherwise and value is None and not otherwise):
+        is_flag = other is None and isinstance(value, ast.Constant) and value.value is True
+        if is_nothing or is_flag or (other is None and value is None and not otherwise):
             yield name
 
 
@@ -71,10 +102,6 @@ def _imports(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> bool:
         if any(name.partition(".")[0] in missing for name in names):
             return True
     return False
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or _FAILS.search(ast.unparse(handler.type)) is not None
 
 
 def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:

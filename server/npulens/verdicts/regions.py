@@ -21,19 +21,16 @@ from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
     asks_for_kernel,
     asks_only_for_card,
+    hands_to_named_kernel,
     has_kernels_alone,
-    only_lays_out,
 )
-from npulens.verdicts.npu_words import NPU_WORD, PieceText
+from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
 
 Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
-_ACCELERATOR = re.compile(r"\b(?:get|current)_accelerator\(\)")
-_WORD = re.compile(r"[a-z_0-9]+")
-_NVIDIA_NAME = re.compile(r"[\w.]*nvidia\w*\s*[:=]", re.IGNORECASE)
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
@@ -55,13 +52,11 @@ class Regions:
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests: list[Span] = []
         self._kernel_tests: list[Span] = []
-        self._refusals: list[Span] = []
+        self._careful_tests: list[Span] = []
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
         """Tests for CUDA behind which devices are set or models moved, in whatever form."""
-        self._mentions_accelerator = "_accelerator()" in code.text
         self._mentions_extensions = "CUDAExtension" in code.text
-        self._mentions_nvidia = "nvidia" in code.text or "NVIDIA" in code.text
         self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
 
@@ -90,19 +85,10 @@ class Regions:
             if isinstance(statement, ast.If):
                 self._blocks[statement] = body, index
             settled = rest or twins.get(statement) or self._handled.get(statement)
-            parts.append((statement, settled or self._named_after_nvidia(statement)))
+            parts.append((statement, settled))
             if rest is None:
                 rest = self._behind(statement, scope)
         return parts
-
-    def _named_after_nvidia(self, statement: ast.stmt) -> Settlement | None:
-        """`is_nvidia = device.type == "cuda"`, which is rightly false on the NPU."""
-        if not self._mentions_nvidia or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            return None
-        if not isinstance(statement.value, (ast.Compare, ast.BoolOp)):
-            return None
-        is_named = _NVIDIA_NAME.match(self._code.source(statement)) is not None
-        return self.settlement("cuda-alone", statement) if is_named else None
 
     def _behind(self, statement: ast.stmt, scope: Scope) -> Settlement | None:
         """What settles all that stands behind a statement in its block, if it always leaves."""
@@ -144,10 +130,6 @@ class Regions:
 
     def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         """Note the statements of a function, in whatever block, that it has for the NPU as well."""
-        if _is_operator(node):
-            self._handled.update(
-                (s, self.settlement("cuda-alone", s)) for s in node.body if _asks_for_cuda(s)
-            )
         if not self.mentions_npu(node):
             return
         by_list = self._evidence.in_function(node)
@@ -205,7 +187,6 @@ class Regions:
             settled = self.settlement("npu-way-beside", later)
             body = self._all((node.test, *node.body), settled)
             return [*body, *self._orelse(node, None, scope)]
-        self.note_refusal(node.test if isinstance(node.body[-1], ast.Raise) else None)
         test = self._code.source(node.test)
         if _CUDA.search(test):
             if "available" not in test:
@@ -217,13 +198,8 @@ class Regions:
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-            if self._refuses_library(node):
-                settled = self.settlement("fallback", node.body[-1])
-                return [
-                    (node.test, settled),
-                    *self._all(node.body, settled),
-                    *self._orelse(node, None, scope),
-                ]
+            if hands_to_named_kernel(node):
+                self._note(self._careful_tests, node.test, node.test)
             if self._builds_for_cuda(node.test, node.body):
                 settled = self.settlement("fallback", node.test)
                 return [
@@ -231,7 +207,7 @@ class Regions:
                     *self.statements(node.body, scope),
                     *self._orelse(node, None, scope),
                 ]
-            if asks_only_for_card(node.body) or only_lays_out(node.body):
+            if asks_only_for_card(node.body):
                 settled = self.settlement("cuda-alone", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -249,14 +225,6 @@ class Regions:
         )
         asked = self._test(node.test)
         return [(node.test, asked), *body, *self._orelse(node, found, scope)]
-
-    def _refuses_library(self, node: ast.If) -> bool:
-        """Whether an `if` refuses to use a library that needs CUDA: without CUDA that is right."""
-        last = node.body[-1]
-        if not isinstance(last, ast.Raise) or not self._known.missing_libraries:
-            return False
-        words = set(_WORD.findall(self._code.source(last).lower()))
-        return not words.isdisjoint(self._known.missing_libraries)
 
     def _builds_for_cuda(self, test: ast.expr, built: Iterable[ast.AST]) -> bool:
         """Whether a test decides if an extension is built for CUDA.
@@ -339,7 +307,7 @@ class Regions:
         npus = [case for case in node.cases if self.mentions_npu(case.pattern)]
         settled = self.settlement("npu-way-beside", npus[0].pattern) if npus else None
         return [
-            (case, settled if _is_for_cuda_only(self._code.source(case.pattern)) else None)
+            (case, settled if _CUDA.search(self._code.source(case.pattern)) else None)
             for case in node.cases
         ]
 
@@ -354,9 +322,6 @@ class Regions:
         ):
             beside = self.settlement("npu-way-beside", node.orelse)
             return [(node.test, beside), (node.body, beside), (node.orelse, None)]
-        if self._is_one_of_two(node):
-            beside = self.settlement("npu-way-beside", node.body)
-            return [(node.test, None), (node.body, None), (node.orelse, beside)]
         settled = None if found.holds is None else self._settled(found)
         on_cuda = holds_on_cuda(node.test, scope, self._known)
         if on_cuda is not None:
@@ -377,12 +342,6 @@ class Regions:
             (node.body, settled if found.holds is False else None),
             (node.orelse, settled if found.holds else None),
         ]
-
-    def _is_one_of_two(self, node: ast.IfExp) -> bool:
-        """Whether one result is for the NPU, in words of its author, and the other for CUDA."""
-        if not self._code.author_mentions_npu(node.body):
-            return False
-        return _CUDA.search(self._code.source(node.orelse)) is not None
 
     def handlers(self, node: ast.Try, scope: Scope) -> list[Part]:
         """The parts of a `try` statement; what only an older PyTorch or no NPU needs is settled."""
@@ -417,10 +376,6 @@ class Regions:
             has_npu = self.mentions_npu(node)
         if has_npu:
             return self.settlement("npu-way-beside", node)
-        asks = isinstance(node, ast.Compare) and self._mentions_accelerator
-        if asks and _ACCELERATOR.search(self._code.source(node)) is not None:
-            # Asked of whatever accelerator there is, so CUDA is singled out on purpose.
-            return self.settlement("ported", node)
         return None
 
     def device_table(self, node: ast.Dict) -> Settlement | None:
@@ -431,11 +386,6 @@ class Regions:
         if "npu" in keys:
             return self.settlement("npu-way-beside", keys["npu"])
         return self.settlement("other-device", keys["cuda"])
-
-    def note_refusal(self, test: ast.expr | None) -> None:
-        """Remember a test that only decides whether the program goes on."""
-        if test is not None:
-            self._note(self._refusals, test, test)
 
     def _note(self, spans: list[Span], first: ast.AST, last: ast.AST) -> None:
         """Keep a stretch; the outer ones come first, and inner ones add nothing."""
@@ -454,9 +404,9 @@ class Regions:
         """Whether a place is in a test that chooses between kernels of an extension alone."""
         return _covers(self._kernel_tests, span)
 
-    def is_refusal(self, span: Span) -> bool:
-        """Whether a place is in a test that only decides whether the program goes on."""
-        return _covers(self._refusals, span)
+    def chooses_named_kernel(self, span: Span) -> bool:
+        """Whether a place is in a test behind which something named after a kernel is called."""
+        return _covers(self._careful_tests, span)
 
     def _settled(self, found: Answer) -> Settlement:
         return self.settlement(found.reason, found.node)
@@ -464,25 +414,6 @@ class Regions:
     @staticmethod
     def _all(nodes: Iterable[ast.AST], settled: Settlement) -> list[Part]:
         return [(node, settled) for node in nodes]
-
-
-def _is_operator(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function is one of an operator with its own gradient: `forward(ctx, x)`."""
-    parameters = node.args.args
-    return bool(parameters) and parameters[0].arg == "ctx"
-
-
-def _asks_for_cuda(statement: ast.stmt) -> bool:
-    """`use_cuda = x.is_cuda`, which an operator tells its kernels."""
-    return (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Attribute)
-        and statement.value.attr == "is_cuda"
-    )
-
-
-def _is_for_cuda_only(pattern: str) -> bool:
-    return _CUDA.search(pattern) is not None and NPU_WORD.search(pattern) is None
 
 
 def _covers(spans: Sequence[Span], span: Span) -> bool:

@@ -5,11 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from npulens.checks.intent.optional_code import tried_parts
 from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+from npulens.verdicts.failing_imports import tried_parts
 
 Import = ast.Import | ast.ImportFrom
 
@@ -64,7 +64,7 @@ class ImportFinder:
             owner = self.owners[node]
             if isinstance(owner, ast.If):
                 return GuardedImport(statement, owner, names, names, frozenset(), {})
-            if isinstance(owner, ast.Try) and node in tried_parts(owner, self.source):
+            if isinstance(owner, ast.Try) and node in tried_parts(owner):
                 return _tried(statement, owner, names)
             node = owner
         return None

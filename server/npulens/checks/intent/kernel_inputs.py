@@ -59,12 +59,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
     if finding.note is not None:
         before = finding.note
         note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
-    return replace(finding, note=note, fixes=tuple(map(_to_be_read, finding.fixes)))
-
-
-def _to_be_read(fix: Fix) -> Fix:
-    is_safe = fix.applicability is Applicability.SAFE
-    return replace(fix, applicability=Applicability.UNSAFE) if is_safe else fix
+    return replace(finding, note=note, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
 
 
 class _Moves:

@@ -6,11 +6,14 @@ is a call of what was imported, where nobody asks whether it is there.
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from npulens.checks.intent.guarded_imports import GuardedImport
 from npulens.syntax.bindings import Function
 from npulens.syntax.values import root_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in, nodes_below
+from npulens.verdicts.answers import UNKNOWN, Answer, joined
+from npulens.verdicts.optional_names import without
 
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _Condition = (ast.If, ast.IfExp)
@@ -31,7 +34,7 @@ class Needs:
     def __init__(self, nodes: Iterable[ast.AST], owners: Mapping[ast.AST, ast.AST]) -> None:
         self._owners = owners
         self._loads: dict[str, list[ast.expr]] = {}
-        self._refusals: list[tuple[ast.stmt, ast.expr]] = []
+        self._refusals: list[tuple[ast.stmt, ast.expr, bool]] = []
         self._constants: dict[str, list[ast.expr]] = {}
         for node in nodes:
             self._note(node)
@@ -42,46 +45,23 @@ class Needs:
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             self._loads.setdefault(node.attr, []).append(node)
         elif isinstance(node, ast.Assert):
-            self._refusals.append((node, ast.UnaryOp(ast.Not(), node.test)))
+            self._refusals.append((node, node.test, False))
         elif isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise):
-            self._refusals.append((node, node.test))
+            self._refusals.append((node, node.test, True))
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             self._constants.setdefault(node.targets[0].id, []).append(node.value)
 
     def place(self, guarded: GuardedImport) -> ast.AST | None:
         """Where a module needs what an import brings, `None` if it does without."""
-        for statement, test in self._refusals:
-            if self._refuses(test, guarded.marks, statement) and self._is_reached(statement):
+        for statement, test, refuses in self._refusals:
+            if guarded.marks.isdisjoint(names_in(test)):
+                continue
+            found = without(guarded.marks, test, partial(self._by_default, at=statement))
+            if found.holds is refuses and self._is_reached(statement):
                 return statement
         if guarded.flags or guarded.others:
             return None
         return self._only_way(guarded)
-
-    def _refuses(self, test: ast.expr, marks: frozenset[str], at: ast.AST) -> bool:
-        """Whether a test holds where what an import brings is not there, if nothing is chosen."""
-        if isinstance(test, ast.BoolOp):
-            of_marks = [self._refuses(value, marks, at) for value in test.values]
-            if isinstance(test.op, ast.Or):
-                return any(of_marks)
-            return any(of_marks) and all(
-                is_mark or self._by_default(value, at)
-                for value, is_mark in zip(test.values, of_marks, strict=True)
-            )
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._requires(test.operand, marks)
-        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
-            is_nothing = isinstance(test.ops[0], (ast.Is, ast.Eq)) and _is_none(test)
-            return is_nothing and test.left.id in marks
-        return False
-
-    def _requires(self, test: ast.expr, marks: frozenset[str]) -> bool:
-        """Whether a test fails where what an import brings is not there."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return any(self._requires(value, marks) for value in test.values)
-        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
-            is_something = isinstance(test.ops[0], (ast.IsNot, ast.NotEq)) and _is_none(test)
-            return is_something and test.left.id in marks
-        return isinstance(test, ast.Name) and test.id in marks
 
     def _only_way(self, guarded: GuardedImport) -> ast.AST | None:
         """A call of what an import brings that nothing asks about."""
@@ -117,7 +97,8 @@ class Needs:
         while (owner := self._owners.get(node)) is not None:
             if isinstance(owner, _Condition) and node is not owner.test:
                 body = owner.body if isinstance(owner.body, list) else [owner.body]
-                if self._by_default(owner.test, owner) is not (node in body):
+                by_default = joined(owner.test, partial(self._by_default, at=owner))
+                if by_default.holds is not (node in body):
                     return False
             elif isinstance(owner, (ast.Try, ast.Dict, ast.List, ast.BoolOp)):
                 return False  # it may fail, or is one of several
@@ -140,22 +121,15 @@ class Needs:
             return self._is_reached(definition, depth + 1)  # whoever takes it from here needs it
         return len(uses) <= _MOST_USES and any(self._is_reached(u, depth + 1) for u in uses)
 
-    def _by_default(self, test: ast.expr, at: ast.AST) -> bool | None:
-        """What a condition comes to if nobody chooses; `None` if that is not known."""
+    def _by_default(self, test: ast.expr, at: ast.AST) -> Answer:
+        """What a part of a condition comes to if nobody chooses."""
         if isinstance(test, ast.Constant):
-            return bool(test.value)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self._by_default(test.operand, at)
-            return None if inner is None else not inner
-        if isinstance(test, ast.BoolOp):
-            parts = {self._by_default(value, at) for value in test.values}
-            decides = isinstance(test.op, ast.Or)
-            return decides if decides in parts else None if None in parts else not decides
+            return Answer(bool(test.value))
         if isinstance(test, ast.Name):
-            return self._default_of(test.id, at)
+            return Answer(self._default_of(test.id, at))
         if isinstance(test, ast.Attribute) and root_name(test) == "self":
             return self._attribute(test.attr, at)
-        return None
+        return UNKNOWN
 
     def _default_of(self, name: str, at: ast.AST) -> bool | None:
         """The default of a parameter of a function around, or a constant of the module."""
@@ -171,7 +145,7 @@ class Needs:
         is_constant = len(values) == 1 and isinstance(values[0], ast.Constant)
         return bool(values[0].value) if is_constant else None  # type: ignore[attr-defined]
 
-    def _attribute(self, name: str, at: ast.AST) -> bool | None:
+    def _attribute(self, name: str, at: ast.AST) -> Answer:
         """What `self.name` is given in its class, if only one value is."""
         owner = self._around(at, ast.ClassDef)
         values = [
@@ -181,11 +155,11 @@ class Needs:
             and any(isinstance(t, ast.Attribute) and t.attr == name for t in part.targets)
         ]
         if len(values) != 1:
-            return None
+            return UNKNOWN
         value, place = values[0]
         if isinstance(value, ast.Attribute):
-            return None
-        return self._by_default(value, place)
+            return UNKNOWN
+        return joined(value, partial(self._by_default, at=place))
 
     def _around(self, node: ast.AST, kind: "type | object") -> ast.AST | None:
         while node in self._owners:
@@ -193,11 +167,6 @@ class Needs:
             if isinstance(node, kind):  # type: ignore[arg-type]
                 return node
         return None
-
-
-def _is_none(test: ast.Compare) -> bool:
-    other = test.comparators[0]
-    return isinstance(other, ast.Constant) and other.value is None
 
 
 def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Finding, Fix
+from npulens.catalog.model import Finding, Fix
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.values import root_name
 from npulens.syntax.walking import nodes_below, parents_below
@@ -65,7 +65,7 @@ class _Devices:
         if _holds(self.own, finding.span):
             return None
         if _holds(self.shared, finding.span):
-            return replace(finding, fixes=tuple(map(_to_be_read, finding.fixes)))
+            return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         return finding
 
     def _follow(self, uses: Sequence[ast.AST], handed: AbstractSet[ast.AST]) -> None:
@@ -151,8 +151,3 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 def _holds(merged: Sequence[Span], span: Span) -> bool:
     index = bisect_right(merged, span.start, key=lambda each: each.start) - 1
     return index >= 0 and span.end <= merged[index].end
-
-
-def _to_be_read(fix: Fix) -> Fix:
-    is_safe = fix.applicability is Applicability.SAFE
-    return replace(fix, applicability=Applicability.UNSAFE) if is_safe else fix

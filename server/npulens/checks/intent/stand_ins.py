@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.checks.intent.guarded_imports import GuardedImport, ImportFinder
-from npulens.checks.intent.optional_code import is_absence
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import names_in, nodes_below
+from npulens.verdicts.optional_names import without
 
 _LONGEST = 60
 _NO_WORK = frozenset(
@@ -31,23 +31,28 @@ def stand_in(guarded: GuardedImport, finder: ImportFinder) -> StandIn | None:
         guarded: The import.
         finder: Knows the nodes of the module, and their text.
     """
-    for name, statement in guarded.others.items():
+    for name, statement in sorted(guarded.others.items(), key=_by_place):
         return _bound(name, statement, finder)
     if isinstance(guarded.guard, ast.If) and guarded.statement in guarded.guard.body:
         found = dict(_named(guarded.guard.orelse))
-        for name in guarded.names & found.keys():
+        for name in sorted(guarded.names & found.keys()):
             return _bound(name, found[name], finder)
     for node in finder.nodes:
         if isinstance(node, ast.If) and node is not guarded.guard:
             if not guarded.marks.isdisjoint(names_in(node.test)):
-                called = _first_call(_other_arm(node, finder), finder)
+                called = _first_call(_other_arm(node, guarded, finder), finder)
                 if called is not None:
                     return called
         elif isinstance(node, ast.IfExp) and not guarded.marks.isdisjoint(names_in(node.test)):
-            other = node.body if is_absence(finder.source(node.test)) else node.orelse
+            other = node.body if without(guarded.marks, node.test).holds else node.orelse
             if not isinstance(other, ast.Constant):
                 return _shown(other, finder)
     return None
+
+
+def _by_place(bound: tuple[str, ast.stmt]) -> tuple[int, str]:
+    name, statement = bound
+    return statement.lineno, name
 
 
 def _named(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
@@ -77,9 +82,9 @@ def _bound(name: str, statement: ast.stmt, finder: ImportFinder) -> StandIn:
     return StandIn(name, statement.lineno)
 
 
-def _other_arm(node: ast.If, finder: ImportFinder) -> list[ast.stmt]:
+def _other_arm(node: ast.If, guarded: GuardedImport, finder: ImportFinder) -> list[ast.stmt]:
     """What an `if` runs where what it asks for is not there."""
-    if is_absence(finder.source(node.test)):
+    if without(guarded.marks, node.test).holds:
         return node.body
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Raise)):
         return node.orelse

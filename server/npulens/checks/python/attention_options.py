@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
-from npulens.checks.python.library import asked
 from npulens.checks.words import Word, last_identifier, literals
 from npulens.syntax.scopes import Scope
 
@@ -79,8 +78,6 @@ def _is_option(name: object) -> bool:
 
 
 def _report(node: ast.expr, scope: Scope, context: Context) -> None:
-    if isinstance(node, ast.IfExp):
-        asked(node, scope, context)
     for literal, settled in literals(node, _ATTENTION, scope, context):
         assert isinstance(literal, ast.Constant)
         _report_named(str(literal.value), literal, context, settled)

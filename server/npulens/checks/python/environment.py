@@ -56,7 +56,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if context.regions.is_refusal(span) or _is_for_nvml(scope, context):
+    if _is_for_nvml(scope, context):
         context.settle(span, "no-effect")
     _report(entry, span, entry.fix, scope, context)
 

@@ -1,31 +1,29 @@
 """Packages besides PyTorch that need CUDA: their imports, and names in them with a replacement."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Finding, Fix
+from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
 from npulens.catalog.tables import SymbolEntry
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, report_entry
-from npulens.checks.intent.optional_code import (
-    asked_parts,
-    behind_exit,
-    blocks,
-    is_refused,
-    parts_with_other_way,
-    runs_on_request,
-    suppresses,
-)
+from npulens.checks.intent.optional_code import parts_with_other_way, runs_on_request
 from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
 from npulens.syntax.values import Imported, Name, dotted_name, expression
 from npulens.text.spans import Span
+from npulens.verdicts.evidence import leaves
+from npulens.verdicts.failing_imports import suppresses
 
 _APEX = "apex"
+_BY_NAME = LocalizedText(
+    "Its name says that it is CUDA code, which has to be ported or replaced.",
+    "从名称看它是 CUDA 代码，需要移植或替换。",
+)
 _WITHOUT_BUILD = frozenset({"cuda-library", "cuda-library-name"})
 """Rules on libraries that no build brings to the NPU."""
 
@@ -195,6 +193,7 @@ def uses_libraries(context: Context) -> bool:
     """
     if context.optional.is_wanted is None:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
+        roots |= context.target.project.foreign_extensions
         # Everybody writes this word, of the library only an import tells.
         words = (roots - {"cuda"}) & context.identifiers
         text, module = context.text, context.module.module
@@ -220,53 +219,87 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
         if entry is not None:
             return entry
         qualified = qualified.rpartition(".")[0]
-    return None
+    return _foreign(root, context) if root in context.target.project.foreign_extensions else None
+
+
+def _foreign(root: str, context: Context) -> SymbolEntry | None:
+    """What is known of a module from elsewhere whose name says that it is for CUDA."""
+    rule = context.catalogue.rule_named("cuda-library")
+    if rule is None:
+        return None
+    manual = Applicability.MANUAL
+    return SymbolEntry(root, rule, None, None, manual, None, False, None, _BY_NAME, _BY_NAME.en)
 
 
 def tried(node: ast.AST, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     assert isinstance(node, ast.Try)
     if uses_libraries(context):
-        _set_aside(parts_with_other_way(node, context.source), context)
+        _set_aside(parts_with_other_way(node), context)
 
 
 def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
     """`with suppress(ImportError): import apex`."""
     assert isinstance(node, ast.With)
-    if uses_libraries(context) and suppresses(node, context.source):
+    if uses_libraries(context) and suppresses(node):
         _set_aside(node.body, context)
 
 
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`if is_flash_attn_available(): import flash_attn`, `if TYPE_CHECKING: ...`."""
+    """`if is_flash_attn_available(): import flash_attn`, `has_triton and use_triton(x)`."""
     if not uses_libraries(context):
         return
-    _set_aside(asked_parts(node, context.source), context)
+    if isinstance(node, ast.BoolOp):
+        if context.without_libraries(node.values[0], scope) is isinstance(node.op, ast.Or):
+            _set_aside(node.values[1:], context)
+        return
+    assert isinstance(node, (ast.If, ast.IfExp))
+    holds = context.without_libraries(node.test, scope)
+    body, others = (
+        (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+    )
+    if holds is not None:
+        _set_aside(others if holds else body, context)
     if isinstance(node, ast.If):
-        _behind_exits(node, context)
-
-
-def _behind_exits(node: ast.stmt, context: Context) -> None:
-    """What no program reaches without a library: it has left the block before."""
-    for block in blocks(node):
-        first = behind_exit(block, context.source)
-        if first is not None:
-            _set_aside([first, block[-1]], context)
+        for block in (node.body, node.orelse):
+            _behind_exit(block, scope, context)
 
 
 def entered(node: ast.AST, scope: Scope, context: Context) -> None:
-    """A function that returns early without a library, a test that is skipped without it."""
+    """A test that is skipped without a library, a class that refuses to be made without it."""
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if not uses_libraries(context):
         return
-    refused = isinstance(node, ast.ClassDef) and is_refused(node, context.source)
-    if refused or runs_on_request(node, context.source):
+    refuses = isinstance(node, ast.ClassDef) and any(
+        _leaves(statement, scope, context)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        for statement in method.body
+    )
+    if refuses or runs_on_request(node, context.source):
         _set_aside(node.body, context)
     else:
-        _behind_exits(node, context)
+        _behind_exit(node.body, scope, context)
 
 
-def _set_aside(nodes: "list[ast.stmt] | list[ast.AST]", context: Context) -> None:
+def _behind_exit(block: list[ast.stmt], scope: Scope, context: Context) -> None:
+    """What no program reaches without a library: it has left the block before."""
+    for index, statement in enumerate(block[:-1]):
+        if _leaves(statement, scope, context):
+            _set_aside(block[index + 1 :], context)
+            return
+
+
+def _leaves(statement: ast.stmt, scope: Scope, context: Context) -> bool:
+    """`if not is_triton_available(): return x`."""
+    return (
+        isinstance(statement, ast.If)
+        and leaves(statement.body)
+        and context.without_libraries(statement.test, scope) is True
+    )
+
+
+def _set_aside(nodes: Sequence[ast.stmt | ast.expr], context: Context) -> None:
     if nodes:
         span = Span(context.span(nodes[0]).start, context.span(nodes[-1]).end)
         context.optional.add(span)

@@ -173,10 +173,22 @@ def _method(
     note = entry.note
     if not entry.called and context.regions.is_for_kernels(span):
         fixes, note = [], _KERNELS_ALONE
+    elif not entry.called and _is_in_operator(scope):
+        fixes = [fix.to_be_read() for fix in fixes]
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
     symbol = f".{node.attr}{call_mark}"
     context.report(entry.rule, span, symbol, fixes, replacement=replacement, note=note)
+
+
+def _is_in_operator(scope: Scope) -> bool:
+    """Whether a function is one of an operator with its own gradient: `forward(ctx, x)`.
+
+    What it tells its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
+    """
+    function = getattr(scope, "node", None)
+    arguments = function.args.args if isinstance(function, Function) else []
+    return bool(arguments) and arguments[0].arg == "ctx"
 
 
 def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> bool:

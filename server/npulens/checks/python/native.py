@@ -307,4 +307,6 @@ def _report(
         "type": dtype or "",
     }
     kind = limit.kind
+    if settled is None and kind.settled:
+        settled = Settlement(kind.settled)
     context.add(Finding(kind.rule, span, arguments, limit.note, (), kind.severity), settled)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from npulens.checks.intent.optional_code import asks_for_kernels, is_absence, tried_parts
 from npulens.syntax.parsing import SyntaxProblem, parse
-from npulens.text.lines import LineMap
+from npulens.verdicts.answers import UNKNOWN, Answer, joined
+from npulens.verdicts.failing_imports import tried_parts
+from npulens.verdicts.library_questions import library_asked_for
 from npulens.workspace.project.contents import Content
 from npulens.workspace.project.memo import Memo, text, texts
 
@@ -32,7 +33,7 @@ class ModuleImport(NamedTuple):
         level: Of a relative import its dots, 0 of an absolute one, -1 of a plain `import a.b`.
         module: What is imported from; empty if nothing is named.
         names: What is imported, each with the name that it gets.
-        is_guarded: It may fail, or stands under a condition that asks for what it needs.
+        is_guarded: It may fail, or stands under a condition that asks for a library.
         is_at_top: It is a statement of the module itself.
     """
 
@@ -104,7 +105,7 @@ def module_imports(content: Content, memo: Memo) -> tuple[ModuleImport, ...]:
 
     def answer() -> list[ModuleImport]:
         tree = parse(content.text)
-        return [] if isinstance(tree, SyntaxProblem) else list(_found(tree, content.text))
+        return [] if isinstance(tree, SyntaxProblem) else list(_found(tree))
 
     return memo.recall("imports", (content.digest,), answer, _read_imports)
 
@@ -137,14 +138,7 @@ def imported_paths(each: ModuleImport, file: Path) -> Iterator[tuple[tuple[str, 
     yield from (((*module, name), bool(each.level)) for name, _ in each.names)
 
 
-def _found(tree: ast.Module, text: str) -> Iterator[ModuleImport]:
-    lines = LineMap(text)
-
-    def source(node: ast.AST) -> str:
-        assert isinstance(node, (ast.expr, ast.stmt))
-        start = lines.offset(node.lineno, node.col_offset)
-        return text[start : lines.offset(node.end_lineno or 0, node.end_col_offset or 0)]
-
+def _found(tree: ast.Module) -> Iterator[ModuleImport]:
     pending: list[tuple[ast.AST, bool, ast.AST]] = [(tree, False, tree)]
     while pending:
         node, is_guarded, owner = pending.pop()
@@ -157,14 +151,19 @@ def _found(tree: ast.Module, text: str) -> Iterator[ModuleImport]:
             continue
         guarded: set[ast.AST] = set()
         if isinstance(node, ast.Try):
-            guarded.update(tried_parts(node, source))
+            guarded.update(tried_parts(node))
         elif isinstance(node, ast.If):
-            test = source(node.test)
-            if asks_for_kernels(test):
-                guarded.update(node.orelse if is_absence(test) else node.body)
+            asked = joined(node.test, _without_all)
+            if asked.holds is not None:
+                guarded.update(node.orelse if asked.holds else node.body)
         inside = [
             (child, is_guarded or child in guarded, node)
             for child in ast.iter_child_nodes(node)
             if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))
         ]
         pending += reversed(inside)
+
+
+def _without_all(part: ast.expr) -> Answer:
+    """What a part of a condition comes to where nothing that it asks for is there."""
+    return Answer(False) if library_asked_for(part) else UNKNOWN

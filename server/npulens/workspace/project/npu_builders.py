@@ -7,7 +7,7 @@ it one of the same name for the NPU. What only the first compiles is not left to
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
@@ -18,20 +18,8 @@ from npulens.workspace.project.memo import Memo, text, texts
 _NPU_FOLDERS = frozenset({"npu", "ascend"})
 
 
-class NpuBuilders(NamedTuple):
-    """What stands in for CUDA on the NPU.
-
-    Attributes:
-        classes: Classes of folders for the NPU.
-        sources: Sources of operators that another class of the same name builds for CUDA.
-    """
-
-    classes: frozenset[str]
-    sources: frozenset[Path]
-
-
-def npu_builders(modules: Modules, memo: Memo) -> NpuBuilders:
-    """Read the builders in folders for the NPU, and those that they stand in for.
+def npu_builders(modules: Modules, memo: Memo) -> frozenset[Path]:
+    """The sources of operators that a class of the same name builds for the NPU.
 
     Args:
         modules: The Python files of the project.
@@ -42,7 +30,7 @@ def npu_builders(modules: Modules, memo: Memo) -> NpuBuilders:
         if file.parent.name in _NPU_FOLDERS:
             names = (name for name, _ in _classes(content, memo))
             for_npu.setdefault(file.parent.parent, set()).update(names)
-    sources = {
+    return frozenset(
         folder / source
         for file, content in modules.items()
         if file.parent in for_npu
@@ -50,8 +38,7 @@ def npu_builders(modules: Modules, memo: Memo) -> NpuBuilders:
         if name in for_npu[file.parent]
         for source in sources
         for folder in (file.parent, file.parent.parent)
-    }
-    return NpuBuilders(frozenset().union(*for_npu.values()), frozenset(sources))
+    )
 
 
 def copies(contents: Mapping[Path, Content]) -> Iterator[Path]:

@@ -1,7 +1,7 @@
 """What the files of a project tell each other: own modules, and operators of its CUDA sources."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_names import extension_names
 from npulens.workspace.project.extensions import Extension, cmake_extensions, extensions_of
+from npulens.workspace.project.foreign_extensions import foreign_extensions
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
@@ -32,7 +33,6 @@ from npulens.workspace.project.own_methods import own_methods
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.unused import unused_classes, unused_functions
 
-_FOR_NPU = re.compile(r"(?:npu|ascend)\.py")
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -55,42 +55,37 @@ def project_facts(
     contents, memo = contents or Contents(), memo or Memo()
     folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
-    for_npu = frozenset(str(file.parent) for file in files if _FOR_NPU.fullmatch(file.name))
-    counterparts = with_counterparts(files)
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
     modules = contents.modules(files)
-    builders = npu_builders(modules, memo)
-    returned = returned_shapes(modules, catalogue, memo)
-    methods = own_methods(modules, catalogue, memo)
-    names = library_names(modules, memo)
-    configured = configured_activations(modules, memo)
-    devices = device_functions(modules, memo)
-    unused = unused_classes(files, folders, contents, memo)
-    unused |= unused_functions(modules, folders, memo)
+    stood_in_for = npu_builders(modules, memo)
     built = extensions_of(modules, memo)
     extensions = [extension for found in built.values() for extension in found]
     cmake = [file for file in files if kind_by_name(str(file)) is Kind.CMAKE]
     extensions += cmake_extensions({file: contents.of(file) for file in cmake}, memo)
-    own_extensions = extension_names(extensions, modules, files, memo)
     importable = [extension for extension in extensions if not extension.is_loaded]
     made_of_cuda = {extension.name for extension in importable if extension.is_cuda}
     held = {name for extension in extensions for name in extension.bound}
+    facts = ProjectFacts(
+        own,
+        unused_names=(
+            unused_classes(files, folders, contents, memo)
+            | unused_functions(modules, folders, memo)
+        ),
+        returned_shapes=returned_shapes(modules, catalogue, memo),
+        own_methods=own_methods(modules, catalogue, memo),
+        library_names=library_names(modules, memo),
+        configured=configured_activations(modules, memo),
+        with_counterparts=with_counterparts(files),
+        device_functions=device_functions(modules, memo),
+        extension_names=extension_names(extensions, modules, files, memo),
+        foreign_extensions=foreign_extensions(files, modules, catalogue, memo) - made_of_cuda,
+    )
     if not native:
         optional = optional_parts(modules, catalogue, made_of_cuda, memo, held)
-        return ProjectFacts(
-            own,
-            folders_with_npu=for_npu,
-            npu_classes=builders.classes,
+        return replace(
+            facts,
             optional_modules=optional.modules,
-            extension_names=own_extensions,
             spared_imports=optional.spared_imports,
-            unused_names=unused,
-            returned_shapes=returned,
-            own_methods=methods,
-            library_names=names,
-            configured=configured,
-            with_counterparts=counterparts,
-            device_functions=devices,
         )
     natives = {file: contents.of(file) for file in native}
     sources = {file: _native_source(file, content, memo) for file, content in natives.items()}
@@ -106,7 +101,7 @@ def project_facts(
         memo,
         held,
     )
-    settled = {file for file in sources if file in builders.sources}
+    settled = {file for file in sources if file in stood_in_for}
     settled |= {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
     kernels = optional_kernels([f for f, each in bindings.items() if each], modules, memo)
     settled |= kernels.sources
@@ -114,7 +109,7 @@ def project_facts(
     ported = {
         (b.owner, b.name)
         for file, source in sources.items()
-        if source.is_ported and file not in builders.sources
+        if source.is_ported and file not in stood_in_for
         for b in source.bindings
     }
     bound = {(b.owner, b.name) for b in told if not b.registered}
@@ -126,24 +121,16 @@ def project_facts(
         for file, found in built.items()
         if found and all(extension.name in optional.extensions for extension in found)
     }
-    return ProjectFacts(
-        own,
-        frozenset(bound - ported),
-        frozenset(registered - {".".join(pair) for pair in ported}),
-        beside,
-        for_npu,
-        builders.classes,
-        frozenset(map(str, {*settled, *copies(natives)})),
-        optional.modules | only_optional | set(map(str, kernels.modules)),
-        not any(s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()),
-        unused,
-        returned,
-        methods,
-        names,
-        configured,
-        counterparts,
-        devices,
-        extension_names=own_extensions,
+    return replace(
+        facts,
+        bound_operators=frozenset(bound - ported),
+        registered_operators=frozenset(registered - {".".join(pair) for pair in ported}),
+        sources_beside_cuda=beside,
+        settled_sources=frozenset(map(str, {*settled, *copies(natives)})),
+        optional_modules=optional.modules | only_optional | set(map(str, kernels.modules)),
+        compiles_for_host=not any(
+            s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()
+        ),
         spared_imports=optional.spared_imports,
     )
 

@@ -13,11 +13,11 @@ from types import NoneType
 from typing import NamedTuple
 
 from npulens.checks.intent.file_purpose import is_test_file
-from npulens.checks.intent.optional_code import blocks, tried_parts
 from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
+from npulens.verdicts.failing_imports import tried_parts
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, texts, truth
 
@@ -203,7 +203,7 @@ class _User:
     def _bound_else(self, node: ast.AST, built: frozenset[str]) -> set[str]:
         """The names that are bound to something that works where an import fails."""
         while not isinstance(owner := self._owners[node], (Definition, ast.Module)):
-            if isinstance(owner, ast.Try) and node in tried_parts(owner, self._source):
+            if isinstance(owner, ast.Try) and node in tried_parts(owner):
                 bodies = [handler.body for handler in owner.handlers]
                 return {n for body in bodies for s in body for n in _bound_to_other(s, built)}
             node = owner
@@ -237,9 +237,7 @@ class _User:
 
     def _may_fail(self, loader: Definition) -> bool:
         """Whether a function catches what goes wrong in it, or all its callers do."""
-        if any(
-            isinstance(n, ast.Try) and tried_parts(n, self._source) for n in nodes_below(loader)
-        ):
+        if any(isinstance(n, ast.Try) and tried_parts(n) for n in nodes_below(loader)):
             return True
         uses = self._outside(loader)
         return bool(uses) and all(any(self._alternatives(use, None)) for use in uses)
@@ -263,7 +261,7 @@ class _User:
         """
         node = use
         while not isinstance(owner := self._owners[node], (Definition, ast.Module)):
-            if isinstance(owner, ast.Try) and node in tried_parts(owner, self._source):
+            if isinstance(owner, ast.Try) and node in tried_parts(owner):
                 yield [part for handler in owner.handlers for part in handler.body]
             elif isinstance(owner, ast.If) and marks and node is not owner.test:
                 test = self._source(owner.test)
@@ -280,7 +278,7 @@ class _User:
         self, statement: ast.stmt, owner: ast.AST, marks: re.Pattern[str]
     ) -> Iterator[list[ast.stmt]]:
         """What is done before a statement where a condition leaves the function: no kernel."""
-        block = next((b for b in blocks(owner) if statement in b), [])
+        block = next((b for b in _blocks(owner) if statement in b), [])
         for before in block[: block.index(statement) if block else 0]:
             leaves = isinstance(before, ast.If) and isinstance(before.body[-1], ast.Return)
             if isinstance(before, ast.If) and leaves and marks.search(self._source(before.test)):
@@ -290,7 +288,7 @@ class _User:
         """What follows an `if` whose body leaves the function."""
         if not isinstance(statement.body[-1], ast.Return):
             return []
-        block = next(b for b in blocks(self._owners[statement]) if statement in b)
+        block = next(b for b in _blocks(self._owners[statement]) if statement in b)
         return block[block.index(statement) + 1 :]
 
     def _calls_own(self, body: list[ast.stmt], user: Definition) -> bool:
@@ -339,3 +337,9 @@ def _globals(function: ast.AST) -> set[str]:
         if isinstance(node, ast.Global)
         for name in node.names
     }
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of a statement."""
+    found = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list) and block]

@@ -22,8 +22,6 @@ from npulens.workspace.project.module_imports import (
 )
 from npulens.workspace.project.optional_kernels import does_without_extension
 
-_OF_LIBRARIES = frozenset({"cuda-library", "library-needs-npu-build", "unverified-library"})
-
 
 class OptionalParts(NamedTuple):
     """What a project does without where CUDA or a library is missing.
@@ -55,9 +53,8 @@ def optional_parts(
         memo: What is known of the modules.
         held: Names of modules that hold an extension which is built when the program runs.
     """
-    roots = {n for n, entry in catalogue.libraries.items() if entry.rule.name in _OF_LIBRARIES}
     built = {name for name in extensions if name}
-    words = {root for root in (*roots, *built) if "." not in root}
+    words = {*catalogue.optional_libraries, *(name for name in built if "." not in name)}
     either = b"|".join(re.escape(os.fsencode(word)) for word in sorted(words))
     any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + either + rb")\b", re.MULTILINE)
     importers = _Importers(modules, memo, frozenset((*built, *held)))

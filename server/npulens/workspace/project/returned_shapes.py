@@ -13,7 +13,6 @@ from typing import Any
 from npulens.analysis import analyze_returned_shapes
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
-from npulens.checks.intent.file_purpose import is_copied_file
 from npulens.shapes.worth import Sources
 from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
@@ -52,9 +51,7 @@ def returned_shapes(
         catalogue: The rules.
         memo: What is known of the modules.
     """
-    # Of copies nothing is told, so it does not matter what they call.
-    importing = (content for file, content in modules.items() if not is_copied_file(str(file)))
-    imported = frozenset().union(*(import_words(content, memo).names for content in importing))
+    imported = frozenset().union(*(import_words(each, memo).names for each in modules.values()))
     candidates = {
         file: names
         for file, content in modules.items()

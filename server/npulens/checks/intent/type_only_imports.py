@@ -1,0 +1,134 @@
+"""Imports whose names only stand in annotations and in questions for types: nothing of them runs.
+
+Only the whole module tells how an imported name is used; this is looked up for modules that have a
+finding at such an import.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from npulens.catalog.model import Finding
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+
+_RULES = frozenset(
+    {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
+)
+_SCALER = "GradScaler"
+_NEUTRAL_SCALER = "grad-scaler"
+"""The rule about the scaler that takes a device: a call that is no finding names the right one."""
+_TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
+_ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
+
+
+def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings without those at imports of what is only asked for, and never run."""
+    if not any(_may_be_import(finding, module.text) for finding in findings):
+        return list(findings)
+    imports = _Imports(module.tree, LineMap(module.text), module.text)
+    called = {f.span.start for f in findings if _is_of_scaler(f)}
+    return [f for f in findings if not (_is_ours(f) and imports.only_ask(f, called))]
+
+
+def _is_of_scaler(finding: Finding) -> bool:
+    return finding.rule.family == "precision" and _symbol(finding).endswith(_SCALER)
+
+
+def _is_ours(finding: Finding) -> bool:
+    return finding.rule.name in _RULES or _is_of_scaler(finding)
+
+
+def _symbol(finding: Finding) -> str:
+    return finding.arguments.get("symbol", "")
+
+
+def _may_be_import(finding: Finding, text: str) -> bool:
+    """Whether a place may be a name in an import, by what stands before it.
+
+    A look at the whole module costs a walk over it.
+    """
+    if not _is_ours(finding):
+        return False
+    offset = finding.span.start
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    if line.strip() == "from" or "import" in line:
+        return True
+    opened = text.rfind("(", 0, offset)
+    return opened > text.rfind(")", 0, offset) and text[:opened].rstrip().endswith("import")
+
+
+class _Imports:
+    """The imports of a module by their places, and what is done with each name."""
+
+    def __init__(self, tree: ast.Module, lines: LineMap, text: str) -> None:
+        self._lines = lines
+        self._text = text
+        self._aliases: dict[int, list[ast.alias]] = {}
+        self._uses: dict[str, list[ast.Name]] = {}
+        self._asked: set[ast.AST] = set()
+        self._callees: set[ast.AST] = set()
+        self._functions: list[range] = []
+        for node in nodes_below(tree):
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._aliases.update((self._start(alias), [alias]) for alias in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                # Of a module that names come from there is one finding for all of them.
+                place = self._text.find(node.module, self._start(node))
+                self._aliases[place] = node.names
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._uses.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Call):
+            self._callees.add(node.func)
+            self._asked.update(_questions(node))
+        for annotation in _annotations(node):
+            self._asked.update(nodes_below(annotation))
+        if isinstance(node, Function):
+            end = self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
+            self._functions.append(range(self._start(node), end))
+
+    def only_ask(self, finding: Finding, called: set[int]) -> bool:
+        """Whether a finding is at an import of which nothing runs.
+
+        Args:
+            finding: The finding.
+            called: Where the findings on gradient scalers are.
+        """
+        aliases = self._aliases.get(finding.span.start, [])
+        return bool(aliases) and all(self._is_only_asked(each, finding, called) for each in aliases)
+
+    def _is_only_asked(self, alias: ast.alias, finding: Finding, called: set[int]) -> bool:
+        uses = self._uses.get(alias.asname or alias.name, [])
+        around = [each for each in self._functions if finding.span.start in each]
+        if around:
+            uses = [use for use in uses if self._start(use) in around[-1]]
+        if finding.rule.name == _NEUTRAL_SCALER:
+            return bool(uses) and all(
+                use in self._asked or (use in self._callees and self._start(use) not in called)
+                for use in uses
+            )
+        return bool(uses) and self._asked.issuperset(uses)
+
+    def _start(self, node: ast.AST) -> int:
+        return self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+
+def _questions(call: ast.Call) -> Iterator[ast.AST]:
+    """What a call only asks for: the types of `isinstance`, the owner of `hasattr`."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name in _TYPE_QUESTIONS:
+        for argument in call.args[1:]:
+            yield from nodes_below(argument)
+    elif name in _ATTRIBUTE_QUESTIONS:
+        yield from call.args[:1]
+
+
+def _annotations(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, Function) and node.returns is not None:
+        yield node.returns
+    elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
+        yield node.annotation

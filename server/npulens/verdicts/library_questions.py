@@ -1,0 +1,36 @@
+"""Expressions that ask whether a library is there, by their names: `is_triton_available()`."""
+
+import ast
+import re
+from collections.abc import Collection
+
+_ASKS = re.compile(
+    r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
+)
+_NAMES_LIBRARY = re.compile(
+    r"\A_?(?:(?:is|has|have)_)?(\w+?)(?:_2|_3)?(?:_is)?(?:_(?:available|installed|found|imported))?\Z",
+    re.IGNORECASE,
+)
+
+
+def library_asked_for(node: ast.expr, libraries: Collection[str] | None = None) -> str:
+    """The library of some whose being there an expression asks for; empty if it asks for none.
+
+    Args:
+        node: A call, `is_triton_available()` or `find_spec("triton")`, or a flag, `HAS_TRITON`.
+        libraries: The roots of the libraries; `None` stands for all there are.
+    """
+    callee = node.func if isinstance(node, ast.Call) else node
+    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    match = _NAMES_LIBRARY.match(name)
+    asked = [match[1].lower()] if match is not None and match[1] != name else []
+    if isinstance(node, ast.Call) and _ASKS.search(name):
+        strings = (a.value for a in node.args[:1] if isinstance(a, ast.Constant))
+        asked += [_root(value) for value in strings if isinstance(value, str)]
+    return next((each for each in asked if libraries is None or each in libraries), "")
+
+
+def _root(requirement: str) -> str:
+    """The package of `flash_attn.ops`, `bitsandbytes>=0.42`."""
+    match = re.match(r"\w+", requirement)
+    return match[0] if match is not None else ""
