@@ -28,7 +28,7 @@ def install(npu: ModuleType) -> None:
     if torch.cuda.is_available():
         raise EmulatorError("the emulated NPU needs a machine without CUDA")
     device.register(npu)
-    patches.apply()
+    patches.apply(npu)
     autocast.register()
     distributed.register()
     optim.NpuFusedOptimizerBase.device_type = "npu"

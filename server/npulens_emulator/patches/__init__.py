@@ -1,10 +1,21 @@
 """What a real device adds to PyTorch in C++, done in Python."""
 
-from npulens_emulator.patches import compiling, generator, pinning, placing, storages, types
+from types import ModuleType
+
+from npulens_emulator.patches import (
+    accelerator,
+    compiling,
+    generator,
+    pinning,
+    placing,
+    storages,
+    types,
+)
 
 
-def apply() -> None:
-    """Apply all."""
+def apply(npu: ModuleType) -> None:
+    """Apply all to PyTorch, of which `torch.npu` becomes the module."""
+    accelerator.patch(npu)
     storages.patch()
     pinning.patch()
     generator.patch()

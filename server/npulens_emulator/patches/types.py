@@ -27,13 +27,13 @@ class TensorType:
         self.dtype = DTYPES[name]
 
     def __call__(self, *args: Any) -> Tensor:
-        """A tensor of the values of a list or tensor, or of a size."""
+        """A tensor of the values of a list, an array or a tensor, or of a size."""
         if len(args) == 1 and isinstance(args[0], Tensor):
             return args[0].to(device="npu", dtype=self.dtype)
-        if len(args) == 1 and isinstance(args[0], list | tuple):
-            if not isinstance(args[0], torch.Size):
-                return torch.tensor(args[0], dtype=self.dtype, device="npu")
+        if len(args) == 1 and isinstance(args[0], torch.Size):
             args = args[0]
+        elif len(args) == 1 and hasattr(args[0], "__len__"):
+            return torch.tensor(args[0], dtype=self.dtype, device="npu")
         return torch.empty(args or (0,), dtype=self.dtype, device="npu")
 
     def __instancecheck__(self, value: object) -> bool:
