@@ -6,7 +6,6 @@ import pytest
 
 from helpers import (
     AGNOSTIC,
-    NPU,
     SHIM,
     bug,
     check,
@@ -295,49 +294,61 @@ def test_safe_fixes_leave_where_tensors_of_a_file_were() -> None:
     assert (left.rule.code, left.effective_severity) == ("NPU110", Severity.INFO)
 
 
-# What device-agnostic style makes of a line: the type of the accelerator where a string is meant.
+# What device-agnostic style makes of a line: the device, or its type where a string is meant.
+CHOSEN = (
+    'device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+)
 AGNOSTIC_STRINGS = [
-    ('x.to("cuda")', f"x.to({TYPE})"),
-    ('d = torch.device("cuda")', f"d = torch.device({TYPE})"),
-    ("x = torch.zeros(3, device='cuda')", f"x = torch.zeros(3, device={TYPE})"),
-    ('x.to(f"cuda:{rank}")', f'x.to(f"{{{TYPE}}}:{{rank}}")'),
-    ('if x.device.type == "cuda": pass', f"if x.device.type == {TYPE}: pass"),
-    ('if d in ("cpu", "cuda"): pass', None),
-    ('device = "cuda"', f"device = {TYPE}"),
+    ('x.to("cuda")', "x.to(device)"),
+    ("x = torch.zeros(3, device='cuda')", "x = torch.zeros(3, device=device)"),
+    ('x.to(f"cuda:{rank}")', 'x.to(f"{device.type}:{rank}")'),
+    ('x.to("cuda:1")', 'x.to(f"{device.type}:1")'),
+    ('x.to("cuda:{}".format(rank))', 'x.to(f"{device.type}:{rank}")'),
+    ('run_device = "cuda"', "run_device = device.type"),
+    ("x.cuda()", "x.to(device)"),
+    ("x.cuda(non_blocking=True)", "x.to(device, non_blocking=True)"),
+    ("model = net.cuda().eval()", "model = net.to(device).eval()"),
+]
+WITHOUT_A_DEVICE = [
+    ('d = torch.device("cuda")', CHOSEN.replace("device =", "d =", 1)),
+    ('if x.device.type == "cuda": pass', 'if x.device.type != "cpu": pass'),
+    ('if x.device.type != "cuda": pass', 'if x.device.type == "cpu": pass'),
     (
         'd = "cuda" if torch.cuda.is_available() else "cpu"',
         f'd = {TYPE} if torch.accelerator.is_available() else "cpu"',
     ),
-    ("x.cuda()", f"x.to({DEVICE})"),
-    ("x.cuda(non_blocking=True)", f"x.to({DEVICE}, non_blocking=True)"),
-    ("model = net.cuda().eval()", f"model = net.to({DEVICE}).eval()"),
-    ("if x.is_cuda: pass", f"if (x.device.type == {TYPE}): pass"),
-    ("y = not x.is_cuda", f"y = not (x.device.type == {TYPE})"),
+    (
+        'd = torch.device("cuda" if on and torch.cuda.is_available() else "cpu")',
+        f'd = {DEVICE} if on and torch.accelerator.is_available() else torch.device("cpu")',
+    ),
+    ("if x.is_cuda: pass", 'if x.device.type != "cpu": pass'),
+    ("y = not x.is_cuda", 'y = not (x.device.type != "cpu")'),
     ("torch.cuda.synchronize()", "torch.accelerator.synchronize()"),
     ("n = torch.cuda.device_count()", "n = torch.accelerator.device_count()"),
     ("torch.cuda.set_device(0)", "torch.accelerator.set_device_index(0)"),
+    ('if d in ("cpu", "cuda"): pass', 'if d in ("cpu", "cuda"): pass'),
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), [case for case in AGNOSTIC_STRINGS if case[1]])
+@pytest.mark.parametrize(("before", "after"), AGNOSTIC_STRINGS)
+def test_device_agnostic_style_has_one_device(before: str, after: str) -> None:
+    written = fixed(f"import torch\n{before}\n", AGNOSTIC)
+    assert written == f"import torch\n\n{CHOSEN}\n{after}\n"
+
+
+@pytest.mark.parametrize(("before", "after"), WITHOUT_A_DEVICE)
 def test_device_agnostic_style_asks_for_the_accelerator(before: str, after: str) -> None:
     assert fixed(f"import torch\n{before}\n", AGNOSTIC) == f"import torch\n{after}\n"
 
 
 def test_device_agnostic_style_leaves_a_match_statement_that_parses() -> None:
     source = 'import torch\nmatch device.type:\n    case "cuda":\n        x.to("cuda")\n'
-    assert f"x.to({TYPE})" in fixed(source, AGNOSTIC)
+    assert "x.to(any_device)" in fixed(source, AGNOSTIC)
 
 
-def test_the_accelerator_needs_torch_2_6() -> None:
-    source = 'import torch\nx.to("cuda")\nx.cuda()\ntorch.cuda.synchronize()\n'
-    for finding in findings(source, AGNOSTIC, (2, 5)):
-        assert [fix.style for fix in finding.fixes] == [NPU]
-
-
-def test_device_agnostic_style_needs_a_name_for_torch() -> None:
-    (finding,) = findings('from torch import nn\nx.to("cuda")\n', AGNOSTIC)
-    assert [fix.style for fix in finding.fixes] == [NPU]
+def test_device_agnostic_style_brings_a_name_for_torch() -> None:
+    written = fixed('from torch import nn\nx.to("cuda")\n', AGNOSTIC)
+    assert written == f"import torch\nfrom torch import nn\n\n{CHOSEN}\nx.to(device)\n"
 
 
 def test_device_agnostic_style_uses_the_name_torch_has() -> None:

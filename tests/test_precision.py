@@ -309,23 +309,47 @@ def test_safe_fixes_for_the_npu(before: str, after: str) -> None:
     assert result == f"import torch\nimport torch_npu  # noqa: F401\n{after}\n"
 
 
-KIND = "torch.accelerator.current_accelerator().type"
+CHOSEN = (
+    'device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+)
+KIND, ON = "device.type", 'device.type != "cpu"'
 AGNOSTIC_FIXES = [
-    ("with torch.cuda.amp.autocast(): pass", f"with torch.amp.autocast({KIND}): pass"),
+    (
+        "with torch.cuda.amp.autocast(): pass",
+        f"with torch.amp.autocast(device_type={KIND}, enabled={ON}): pass",
+    ),
     (
         "with torch.cuda.amp.autocast(on, torch.bfloat16): pass",
-        f"with torch.amp.autocast({KIND}, enabled=on, dtype=torch.bfloat16): pass",
+        f"with torch.amp.autocast(device_type={KIND}, enabled=on and {ON}, dtype=torch.bfloat16):"
+        " pass",
     ),
-    ("s = torch.cuda.amp.GradScaler(9.0)", f"s = torch.amp.GradScaler({KIND}, 9.0)"),
-    ("s = torch.amp.GradScaler()", f"s = torch.amp.GradScaler({KIND})"),
-    ("s = torch.amp.GradScaler('cuda', 9.0)", f"s = torch.amp.GradScaler({KIND}, 9.0)"),
-    ("s = torch.amp.GradScaler(device='cuda')", f"s = torch.amp.GradScaler(device={KIND})"),
+    (
+        "with torch.cuda.amp.autocast(enabled=a or b): pass",
+        f"with torch.amp.autocast(device_type={KIND}, enabled=(a or b) and {ON}): pass",
+    ),
+    (
+        "with torch.cuda.amp.autocast(enabled=False): pass",
+        f"with torch.amp.autocast(device_type={KIND}, enabled=False): pass",
+    ),
+    (
+        "s = torch.cuda.amp.GradScaler(9.0)",
+        f"s = torch.amp.GradScaler({KIND}, 9.0, enabled={ON})",
+    ),
+    ("s = torch.amp.GradScaler()", f"s = torch.amp.GradScaler({KIND}, enabled={ON})"),
+    (
+        "s = torch.amp.GradScaler('cuda', 9.0)",
+        f"s = torch.amp.GradScaler({KIND}, 9.0, enabled={ON})",
+    ),
+    (
+        "s = torch.amp.GradScaler(device='cuda')",
+        f"s = torch.amp.GradScaler(device={KIND}, enabled={ON})",
+    ),
     (
         "@torch.cuda.amp.custom_fwd(cast_inputs=torch.float16)\ndef f(ctx, x): return x",
         f"@torch.amp.custom_fwd(device_type={KIND}, cast_inputs=torch.float16)\n"
         "def f(ctx, x): return x",
     ),
-    ("with torch.autocast('cuda'): pass", f"with torch.autocast({KIND}): pass"),
+    ("with torch.autocast('cuda'): pass", f"with torch.autocast({KIND}, enabled={ON}): pass"),
     (
         "@torch.cuda.amp.custom_bwd\ndef f(ctx, x): return x",
         f"@torch.amp.custom_bwd(device_type={KIND})\ndef f(ctx, x): return x",
@@ -337,7 +361,8 @@ AGNOSTIC_FIXES = [
 
 @pytest.mark.parametrize(("before", "after"), AGNOSTIC_FIXES)
 def test_device_agnostic_fixes(before: str, after: str) -> None:
-    assert fixed(f"import torch\n{before}\n", AGNOSTIC) == f"import torch\n{after}\n"
+    written = fixed(f"import torch\n{before}\n", AGNOSTIC)
+    assert written == f"import torch\n\n{CHOSEN}\n{after}\n"
 
 
 def test_what_was_imported_by_name_is_called_in_full() -> None:

@@ -5,7 +5,15 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, ProjectFacts, ReturnedShape, Severity, Shim, Target
+from npulens.catalog.model import (
+    Finding,
+    MigrationStyle,
+    ProjectFacts,
+    ReturnedShape,
+    Severity,
+    Shim,
+    Target,
+)
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts, known_of
@@ -22,6 +30,7 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.interest import Interest
+from npulens.checks.one_code import with_one_code, without_vendors
 from npulens.checks.other_files.launch_files import comments_of, launch_findings
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
@@ -248,6 +257,8 @@ def _python_findings(
     hint = None if is_overruled else catalogue.rule_named("optional-library")
     tell_of_libraries(ledger, module, target.project, hint)
     findings = with_needless_imports(ledger.open, module)
+    if target.style is MigrationStyle.DEVICE_AGNOSTIC:
+        findings = with_one_code(findings, module, target.torch_version)
     if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
         findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
@@ -329,6 +340,8 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
     )
     findings = ledger.open
+    if target.style is MigrationStyle.DEVICE_AGNOSTIC:
+        findings = list(map(without_vendors, findings))
     inside = replace(target, reasons=())  # the whole document has them applied, with its lines
     for span, name in report.embedded:
         inner = judge(Document(name, document.text[slice(*span)]), catalogue, inside)

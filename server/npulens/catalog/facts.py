@@ -36,7 +36,6 @@ class NameFacts:
         name: The name as the tables spell it.
         rule: The rule that a use of it breaks, or `None`.
         becomes: What takes its place on the NPU, or `None`.
-        agnostic: What takes its place in device-agnostic code, or `None`.
         since: The first release of torch_npu that has `becomes`, or `None` for all.
         shimmed: `transfer_to_npu` makes it work.
         note: What else is true of it.
@@ -48,7 +47,6 @@ class NameFacts:
     name: str
     rule: Rule | None = None
     becomes: str | None = None
-    agnostic: str | None = None
     since: TorchVersion | None = None
     shimmed: bool = False
     note: LocalizedText | None = None
@@ -77,7 +75,6 @@ def name_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
         name,
         symbol.rule,
         symbol.becomes,
-        symbol.agnostic,
         symbol.since,
         symbol.shimmed,
         symbol.note,

@@ -98,7 +98,6 @@ SYMBOLS = Section(
         "symbol": read_qualified_name,
         "rule": read_string,
         "becomes": matching(rf"{QUALIFIED_NAME}(\(\))?", "a qualified name"),
-        "agnostic": matching(rf"{QUALIFIED_NAME}(\(\))?", "a qualified name"),
         "fix": read_applicability,
         "since": read_version,
         "shimmed": read_flag,
@@ -108,7 +107,6 @@ SYMBOLS = Section(
     },
     {
         "becomes": None,
-        "agnostic": None,
         "fix": Applicability.MANUAL,
         "since": None,
         "shimmed": False,

@@ -45,7 +45,6 @@ class SymbolEntry:
         rule: The rule a reference to it breaks.
         becomes: The qualified name to use instead, with `()` behind it where an attribute becomes a
             call, or `None` where there is none or nothing needs to change.
-        agnostic: The same for device-agnostic code, or `None`.
         fix: How safe putting `becomes` in its place is; `manual` where there is no edit.
         since: First torch_npu release that has `becomes`, or `None` for all supported ones.
         shimmed: `torch_npu.contrib.transfer_to_npu` makes the CUDA name work.
@@ -57,7 +56,6 @@ class SymbolEntry:
     symbol: str
     rule: Rule
     becomes: str | None
-    agnostic: str | None
     fix: Applicability
     since: TorchVersion | None
     shimmed: bool

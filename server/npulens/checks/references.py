@@ -14,7 +14,7 @@ from npulens.checks.entries import (
     report_entry,
 )
 from npulens.checks.intent.purpose import out_of_reach
-from npulens.checks.replacements import agnostic_fix, is_alias, npu_fix
+from npulens.checks.replacements import is_alias, npu_fix
 from npulens.syntax.meanings import (
     Instance,
     Member,
@@ -199,7 +199,6 @@ def _report_reference(
     fixes: list[Fix] = []
     if exists(entry, context):
         fixes += npu_fix(target, written, entry, scope, context)
-    fixes += agnostic_fix(target, written, entry, scope, context)
     report_entry(target, entry, fixes, context, settled)
 
 

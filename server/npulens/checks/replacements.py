@@ -3,7 +3,7 @@
 import ast
 import re
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle, TorchVersion
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
@@ -12,7 +12,6 @@ from npulens.syntax.meanings import Qualified, canonical, resolve_name
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
 from npulens.syntax.values import Name
 
-ACCELERATOR_SINCE = TorchVersion(2, 6)
 _TORCH = ("torch.", "torch_npu.")
 _NEEDS_PLUGIN = re.compile(r"npu|hccl|HCCL|mstx")
 
@@ -36,8 +35,7 @@ def npu_fix(
     if need is not ImportNeed.NOTHING:
         edits, need = with_plugin(edits, need, scope, context)
     alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
-    mends_all = context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
-    isolation = f"alias:{alias}" if alias and mends_all else ""
+    isolation = f"alias:{alias}" if alias else ""
     return [Fix(use(text), entry.fix, edits, isolation=isolation, imports=need)]
 
 
@@ -109,31 +107,6 @@ def _spelled(
     if becomes.startswith("torch.npu"):
         return "torch_npu" + becomes.removeprefix("torch")
     return becomes if is_bound("torch", scope) is False else None
-
-
-def _torch_root(written: Name, node: ast.expr, scope: Scope, context: Context) -> str | None:
-    """A name for torch itself: the one just used, or `torch`."""
-    place = (node.lineno, node.col_offset)
-    if written.path and resolve_name(Name(written.root), scope, place) == [Qualified("torch")]:
-        return written.root
-    return context.torch_name(scope, node)
-
-
-def agnostic_fix(
-    node: ast.expr, written: Name, entry: SymbolEntry, scope: Scope, context: Context
-) -> list[Fix]:
-    if entry.agnostic is None or context.target.torch_version < ACCELERATOR_SINCE:
-        return []
-    root = _torch_root(written, node, scope, context)
-    need = ImportNeed.NOTHING
-    if root is None:
-        if is_bound("torch", scope):
-            return []
-        root, need = "torch", ImportNeed.TORCH_NAME
-    text = root + entry.agnostic.removeprefix("torch")
-    edit = Edit(context.span(node), text)
-    style = MigrationStyle.DEVICE_AGNOSTIC
-    return [Fix(use(text), Applicability.SAFE, (edit,), style, imports=need)]
 
 
 def with_plugin(

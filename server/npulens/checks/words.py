@@ -11,19 +11,16 @@ from npulens.catalog.model import (
     Fix,
     ImportNeed,
     LocalizedText,
-    MigrationStyle,
     Rule,
     Severity,
 )
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.python.methods import ACCELERATOR
-from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
+from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
-from npulens.syntax.meanings import Instance, Literal, Qualified, resolve, resolve_name
+from npulens.syntax.meanings import Instance, Literal, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import Name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_functions import is_from_device_function
@@ -316,7 +313,7 @@ def report_compared(
             return
         if not any(map(_is_asked_of_device, asked)):
             fix = Applicability.UNSAFE
-    finding = _Finding(word, rule, fix, takes_expressions=not in_pattern)
+    finding = _Finding(word, rule, fix)
     for node in nodes:
         if _matches(word.open_end, node):
             _report(node, finding, scope, context, settled)
@@ -348,7 +345,7 @@ def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context:
         return
     has_npu = context.regions.mentions_npu(*nodes)
     settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
-    finding = _Finding(word, rule, Applicability.SAFE, takes_expressions=False)
+    finding = _Finding(word, rule, Applicability.SAFE)
     for node in nodes[:1]:
         if _matches(word.open_end, node):
             _report(node, finding, scope, context, settled)
@@ -390,7 +387,7 @@ def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Cont
     if rule is None or context.facts.shimmed:
         return
     info, unsafe = Severity.INFO, Applicability.UNSAFE
-    finding = _Finding(word, rule, unsafe, _OF_A_FILE, takes_expressions=False, severity=info)
+    finding = _Finding(word, rule, unsafe, _OF_A_FILE, severity=info)
     for literal, settled in literals(node, word, scope, context):
         _report(literal, finding, scope, context, settled)
 
@@ -400,7 +397,6 @@ class _Finding:
     """What is to be said of a literal.
 
     Attributes:
-        takes_expressions: A call may stand in its place.
         severity: The severity if it is not that of the rule.
     """
 
@@ -408,7 +404,6 @@ class _Finding:
     rule: Rule
     applicability: Applicability
     note: LocalizedText | None = None
-    takes_expressions: bool = True
     severity: Severity | None = None
 
 
@@ -435,8 +430,6 @@ def _report(
                 tuple(edits), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context
             )
             fixes.append(Fix(use(replacement), finding.applicability, all_edits, imports=need))
-        if edits and finding.word.old == "cuda" and finding.takes_expressions:
-            fixes += _agnostic_fix(node, source, span, opening, scope, context)
     context.report(
         finding.rule,
         span,
@@ -464,24 +457,3 @@ def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], st
     for match in reversed(matches):
         text = text[: match.start()] + words[match.group()] + text[match.end() :]
     return edits, text
-
-
-def _agnostic_fix(
-    node: ast.expr, source: str, span: Span, opening: re.Match[str], scope: Scope, context: Context
-) -> list[Fix]:
-    """Ask PyTorch for the device type; `torch` must be known where the string stands."""
-    if context.target.torch_version < ACCELERATOR_SINCE:
-        return []
-    if resolve_name(Name("torch"), scope, (node.lineno, node.col_offset)) != [Qualified("torch")]:
-        return []
-    expression = f"{ACCELERATOR}.type"
-    if isinstance(node, ast.JoinedStr) and source.startswith("cuda:{", opening.end()):
-        start = span.start + opening.end()
-        text, edit = f"{{{expression}}}", Span(start, start + len("cuda"))
-    elif isinstance(node, ast.Constant) and node.value == "cuda":
-        text, edit = expression, span
-    else:
-        return []
-    return [
-        Fix(use(text), Applicability.UNSAFE, (Edit(edit, text),), MigrationStyle.DEVICE_AGNOSTIC)
-    ]

@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Edit, Finding, LocalizedText, MigrationStyle
+from npulens.checks.one_code import ONE_CODE, is_about_devices
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
 from npulens.fixes.shim import shim_rewrite
@@ -163,9 +164,8 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         yield types.CodeAction(title, REWRITE, edit=edit)
     style = request.analysis.surroundings.configuration.style
     if style is not MigrationStyle.DEVICE_AGNOSTIC and any(
-        fix.style is MigrationStyle.DEVICE_AGNOSTIC
+        is_about_devices(finding)
         for finding in request.analysis.findings
-        for fix in finding.fixes
         if finding.span.start <= request.span.end and request.span.start <= finding.span.end
     ):
         yield _lazy(request, request.says(AGNOSTIC_STYLE), REWRITE, {"do": "agnostic"})
@@ -251,7 +251,11 @@ def _all_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | No
 
 
 def _agnostic_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
-    return _rewritten(analysis, Applicability.SAFE, style=MigrationStyle.DEVICE_AGNOSTIC)
+    def wanted(finding: Finding) -> bool:
+        return any(fix.title == ONE_CODE for fix in finding.fixes)
+
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    return _rewritten(analysis, Applicability.UNSAFE, wanted, style)
 
 
 def _rewritten(

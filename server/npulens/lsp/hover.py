@@ -12,6 +12,7 @@ from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, Language, LocalizedText, Rule
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
+from npulens.fixes.one_code.vocabulary import neutral_name
 from npulens.lsp import wording as say
 from npulens.lsp.engine import Analysis, OpenDocument
 from npulens.lsp.rule_pages import page_uri
@@ -77,8 +78,9 @@ def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
         yield _said(say.ON_THE_NPU, language, name=facts.becomes)
     elif facts.rule is not None and facts.rule.family == "device":
         yield _said(say.NO_COUNTERPART, language)
-    if facts.agnostic is not None:
-        yield _said(say.AGNOSTIC_NAME, language, name=facts.agnostic)
+    for_any = neutral_name(facts.name)
+    if for_any is not None:
+        yield _said(say.AGNOSTIC_NAME, language, name=for_any)
     if facts.since is not None:
         yield _said(say.SINCE, language, version=str(facts.since))
     if facts.replaces:

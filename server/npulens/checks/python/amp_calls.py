@@ -11,16 +11,13 @@ from npulens.catalog.model import (
     Applicability,
     Edit,
     Fix,
-    ImportNeed,
-    MigrationStyle,
     Severity,
 )
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import is_spread, keyword_of, without
 from npulens.checks.context import Context
 from npulens.checks.entries import exists
-from npulens.checks.python.methods import ACCELERATOR
-from npulens.checks.replacements import ACCELERATOR_SINCE, npu_fix
+from npulens.checks.replacements import npu_fix
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
@@ -32,18 +29,18 @@ _CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_sca
 _NEUTRAL_SCALERS = frozenset(
     {"torch.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"}
 )
-_NEUTRAL_CALLS = {
-    # What a call becomes in device-agnostic code, and the names of its positional arguments there.
-    "torch.cuda.amp.autocast": ("torch.amp.autocast", ("enabled", "dtype", "cache_enabled")),
-    "torch.get_autocast_gpu_dtype": ("torch.get_autocast_dtype", ()),
-    "torch.set_autocast_gpu_dtype": ("torch.set_autocast_dtype", ()),
-    "torch.cuda.amp.GradScaler": ("torch.amp.GradScaler", ()),
-    "torch.cuda.amp.custom_fwd": ("torch.amp.custom_fwd", ()),
-    "torch.cuda.amp.custom_bwd": ("torch.amp.custom_bwd", ()),
-}
-_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _NEUTRAL_CALLS)
+_CALLS = frozenset(
+    {
+        "torch.cuda.amp.autocast",
+        "torch.get_autocast_gpu_dtype",
+        "torch.set_autocast_gpu_dtype",
+        "torch.cuda.amp.GradScaler",
+        "torch.cuda.amp.custom_fwd",
+        "torch.cuda.amp.custom_bwd",
+    }
+)
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _CALLS)
 _DECORATORS = frozenset({"custom_fwd", "custom_bwd"})
-_DEVICE_TYPE = f"{ACCELERATOR}.type"
 _POSITION_OF_ENABLED = 4
 """Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
 
@@ -62,7 +59,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     if name in _CUDA_SCALERS:
         _positional_enabled(node, context)
-    if name in _NEUTRAL_CALLS and isinstance(node.func, ast.Attribute):
+    if name in _CALLS and isinstance(node.func, ast.Attribute):
         _cuda_call(node, name, scope, context)
     elif name in _NEUTRAL_SCALERS:
         _neutral_scaler(node, name, scope, context)
@@ -141,7 +138,7 @@ def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
 def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
     position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
     more = () if position is None else (position,)
-    _report(node.func, name, more, _agnostic(node, name, context), scope, context)
+    _report(node.func, name, more, scope, context)
 
 
 def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -150,20 +147,18 @@ def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr in _DECORATORS:
             names = qualified_names(decorator, scope)
-            if names and names[0] in _NEUTRAL_CALLS:
-                fixes = _agnostic_decorator(decorator, names[0], context)
-                _report(decorator, names[0], (), fixes, scope, context)
+            if names and names[0] in _CALLS:
+                _report(decorator, names[0], (), scope, context)
 
 
 def _report(
     node: ast.expr,
     name: str,
     more: tuple[Edit, ...],
-    agnostic: list[Fix],
     scope: Scope,
     context: Context,
 ) -> None:
-    """The finding that the name alone would be, with a device-agnostic fix beside the plain one.
+    """The finding that the name alone would be, with what else the fix has to change.
 
     `more` is what else the plain fix has to change.
     """
@@ -178,52 +173,10 @@ def _report(
         entry.rule,
         context.span(node),
         entry.symbol,
-        fixes + agnostic,
+        fixes,
         replacement=becomes,
         note=entry.note,
     )
-
-
-def _is_spelled_out(node: ast.expr, name: str) -> bool:
-    """Whether a name is written in full, so that `torch` is what the fix takes it for."""
-    written = dotted_name(node)
-    return written is not None and (written.root, *written.path) == tuple(name.split("."))
-
-
-def _agnostic_decorator(node: ast.expr, name: str, context: Context) -> list[Fix]:
-    """`@torch.amp.custom_fwd(device_type=torch.accelerator.current_accelerator().type)`."""
-    if not _is_spelled_out(node, name) or context.target.torch_version < ACCELERATOR_SINCE:
-        return []
-    text = f"{_NEUTRAL_CALLS[name][0]}(device_type={_DEVICE_TYPE})"
-    edit = Edit(context.span(node), text)
-    return [Fix(use(text), Applicability.UNSAFE, (edit,), MigrationStyle.DEVICE_AGNOSTIC)]
-
-
-def _agnostic(node: ast.Call, name: str, context: Context) -> list[Fix]:
-    """`torch.amp.autocast(torch.accelerator.current_accelerator().type, ...)`."""
-    becomes, positional = _NEUTRAL_CALLS[name]
-    if context.target.torch_version < ACCELERATOR_SINCE or is_spread(node):
-        return []
-    if not _is_spelled_out(node.func, name):
-        return []
-    edits = [Edit(context.span(node.func), becomes)]
-    opening = context.text.find("(", context.span(node.func).end) + 1
-    by_position = not name.endswith(("_fwd", "_bwd"))
-    if by_position:
-        device = _DEVICE_TYPE
-    elif node.args:
-        return []
-    else:
-        device = f"device_type={_DEVICE_TYPE}"
-    more = bool(node.args or node.keywords)
-    inserted = {opening: device + (", " if more else "")}
-    for parameter, argument in zip(positional, node.args, strict=False):
-        start = context.span(argument).start
-        inserted[start] = f"{inserted.get(start, '')}{parameter}="
-    edits += [Edit(Span(place, place), text) for place, text in inserted.items()]
-    title = use(f"{becomes}({device})")
-    style = MigrationStyle.DEVICE_AGNOSTIC
-    return [Fix(title, Applicability.UNSAFE, tuple(edits), style)]
 
 
 def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
@@ -277,8 +230,6 @@ def _scaler_fixes(
             if edits is not None:
                 safety = Applicability.UNSAFE if is_spread(node) else Applicability.SAFE
                 fixes.append(Fix(fix.title, safety, (*fix.edits, *edits), imports=fix.imports))
-    if context.target.torch_version >= ACCELERATOR_SINCE and context.torch_name(scope, node):
-        fixes += _with_accelerator(node, removed, context)
     return fixes
 
 
@@ -298,20 +249,3 @@ def _without_device(
         start = context.span(node.args[_POSITION_OF_ENABLED + 1]).start
         edits.append(Edit(Span(start, start), "enabled="))
     return edits
-
-
-def _with_accelerator(
-    node: ast.Call, removed: ast.expr | ast.keyword | None, context: Context
-) -> list[Fix]:
-    """`torch.amp.GradScaler(torch.accelerator.current_accelerator().type)`."""
-    if removed is None:
-        opening = context.text.find("(", context.span(node.func).end) + 1
-        comma = ", " if node.args or node.keywords else ""
-        edit = Edit(Span(opening, opening), _DEVICE_TYPE + comma)
-    else:
-        value = removed.value if isinstance(removed, ast.keyword) else removed
-        edit = Edit(context.span(value), _DEVICE_TYPE)
-    title = use(f"GradScaler({_DEVICE_TYPE})")
-    style = MigrationStyle.DEVICE_AGNOSTIC
-    fix = Fix(title, Applicability.UNSAFE, (edit,), style, imports=ImportNeed.NOTHING)
-    return [fix]

@@ -4,14 +4,13 @@ import ast
 import re
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
+from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import SymbolEntry
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.python.shim import bound_before_shim
-from npulens.checks.replacements import ACCELERATOR_SINCE
 from npulens.checks.titles import use
 from npulens.fixes.imports import FOR_EFFECT
 from npulens.syntax.meanings import canonical
@@ -83,10 +82,7 @@ def _report(
         if isinstance(node, ast.Import):
             fixes = _module_fix(alias, entry, context)
         elif len(node.names) <= _MOST_NAMES:
-            fixes = [
-                *from_fix(node, alias, entry, context),
-                *_agnostic(node, alias, entry, context),
-            ]
+            fixes = from_fix(node, alias, entry, context)
     report_entry(alias, entry, fixes, context, settled)
 
 
@@ -112,9 +108,8 @@ def _npu_target(entry: SymbolEntry, context: Context) -> _Target | None:
     becomes = entry.becomes
     if becomes is None or entry.fix is Applicability.MANUAL or becomes.endswith("()"):
         return None
-    agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
-    if not exists(entry, context) or (agnostic and entry.symbol == "torch.cuda"):
-        return None  # device-agnostic code has no module in its place
+    if not exists(entry, context):
+        return None
     if becomes.startswith("torch.npu"):
         becomes = "torch_npu" + becomes.removeprefix("torch")
     module, _, member = becomes.rpartition(".")
@@ -138,21 +133,6 @@ def from_fix(
     edits += _plugin_before(node, target, context)
     isolation = f"alias:{alias.asname or alias.name}"
     return [Fix(use(becomes), target.applicability, edits, isolation=isolation)]
-
-
-def _agnostic(
-    node: ast.ImportFrom, alias: ast.alias, entry: SymbolEntry, context: Context
-) -> list[Fix]:
-    """`from torch.accelerator import is_available`."""
-    if entry.agnostic is None or context.target.torch_version < ACCELERATOR_SINCE:
-        return []
-    module, _, member = entry.agnostic.rpartition(".")
-    target = _Target(module, member, Applicability.SAFE)
-    edits = _moved_out(node, alias, target, context)
-    isolation = f"alias:{alias.asname or alias.name}"
-    style = MigrationStyle.DEVICE_AGNOSTIC
-    fix = Fix(use(entry.agnostic), target.applicability, edits, style, isolation)
-    return [fix] if edits else []
 
 
 def _whole_statement(node: ast.ImportFrom, target: _Target, context: Context) -> tuple[Edit, ...]:

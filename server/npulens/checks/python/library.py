@@ -228,7 +228,7 @@ def _foreign(root: str, context: Context) -> SymbolEntry | None:
     if rule is None:
         return None
     manual = Applicability.MANUAL
-    return SymbolEntry(root, rule, None, None, manual, None, False, None, _BY_NAME, _BY_NAME.en)
+    return SymbolEntry(root, rule, None, manual, None, False, None, _BY_NAME, _BY_NAME.en)
 
 
 def tried(node: ast.AST, scope: Scope, context: Context) -> None:

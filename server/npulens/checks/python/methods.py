@@ -9,11 +9,10 @@ from npulens.catalog.model import (
     Fix,
     ImportNeed,
     LocalizedText,
-    MigrationStyle,
 )
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.replacements import ACCELERATOR_SINCE, with_plugin
+from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, class_definition
 from npulens.syntax.meanings import (
@@ -32,8 +31,6 @@ from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
 from npulens.syntax.values import Defined, Imported, Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
-
-ACCELERATOR = "torch.accelerator.current_accelerator()"
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -167,9 +164,7 @@ def _method(
         return
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
-    fixes = _agnostic_fix(node, entry, span, scope, context, call)
-    if entry.called or not storage:
-        fixes = [*_npu_fix(node, entry, span, scope, context), *fixes]
+    fixes = _npu_fix(node, entry, span, scope, context) if entry.called or not storage else []
     note = entry.note
     if not entry.called and context.regions.is_for_kernels(span):
         fixes, note = [], _KERNELS_ALONE
@@ -279,43 +274,3 @@ def _is_tensor(node: ast.expr, scope: Scope) -> bool:
         isinstance(value, Member) or getattr(value, "name", "").startswith("torch.")
         for value in resolve(node, scope)
     )
-
-
-def _agnostic_fix(
-    node: ast.Attribute,
-    entry: MethodEntry,
-    span: Span,
-    scope: Scope,
-    context: Context,
-    call: ast.Call | None,
-) -> list[Fix]:
-    torch = context.torch_name(scope, node)
-    if torch is None or context.target.torch_version < ACCELERATOR_SINCE:
-        return []
-    if call is not None and entry.name == "cuda":
-        if call.args or any(k.arg in ("device", "memory_format", None) for k in call.keywords):
-            return []
-        opening = context.text.find("(", span.end)
-        text = f"to({ACCELERATOR}" + (", " if call.keywords else "")
-        edits: tuple[Edit, ...] = (Edit(Span(span.start, opening + 1), text),)
-        return [
-            Fix(
-                use(f".to({ACCELERATOR})"),
-                Applicability.UNSAFE,
-                edits,
-                MigrationStyle.DEVICE_AGNOSTIC,
-            )
-        ]
-    if call is None and entry.name == "is_cuda" and dotted_name(node) is not None:
-        start = context.span(node).start
-        text = f"device.type == {ACCELERATOR}.type)"
-        edits = (Edit(Span(start, start), "("), Edit(span, text))
-        return [
-            Fix(
-                use(f".device.type == {ACCELERATOR}.type"),
-                Applicability.UNSAFE,
-                edits,
-                MigrationStyle.DEVICE_AGNOSTIC,
-            )
-        ]
-    return []

@@ -1,0 +1,118 @@
+"""The fix of the device-agnostic style: one for all of a module, or none.
+
+A condition, the device that it chooses and what stands behind it belong together, so every finding
+that the fix mends offers the same one.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import (
+    Applicability,
+    Finding,
+    Fix,
+    ImportNeed,
+    LocalizedText,
+    MigrationStyle,
+    TorchVersion,
+)
+from npulens.checks.whole_module import WholeModule
+from npulens.fixes.one_code.rewriting import Rewriting, rewritten
+from npulens.fixes.one_code.vocabulary import SINCE
+
+_FAMILIES = frozenset({"device", "precision", "parallel"})
+_DEVICE_RULES = frozenset({"device", "parallel"})
+_ADVICE = frozenset({"checkpoint-device", "no-mixed-precision", "grad-scaler-position"})
+"""Rules whose findings stay as they are, whatever device there is."""
+_VENDOR = re.compile(r"npu|hccl|ascend", re.IGNORECASE)
+_DOUBLE = re.compile(r"\bfloat64\b|\bdouble\b|\.DoubleTensor\b")
+"""What some accelerators refuse, while the original ran on the CPU beside them."""
+ONE_CODE = LocalizedText(
+    "Write the device code of this file for any device", "将本文件的设备代码改写为适用于任何设备"
+)
+"""The title of the fix for a whole module."""
+_NO_NEUTRAL_WAY = LocalizedText(
+    "PyTorch has nothing for all devices here: keep it in an arm for CUDA, "
+    '`if device.type == "cuda":`, with one for the NPU beside it.',
+    "PyTorch 对此没有适用于所有设备的写法：请放在 CUDA 分支 "
+    '`if device.type == "cuda":` 中，并在旁边为 NPU 另写一个分支。',
+)
+_TOO_OLD = LocalizedText(
+    f"The device-agnostic style needs PyTorch {SINCE}: `torch.accelerator` is not in older ones.",
+    f"与设备无关的写法需要 PyTorch {SINCE}：更早的版本没有 `torch.accelerator`。",
+)
+
+
+def with_one_code(
+    findings: Sequence[Finding], module: WholeModule, release: TorchVersion
+) -> list[Finding]:
+    """The findings, those about devices with the fix that writes the module for all of them.
+
+    Args:
+        findings: What is open in the module.
+        module: The module.
+        release: The release of PyTorch to run on.
+    """
+    ours = [finding for finding in findings if is_about_devices(finding)]
+    written = _written(ours, module, release)
+    if written is None:
+        note = _TOO_OLD if release < SINCE else _NO_NEUTRAL_WAY
+        return [without_vendors(finding, note) for finding in findings]
+    fix = _fix(written, ours, module)
+    return [
+        replace(each, fixes=(fix,))
+        if is_about_devices(each) and each.span in written.places
+        else without_vendors(each)
+        for each in findings
+    ]
+
+
+def _written(
+    ours: Sequence[Finding], module: WholeModule, release: TorchVersion
+) -> Rewriting | None:
+    if not ours or not module.is_complete:
+        return None
+    places = frozenset(finding.span for finding in ours)
+    return rewritten(module.tree, module.text, places, release)
+
+
+def is_about_devices(finding: Finding) -> bool:
+    """Whether a finding is about what such a fix writes."""
+    return finding.rule.family in _FAMILIES and finding.rule.name not in _ADVICE
+
+
+def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fix:
+    """The fix; it is safe if no place is left that depends on what it writes."""
+    is_left = any(
+        finding.rule.family in _DEVICE_RULES and finding.span not in written.places
+        for finding in ours
+    )
+    is_safe = written.is_sure and not is_left and _DOUBLE.search(module.text) is None
+    applicability = Applicability.SAFE if is_safe else Applicability.UNSAFE
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    return Fix(ONE_CODE, applicability, written.edits, style)
+
+
+def without_vendors(finding: Finding, note: LocalizedText = _NO_NEUTRAL_WAY) -> Finding:
+    """A finding without fixes that name a vendor.
+
+    Args:
+        finding: It.
+        note: What is said of it if it is about devices and none is left.
+    """
+    fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
+    if fixes or finding.rule.family not in _DEVICE_RULES:
+        return replace(finding, fixes=fixes)
+    if finding.note is not None:
+        before = finding.note
+        note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
+    return replace(finding, fixes=(), note=note)
+
+
+def _names_vendor(fix: Fix) -> bool:
+    """Whether a fix names a vendor; one with an arm for the NPU is of this style."""
+    if fix.style is MigrationStyle.DEVICE_AGNOSTIC:
+        return False
+    needs_plugin = fix.imports not in (ImportNeed.NOTHING, ImportNeed.TORCH_NAME)
+    return needs_plugin or any(_VENDOR.search(edit.replacement) for edit in fix.edits)

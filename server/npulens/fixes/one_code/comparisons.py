@@ -1,0 +1,118 @@
+"""Comparisons of devices with CUDA: what is asked is whether it is not the CPU."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.catalog.model import Edit
+from npulens.fixes.one_code.editing import text_of
+from npulens.fixes.one_code.tensor_types import TensorTypes
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
+
+_OTHERS = frozenset({"mps", "xpu", "hpu", "mlu", "xla", "tpu"})
+_LISTS = (ast.Tuple, ast.List, ast.Set)
+_OPPOSITE = {ast.Eq: "!=", ast.NotEq: "==", ast.In: "!=", ast.NotIn: "=="}
+
+
+class Comparisons(TensorTypes):
+    """Writes comparisons with CUDA as comparisons with the CPU."""
+
+    def _comparison(self, node: ast.Compare, scope: Scope) -> None:
+        """`device.type == "cuda"`, `"cuda" in str(device)`, `device in ("cuda", "mps")`."""
+        constants = (p for p in nodes_below(node) if isinstance(p, ast.Constant))
+        parts = [part for part in constants if self._is_cuda(part)]
+        operands = [node.left, *node.comparators]
+        literal = next((p for p in parts if self._is_operand(p, operands, scope)), None)
+        if literal is None:
+            return
+        self._done.update(part for part in parts if self._is_operand(part, operands, scope))
+        opposite = _OPPOSITE.get(type(node.ops[0]))
+        if len(node.ops) != 1 or opposite is None:
+            return
+        left, right = operands
+        subject = right if literal in nodes_below(left) else left
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            self._membership(node, literal, right, opposite)
+        elif not self._tells_others(node):
+            is_device = literal not in operands
+            text = self._script.source(subject) + (".type" if is_device else "")
+            self._replace(node, f'{text} {opposite} "cpu"', literal)
+            self.is_sure &= not is_device and _is_type(subject)
+
+    def _membership(
+        self, node: ast.Compare, literal: ast.Constant, right: ast.expr, opposite: str
+    ) -> None:
+        if node.left is literal:
+            negated = "not in" if opposite == "!=" else "in"
+            self._replace(node, f'"cpu" {negated} {self._script.source(right)}', literal)
+            self.is_sure &= _is_type(right)
+        elif isinstance(right, _LISTS):
+            texts = {text_of(each) for each in right.elts}
+            if texts <= {"cuda", *_OTHERS}:
+                text = f'{self._script.source(node.left)} {opposite} "cpu"'
+                self._replace(node, text, literal)
+                self.is_sure &= _is_type(node.left)
+
+    def _started(self, node: ast.Call, scope: Scope) -> None:
+        """`str(device).startswith("cuda")`."""
+        literal = node.args[0] if node.args else None
+        if not isinstance(literal, ast.Constant) or not self._is_cuda(literal):
+            return
+        self._done.add(literal)
+        owner = self._owners.get(node)
+        if self._tells_others(node) or isinstance(owner, ast.Compare) or len(node.args) > 1:
+            return
+        assert isinstance(node.func, ast.Attribute)
+        start = self._span(node).start
+        if isinstance(owner, ast.UnaryOp):
+            self.edits.append(Edit(Span(self._span(owner).start, start), ""))
+        else:
+            self.edits.append(Edit(Span(start, start), "not "))
+        self._replace(literal, '"cpu"', literal)
+        self.is_sure &= _is_type(node.func.value)
+
+    def _is_cuda(self, node: ast.Constant) -> bool:
+        return self._is_found(node) and text_of(node) == "cuda"
+
+    def _is_operand(self, node: ast.AST, operands: list[ast.expr], scope: Scope) -> bool:
+        """Whether a string is compared: itself, in a list, or as `torch.device("cuda")`."""
+        owner = self._owners[node]
+        if node in operands or (isinstance(owner, _LISTS) and owner in operands):
+            return True
+        if not isinstance(owner, ast.Call) or owner not in operands or owner.args != [node]:
+            return False
+        return "torch.device" in qualified_names(owner.func, scope)
+
+    def _tells_others(self, node: ast.AST) -> bool:
+        """Whether what stands beside a comparison asks for other accelerators one by one."""
+        while not isinstance(node, ast.stmt):
+            node = self._owners[node]
+        beside: list[ast.AST] = [node]
+        block = self._blocks.get(node)
+        if isinstance(node, ast.If) and block is not None:
+            beside += [each for each in block.body if isinstance(each, ast.If)]
+            owner = self._owners[node]
+            if isinstance(owner, ast.If):
+                beside.append(owner)
+        tests = (each.test if isinstance(each, ast.If) else each for each in _chains(beside))
+        compared = (n for test in tests for n in nodes_below(test) if isinstance(n, ast.Compare))
+        return any(text_of(e) in _OTHERS for c in compared for e in (c.left, *c.comparators))
+
+
+def _chains(statements: list[ast.AST]) -> Iterator[ast.AST]:
+    """Statements, and for each `if` its `elif`."""
+    for statement in statements:
+        current: ast.AST | None = statement
+        while current is not None:
+            yield current
+            follows = current.orelse if isinstance(current, ast.If) else []
+            current = follows[0] if len(follows) == 1 and isinstance(follows[0], ast.If) else None
+
+
+def _is_type(node: ast.expr) -> bool:
+    """Whether an expression is the type of a device, or a device as a string."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "str"
+    return isinstance(node, ast.Attribute) and node.attr == "type"

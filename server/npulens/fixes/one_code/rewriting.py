@@ -1,0 +1,165 @@
+"""A module whose device code is written for CUDA, the NPU and the CPU alike.
+
+What is written names no vendor's device and imports no vendor's package. On CUDA it makes the same
+calls as before, on the CPU it does what the original did there, and on the NPU what its port does.
+All of a module is one set of edits, so that no part of it leaves a condition without its device.
+"""
+
+import ast
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from npulens.catalog.model import Edit, TorchVersion
+from npulens.fixes.one_code.devices import NAMES
+from npulens.fixes.one_code.functions import CUDA
+from npulens.fixes.one_code.strings import Strings
+from npulens.fixes.one_code.vocabulary import (
+    AUTOCAST_TYPES,
+    AUTOCASTS,
+    DECORATORS,
+    NEUTRAL_AUTOCASTS,
+    NEUTRAL_SCALERS,
+    SCALERS,
+    SINCE,
+    TENSOR_TYPES,
+)
+from npulens.fixes.scripts import Script, joined, read_script
+from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
+from npulens.syntax.scopes import Scope, is_bound
+from npulens.syntax.values import Name
+from npulens.text.spans import Span
+
+
+class Rewriting(NamedTuple):
+    """What is written.
+
+    Attributes:
+        edits: All edits of the module.
+        places: Where something of CUDA stood that they take away.
+        is_sure: Whether every device does what the original did there, or its port.
+    """
+
+    edits: tuple[Edit, ...]
+    places: frozenset[Span]
+    is_sure: bool
+
+
+def rewritten(
+    tree: ast.Module, text: str, found: AbstractSet[Span], release: TorchVersion
+) -> Rewriting | None:
+    """The edits that make a module one code; `None` if its release or its imports do not do.
+
+    Args:
+        tree: The module.
+        text: Its text.
+        found: Where strings, methods and comparisons are that are about CUDA's device.
+        release: The release of PyTorch to run on.
+    """
+    if release < SINCE:
+        return None
+    script = read_script(tree, text)
+    torch = next((n for n in _torch_names(tree) if _is_torch(n, script)), "")
+    added = None if torch else _import(script)
+    if not torch and added is None:
+        return None
+    for name in NAMES:
+        rewriter = _Rewriter(script, torch or "torch", found, release, name)
+        if rewriter.run():
+            break
+    else:
+        return None
+    if not rewriter.edits:
+        return None
+    edits = [*rewriter.edits] if added is None else [added, *rewriter.edits]
+    return Rewriting(joined(edits), frozenset(rewriter.places), rewriter.is_all_sure)
+
+
+def _import(script: Script) -> Edit | None:
+    """`import torch` before the first import of something of it, where nothing has that name."""
+    if is_bound("torch", script.module):
+        return None
+    for statement in script.tree.body:
+        names: list[str] = []
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and not statement.level:
+            names = [statement.module or ""]
+        if any(name.partition(".")[0] == "torch" for name in names):
+            return script.line_before(statement, ("import torch",))
+    return None
+
+
+def _torch_names(tree: ast.Module) -> Iterator[str]:
+    tried = (s for each in tree.body if isinstance(each, ast.Try) for s in each.body)
+    for statement in [*tree.body, *tried]:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
+                    yield alias.asname or "torch"
+
+
+def _is_torch(name: str, script: Script) -> bool:
+    return resolve_name(Name(name), script.module, None) == [Qualified("torch")]
+
+
+class _Rewriter(Strings):
+    """Writes everything that can be written."""
+
+    def run(self) -> bool:
+        """Write everything that can be written; whether the name of its device is free."""
+        for node, scope in self._nodes:
+            if node in self._done:
+                continue
+            if isinstance(node, ast.Call):
+                self._call(node, scope)
+            if isinstance(node, (ast.Attribute, ast.Name)) and node not in self._done:
+                self._name(node, scope)
+            elif isinstance(node, ast.ImportFrom):
+                self._import(node)
+            elif isinstance(node, ast.Compare):
+                self._comparison(node, scope)
+            elif isinstance(node, ast.keyword):
+                self._cards(node)
+            elif isinstance(node, (ast.Constant, ast.JoinedStr)) and node not in self._done:
+                self._string(node, scope)
+        self._imports_of_modules()
+        introduced = self._devices.edit(self._script.lines)
+        if introduced is not None:
+            self.edits.append(introduced)
+        return self._devices.is_free or introduced is None
+
+    @property
+    def is_all_sure(self) -> bool:
+        """Whether every device does what the original did there, or its port."""
+        return self.is_sure and self._devices.is_sure
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        names = qualified_names(node.func, scope)
+        name = names[0] if len(names) == 1 else ""
+        if name == "torch.device" and len(node.args) == 1:
+            self._made_device(node, scope)
+        elif name in AUTOCASTS or name in NEUTRAL_AUTOCASTS:
+            self._autocast(node, name, scope)
+        elif name in SCALERS or name in NEUTRAL_SCALERS:
+            self._scaler(node, name, scope)
+        elif name in DECORATORS and not node.args:
+            self._decorator(node, name, scope)
+        elif name in AUTOCAST_TYPES:
+            self._asked_type(node, name, scope)
+        elif _method(node) in ("type", "set_default_tensor_type"):
+            self._typed(node, name, scope)
+        elif _method(node) == "startswith":
+            self._started(node, scope)
+        elif _method(node) == "cuda" and isinstance(node.func, ast.Attribute):
+            self._moved(node, node.func, scope)
+        elif name.startswith(CUDA):
+            last = name.removeprefix(CUDA)
+            if last in TENSOR_TYPES:
+                self._made(node, last, scope)
+            else:
+                self._function(node, last)
+
+
+def _method(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""

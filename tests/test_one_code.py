@@ -1,0 +1,324 @@
+"""The device-agnostic style: one code that runs on CUDA, on the NPU and on the CPU alike."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import command
+from helpers import CATALOGUE
+from npulens.analysis import analyze
+from npulens.catalog.model import Applicability, Finding, MigrationStyle, Target, TorchVersion
+from npulens.fixes.apply import fix_text
+from npulens.text.document import Document
+from one_code_scripts import CHOICE, NEEDS_CUDA, SCRIPTS
+
+AGNOSTIC = Target(TorchVersion(2, 13), MigrationStyle.DEVICE_AGNOSTIC)
+SERVER = Path(__file__).resolve().parents[1] / "server"
+_VENDOR = re.compile(r"cuda|npu|hccl|nccl", re.IGNORECASE)
+
+
+def written(source: str, target: Target = AGNOSTIC) -> str:
+    """A script as all fixes of the style leave it."""
+
+    def found(text: str) -> Sequence[Finding]:
+        return analyze(Document("script.py", text), CATALOGUE, target)
+
+    text = fix_text(f"import torch\n{source}", found, Applicability.UNSAFE).text
+    assert text.startswith("import torch\n")
+    return text.removeprefix("import torch\n")
+
+
+@lru_cache(maxsize=1)
+def all_written() -> dict[str, str]:
+    return {name: written(source) for name, source in SCRIPTS.items()}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_vendor_is_named(name: str) -> None:
+    tree = ast.parse(all_written()[name])
+    names = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
+    names |= {part.module or "" for part in ast.walk(tree) if isinstance(part, ast.ImportFrom)}
+    names |= {a.name for part in ast.walk(tree) if isinstance(part, ast.Import) for a in part.names}
+    names |= {part.value for part in ast.walk(tree) if isinstance(part, ast.Constant)
+              and isinstance(part.value, str) and part.value != "--no-cuda"}  # fmt: skip
+    assert not [each for each in names if _VENDOR.search(str(each)) and each != "no_cuda"]
+
+
+@lru_cache(maxsize=8)
+def outcomes(mode: str, of: str) -> dict[str, Any]:
+    """What all scripts do: as they are, or as they are written."""
+    return run(mode, SCRIPTS if of == "original" else all_written())
+
+
+def run(mode: str, scripts: dict[str, str]) -> dict[str, Any]:
+    """What scripts do on the CPU, on an emulated NPU, or with recorded calls of CUDA."""
+    paths = [str(SERVER), str(SERVER / "npulens_emulator" / "stand_in")] if mode == "npu" else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore"}
+    runner = Path(__file__).with_name("one_code_runs.py")
+    result = subprocess.run(
+        [sys.executable, str(runner), mode],
+        input=json.dumps(scripts),
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in NEEDS_CUDA])
+def test_on_the_cpu_it_does_what_it_did(name: str) -> None:
+    before, after = outcomes("cpu", "original")[name], outcomes("cpu", "written")[name]
+    assert before["error"] == ""
+    assert after == before
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_on_the_npu_it_runs_as_on_the_cpu(name: str) -> None:
+    """Numbers agree but for those in half precision, which the CPU does not use."""
+    found = outcomes("npu", "written")[name]
+    assert found["error"] == ""
+    if name not in NEEDS_CUDA:
+        expected = _numbers(outcomes("cpu", "original")[name]["printed"])
+        assert _numbers(found["printed"]) == pytest.approx(expected, rel=2e-2, abs=2e-2)
+
+
+def _numbers(printed: str) -> list[float]:
+    return [float(each) for each in re.findall(r"-?\d+\.\d+", printed)]
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_on_cuda_the_same_is_asked_of_the_device(name: str) -> None:
+    before, after = outcomes("cuda", "original")[name], outcomes("cuda", "written")[name]
+    assert after["error"] == before["error"]
+    assert _events(after) == _events(before)
+
+
+@pytest.mark.emulated
+def test_a_call_that_is_lost_is_noticed() -> None:
+    """The comparison is able to fail."""
+    whole = SCRIPTS["moved by a flag"]
+    scripts = {"whole": whole, "less": whole.replace("    model.cuda()\n", "")}
+    found = run("cuda", scripts)
+    assert _events(found["whole"]) != _events(found["less"])
+
+
+def _events(outcome: dict[str, Any]) -> list[str]:
+    """What is asked of the device; a seed that `torch.manual_seed` sets as well is none."""
+    return [each for each in outcome["events"] if not each.startswith("manual_seed")]
+
+
+def test_a_device_that_is_there_is_used() -> None:
+    text = written(CHOICE + "x = torch.ones(2).cuda()\nwith torch.autocast('cuda'):\n    x + 1\n")
+    assert text.count("current_accelerator") == 1
+    assert "x = torch.ones(2).to(device)" in text
+    assert 'torch.autocast(device.type, enabled=device.type != "cpu")' in text
+
+
+def test_one_device_is_introduced_for_a_module() -> None:
+    text = written("def f(x):\n    return x.cuda()\ndef g(x):\n    return x.cuda() + f(x).cuda()\n")
+    assert text.count("current_accelerator") == 1
+    assert text.count(".to(device)") == 3
+
+
+def test_a_name_that_is_taken_is_not_taken_again() -> None:
+    text = written("device = 3\ndef f(x):\n    return x.cuda()\n")
+    assert "return x.to(any_device)" in text
+
+
+def test_an_attribute_is_the_device_of_its_class() -> None:
+    text = written(
+        "class Trainer:\n    def __init__(self):\n        self.device = torch.device('cuda')\n"
+        "    def step(self, x):\n        return x.cuda()\n"
+    )
+    assert "return x.to(self.device)" in text
+
+
+@pytest.mark.parametrize(
+    ("base", "device"),
+    [
+        ("from lightning import LightningModule as Base\n", "self.device"),
+        ("from transformers import Trainer as Base\n", "self.accelerator.device"),
+    ],
+)
+def test_a_framework_has_the_device_of_a_class(base: str, device: str) -> None:
+    text = written(f"{base}class Own(Base):\n    def step(self, x):\n        return x.cuda()\n")
+    assert f"return x.to({device})" in text
+
+
+def test_an_accelerator_has_the_device_of_a_script() -> None:
+    text = written(
+        "from accelerate import Accelerator\ndef main(x):\n    accelerator = Accelerator()\n"
+        "    with torch.autocast('cuda'):\n        return x.to('cuda')\n"
+    )
+    assert "x.to(accelerator.device)" in text
+
+
+COMPARED = {
+    "device.type == 'cuda'": 'device.type != "cpu"',
+    "'cuda' == device.type": 'device.type != "cpu"',
+    "device.type != 'cuda'": 'device.type == "cpu"',
+    "'cuda' in str(device)": '"cpu" not in str(device)',
+    "'cuda' not in str(device)": '"cpu" in str(device)',
+    "str(device).startswith('cuda')": 'not str(device).startswith("cpu")',
+    "not device.type.startswith('cuda')": 'device.type.startswith("cpu")',
+    "device.type in ('cuda', 'mps')": 'device.type != "cpu"',
+    "device.type not in ['cuda']": 'device.type == "cpu"',
+    "device == torch.device('cuda')": 'device.type != "cpu"',
+}
+
+
+@pytest.mark.parametrize("asked", COMPARED)
+def test_a_comparison_asks_for_the_cpu(asked: str) -> None:
+    assert f"\nfast = {COMPARED[asked]}\n" in written(f"{CHOICE}fast = {asked}\n")
+
+
+GIVEN = {
+    "a number": ("def f(x, rank):\n    return x.cuda(rank)\n", "x.to(rank)"),
+    "a number or nothing": (
+        "def f(x, args):\n    return x.cuda(args.gpu)\n",
+        "x.to(device if args.gpu is None else args.gpu)",
+    ),
+    "a choice or nothing": (
+        "def f(x, i):\n    at = 1 if i else None\n    return x.cuda(at)\n",
+        "x.to(device if at is None else at)",
+    ),
+    "the number that a device is made of": (
+        "def f(device):\n    return torch.device(f'cuda:{device}')\n",
+        "torch.device(f'{any_device.type}:{device}')",
+    ),
+    "a number in a text": (
+        "def f(rank):\n    return 'cuda:{}'.format(rank), 'cuda:%d' % rank\n",
+        'f"{device.type}:{rank}", f"{device.type}:{rank}"',
+    ),
+    "a place of a file": (
+        "state = torch.load('x', map_location=lambda storage, at: storage.cuda())\n",
+        "map_location=device",
+    ),
+    "a type": (
+        "def f(x):\n    return x.type(torch.cuda.LongTensor)\n",
+        "x.to(device, torch.int64)",
+    ),
+    "an option": (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])\n",
+        "default=device.type, choices=[device.type, 'cpu']",
+    ),
+    "a back end": (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--backend', default='nccl')\n",
+        "default=torch.distributed.get_default_backend_for_device(device)",
+    ),
+    "Lightning": (
+        "from lightning import Trainer\nt = Trainer(accelerator='gpu', devices=2)\n",
+        'accelerator="auto", devices=2',
+    ),
+    "a variable that is chosen again": (
+        "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+        "use_cuda = torch.cuda.is_available()\n"
+        "if use_cuda:\n    device = torch.device('cuda')\n",
+        "    device = torch.accelerator.current_accelerator()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_is_given_stays(name: str) -> None:
+    source, expected = GIVEN[name]
+    assert expected in written(source)
+
+
+def test_a_parameter_may_be_the_cpu() -> None:
+    found = analyze(Document("a.py", "import torch\ndef f(x, device):\n    return x.cuda()\n"),
+                    CATALOGUE, AGNOSTIC)  # fmt: skip
+    assert {fix.applicability for each in found for fix in each.fixes} == {Applicability.UNSAFE}
+
+
+def test_a_parameter_is_the_device_of_its_function() -> None:
+    text = written("def f(x, device):\n    return x.cuda()\n")
+    assert "return x.to(device)" in text
+    assert "current_accelerator" not in text
+
+
+LEFT = {
+    "capability": "major = torch.cuda.get_device_capability()[0]\n",
+    "graph": "graph = torch.cuda.CUDAGraph()\n",
+    "default type": "torch.set_default_tensor_type(torch.cuda.HalfTensor)\n",
+    "profiler": "activities = [torch.profiler.ProfilerActivity.CUDA]\n",
+    "told from others": (
+        "def f(device):\n    if device == 'mps':\n        return 1\n"
+        "    elif device == 'cuda':\n        return 2\n"
+    ),
+    "file": "state = torch.load('x', map_location={'cuda:1': 'cuda:0'})\n",
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_has_no_neutral_way_keeps_its_line(name: str) -> None:
+    assert written(LEFT[name]) == LEFT[name]
+
+
+def test_what_has_no_neutral_way_says_so() -> None:
+    document = Document("a.py", "import torch\n" + LEFT["graph"])
+    (finding,) = analyze(document, CATALOGUE, AGNOSTIC)
+    assert finding.fixes == ()
+    assert finding.note is not None and "arm for CUDA" in finding.note.en
+
+
+def test_nothing_is_safe_beside_what_is_left() -> None:
+    """A condition that holds on the NPU leads to what is left."""
+    source = "import torch\nif torch.cuda.is_available():\n    kind = torch.cuda.CUDAGraph\n"
+    found = analyze(Document("a.py", source), CATALOGUE, AGNOSTIC)
+    safeties = {fix.applicability for finding in found for fix in finding.fixes}
+    assert safeties == {Applicability.UNSAFE}
+
+
+def test_all_of_a_module_is_one_safe_fix() -> None:
+    document = Document("a.py", "import torch\n" + SCRIPTS["moved if there"])
+    fixes = {fix for finding in analyze(document, CATALOGUE, AGNOSTIC) for fix in finding.fixes}
+    assert len(fixes) == 1
+    assert {fix.applicability for fix in fixes} == {Applicability.SAFE}
+
+
+@pytest.mark.parametrize("release", [TorchVersion(2, 6), TorchVersion(2, 8)])
+def test_older_releases_get_what_they_have(release: TorchVersion) -> None:
+    target = Target(release, MigrationStyle.DEVICE_AGNOSTIC)
+    text = written(CHOICE + "torch.cuda.empty_cache()\n", target)
+    assert "torch.get_device_module().empty_cache()" in text
+    assert ("check_available" in text) == (release >= TorchVersion(2, 7))
+
+
+def test_a_release_without_accelerators_is_left_alone() -> None:
+    target = Target(TorchVersion(2, 5), MigrationStyle.DEVICE_AGNOSTIC)
+    assert written(CHOICE, target) == CHOICE
+    found = analyze(Document("a.py", f"import torch\n{CHOICE}"), CATALOGUE, target)
+    assert all(each.note is not None and "needs PyTorch 2.6" in each.note.en for each in found)
+
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+@pytest.mark.parametrize("page", ["styles.md", "styles.zh-CN.md"])
+def test_the_page_shows_what_is_written(page: str, here: Path) -> None:
+    source = (Path(__file__).parent / "data" / "styles" / "train.py").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.S)
+    assert shown[0] == source
+    for style, expected in zip(("npu", "device-agnostic", "runtime-shim"), shown[1:], strict=True):
+        script = here / f"{style}.py"
+        script.write_text(source, encoding="utf-8")
+        options = ["--unsafe-fixes", "--allow-dirty", "--migration-style", style]
+        command("fix", *options, script.name)
+        assert script.read_text(encoding="utf-8") == expected
