@@ -196,6 +196,10 @@ GIVEN = {
         "def f(x, i):\n    at = 1 if i else None\n    return x.cuda(at)\n",
         "x.to(device if at is None else at)",
     ),
+    "the first of some": (
+        "def f(x, config):\n    return x.cuda(config.gpus[0])\n",
+        "x.to(config.gpus[0])",
+    ),
     "the number that a device is made of": (
         "def f(device):\n    return torch.device(f'cuda:{device}')\n",
         "torch.device(f'{any_device.type}:{device}')",
@@ -284,6 +288,23 @@ def test_nothing_is_safe_beside_what_is_left() -> None:
     found = analyze(Document("a.py", source), CATALOGUE, AGNOSTIC)
     safeties = {fix.applicability for finding in found for fix in finding.fixes}
     assert safeties == {Applicability.UNSAFE}
+
+
+CUDA_CODE = {
+    "built": "if torch.cuda.is_available():\n    sources = ['a.cpp', 'a.cu']\n",
+    "built by a macro": "if torch.cuda.is_available():\n    macros = [('WITH_CUDA', None)]\n",
+    "imported": "if torch.cuda.is_available():\n    from ops.nms_gpu import nms\n",
+}
+
+
+@pytest.mark.parametrize("name", CUDA_CODE)
+@pytest.mark.parametrize("style", [MigrationStyle.NPU, MigrationStyle.DEVICE_AGNOSTIC])
+def test_a_condition_of_own_cuda_code_has_to_be_read(name: str, style: MigrationStyle) -> None:
+    document = Document("a.py", f"import torch\n{CUDA_CODE[name]}")
+    found = analyze(document, CATALOGUE, Target(AGNOSTIC.torch_version, style))
+    (asked,) = [each for each in found if each.rule.name == "cuda-api"]
+    assert {fix.applicability for fix in asked.fixes} == {Applicability.UNSAFE}
+    assert asked.note is not None and "port that first" in asked.note.en
 
 
 def test_all_of_a_module_is_one_safe_fix() -> None:

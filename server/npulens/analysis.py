@@ -22,6 +22,7 @@ from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
 from npulens.checks.intent.file_purpose import is_host_file, worth_telling
+from npulens.checks.intent.kernel_conditions import with_careful_conditions
 from npulens.checks.intent.kernel_inputs import with_careful_moves
 from npulens.checks.intent.library_hints import tell_of_libraries
 from npulens.checks.intent.needless_imports import with_needless_imports
@@ -250,7 +251,8 @@ def _python_findings(
     ledger.settle(without_handled_imports(ledger.open, module, target.project), "fallback")
     ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
     together = with_uses_together(with_builds_together(ledger.open, module), module)
-    ledger.go_on(with_careful_moves(together, module))
+    careful = with_careful_conditions(with_careful_moves(together, module), module)
+    ledger.go_on(careful)
     ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)

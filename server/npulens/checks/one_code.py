@@ -73,7 +73,7 @@ def _written(
 ) -> Rewriting | None:
     if not ours or not module.is_complete:
         return None
-    places = frozenset(finding.span for finding in ours)
+    places = frozenset(finding.span for finding in ours if not _asks_for_kernels(finding))
     return rewritten(module.tree, module.text, places, release)
 
 
@@ -88,10 +88,22 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
         finding.rule.family in _DEVICE_RULES and finding.span not in written.places
         for finding in ours
     )
-    is_safe = written.is_sure and not is_left and _DOUBLE.search(module.text) is None
+    covered = [finding for finding in ours if finding.span in written.places]
+    is_safe = written.is_sure and not is_left and all(map(_is_safe_for_npu, covered))
+    is_safe &= _DOUBLE.search(module.text) is None
     applicability = Applicability.SAFE if is_safe else Applicability.UNSAFE
     style = MigrationStyle.DEVICE_AGNOSTIC
     return Fix(ONE_CODE, applicability, written.edits, style)
+
+
+def _asks_for_kernels(finding: Finding) -> bool:
+    """Whether a tensor is asked where it is because kernels of CUDA are called."""
+    return finding.rule.name == "is-cuda" and not finding.fixes
+
+
+def _is_safe_for_npu(finding: Finding) -> bool:
+    """Whether its fix for the NPU is safe: that in front of CUDA's kernels has to be read."""
+    return any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
 
 
 def without_vendors(finding: Finding, note: LocalizedText = _NO_NEUTRAL_WAY) -> Finding:

@@ -88,6 +88,8 @@ class Strings(Comparisons):
         """Whether a device is given in any case: a number, a device that is made here."""
         if isinstance(node, (ast.Call, ast.BinOp)):
             return True
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.slice, ast.Constant)
         if not isinstance(node, ast.Name):
             return False
         if isinstance(scope, FunctionScope) and node.id in parameters_with_values(scope.node):
