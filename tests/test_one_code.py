@@ -245,6 +245,20 @@ def test_what_is_given_stays(name: str) -> None:
     assert expected in written(source)
 
 
+@pytest.mark.parametrize("head", ["try:", "if torch_is_there():"])
+def test_torch_may_be_imported_under_a_condition(head: str) -> None:
+    """Nothing is made of it for the whole module then."""
+    end = "except ImportError:\n    torch = None\n" if head == "try:" else ""
+    use = "def f(x):\n    torch.cuda.synchronize()\n    return x.cuda()\n"
+    source = f"{head}\n    import torch\n{end}{use}"
+
+    def found(text: str) -> Sequence[Finding]:
+        return analyze(Document("script.py", text), CATALOGUE, AGNOSTIC)
+
+    text = fix_text(source, found, Applicability.UNSAFE).text
+    assert text == source.replace("cuda.synchronize", "accelerator.synchronize")
+
+
 def test_a_parameter_may_be_the_cpu() -> None:
     found = analyze(Document("a.py", "import torch\ndef f(x, device):\n    return x.cuda()\n"),
                     CATALOGUE, AGNOSTIC)  # fmt: skip

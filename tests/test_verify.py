@@ -283,7 +283,7 @@ STOPS = {
     ),
     "without-npu": Stop("import torch\nprint(torch.ones(2))\n", "without-npu", 1, None),
     "emulator-failed": Stop(
-        "import numpy, torch, torch_npu\n\ntorch.npu.FloatTensor(numpy.zeros((2, 3)))\n",
+        "import numpy, torch, torch_npu\n\ntorch.npu.FloatTensor(numpy.float32(3))\n",
         *("emulator-failed", 4, 3, "TypeError"),
     ),
     "device-of-a-group": Stop(

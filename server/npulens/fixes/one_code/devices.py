@@ -232,10 +232,7 @@ class Devices:
     def _introduced(self, around: list[ast.AST], scope: Scope) -> Device | None:
         """The variable that is introduced behind the imports of the module."""
         index = next(i for i, s in enumerate(self._tree.body) if s in around)
-        imports = (
-            s for s in self._tree.body[:index] if isinstance(s, (ast.Import, ast.ImportFrom))
-        )
-        if not any(True for _ in imports):
+        if not any(map(_imports_torch, self._tree.body[:index])):
             return None
         self.is_free &= not is_bound(self._name, scope)
         if self._first_use is None or index < self._first_use:
@@ -253,6 +250,15 @@ def _binds(node: ast.Global | ast.ImportFrom, name: str) -> bool:
     """Whether a statement may give the module a name that is not seen otherwise."""
     names = node.names if isinstance(node, ast.Global) else [each.name for each in node.names]
     return name in names or ("*" in names and name == NAMES[0])
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    """Whether a statement of the module, under no condition, imports torch or a part of it."""
+    if isinstance(statement, ast.ImportFrom):
+        names = [statement.module or ""] if not statement.level else []
+    else:
+        names = [a.name for a in statement.names] if isinstance(statement, ast.Import) else []
+    return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def _names(node: ast.AST, name: str) -> bool:

@@ -91,8 +91,8 @@ def _import(script: Script) -> Edit | None:
 
 
 def _torch_names(tree: ast.Module) -> Iterator[str]:
-    tried = (s for each in tree.body if isinstance(each, ast.Try) for s in each.body)
-    for statement in [*tree.body, *tried]:
+    blocks = (each.body for each in tree.body if isinstance(each, (ast.Try, ast.If)))
+    for statement in [*tree.body, *(s for body in blocks for s in body)]:
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):

@@ -1,0 +1,63 @@
+"""What public scripts find when they are tried: few images that are made up, and fixed seeds."""
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3}
+
+
+def prepare() -> None:
+    """Make the data sets of torchvision small, and seed everything."""
+    import torch
+
+    register = torch.library.register_fake
+
+    def without_vision(name: Any, *given: Any, **named: Any) -> Any:
+        """Operators of torchvision that are built for another PyTorch are not there."""
+        if isinstance(name, str) and name.startswith("torchvision::"):
+            return lambda function: function
+        return register(name, *given, **named)
+
+    torch.library.register_fake = without_vision
+    torch.manual_seed(0)
+    random.seed(0)
+    import numpy
+    from torchvision import datasets
+
+    numpy.random.seed(0)
+    for name, channels in CHANNELS.items():
+        setattr(datasets, name, images(channels))
+
+
+def images(channels: int) -> Callable[..., Any]:
+    """A class of data sets with 96 images."""
+    import torch
+    from PIL import Image
+
+    side = 28 if channels == 1 else 32
+
+    class Images(torch.utils.data.Dataset[Any]):
+        def __init__(self, root: Any = None, train: bool = True, **given: Any) -> None:
+            generator = torch.Generator().manual_seed(1 if train else 2)
+            shape = (96, side, side) if channels == 1 else (96, side, side, channels)
+            kind = torch.uint8
+            self.data = torch.randint(0, 256, shape, generator=generator, dtype=kind)
+            self.targets = torch.randint(0, 10, (96,), generator=generator)
+            self.transform = given.get("transform")
+            self.train = train
+
+        def __len__(self) -> int:
+            return len(self.data)
+
+        def __getitem__(self, index: int) -> Any:
+            image = Image.fromarray(self.data[index].numpy())
+            given = image if self.transform is None else self.transform(image)
+            return given, int(self.targets[index])
+
+    return Images
+
+
+if os.environ.get("NPULENS_PUBLIC_SCRIPT"):
+    prepare()
