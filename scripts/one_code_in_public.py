@@ -2,8 +2,8 @@
 
     python scripts/one_code_in_public.py CLONES [--packages FOLDER]
 
-CLONES holds clones of the projects in `public_scripts/scripts.json`, by the names of the projects
-without their owners. What is not there is skipped, and said. Each script runs four times: as it is
+CLONES holds clones of the projects in `public_scripts/scripts.json`, by their names without their
+owners. What is not there is skipped, and said. Each script runs four times: as it is
 on the CPU; as it is written on the CPU, where no torch_npu is; as it is written on the emulated
 NPU; and as it is there, with `transfer_to_npu`. The numbers that they print have to be equal: of
 the second run with the first, of the third with the first or the fourth. Scripts may do something
@@ -68,16 +68,11 @@ def tried(clone: Path, script: dict[str, str | list[str]], packages: Path | None
     command = list(script["command"])
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
-        files = (clone / folder).glob("*.py") if not (clone / ".git").exists() else None
         before.mkdir()
-        if files is None:
-            archive = ["git", "-C", str(clone), "archive", commit, "--", f"{folder}/*.py"]
-            packed = subprocess.run(archive, capture_output=True, check=True).stdout
-            depth = f"--strip-components={len(Path(folder).parts)}"
-            subprocess.run(["tar", "x", "-C", str(before), depth], input=packed, check=True)
-        else:
-            for file in files:
-                shutil.copy(file, before)
+        archive = ["git", "-C", str(clone), "archive", commit, "--", f"{folder}/*.py"]
+        packed = subprocess.run(archive, capture_output=True, check=True).stdout
+        depth = f"--strip-components={len(Path(folder).parts)}"
+        subprocess.run(["tar", "x", "-C", str(before), depth], input=packed, check=True)
         (before / "results").mkdir()
         shutil.copytree(before, after)
         write(after)

@@ -442,6 +442,13 @@ class Finding:
             settlement=None if self.settlement is None else self.settlement.shifted(distance),
         )
 
+    def with_note(self, note: LocalizedText) -> "Finding":
+        """The same, with one more sentence behind its note."""
+        before = self.note
+        if before is not None:
+            note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
+        return replace(self, note=note)
+
     def message(self, language: Language) -> str:
         """The finding in words."""
         text = self.rule.message.in_language(language).format_map(self.arguments)

@@ -116,10 +116,7 @@ def without_vendors(finding: Finding, note: LocalizedText = _NO_NEUTRAL_WAY) -> 
     fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
     if fixes or finding.rule.family not in _DEVICE_RULES:
         return replace(finding, fixes=fixes)
-    if finding.note is not None:
-        before = finding.note
-        note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
-    return replace(finding, fixes=(), note=note)
+    return replace(finding, fixes=()).with_note(note)
 
 
 def _names_vendor(fix: Fix) -> bool:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Edit, LocalizedText
 from npulens.fixes.imports import imports_module, plugin_edit, torch_import
-from npulens.syntax.bindings import Function, bindings_of, walrus_lines
+from npulens.syntax.bindings import bindings_of, walrus_lines
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.syntax.scoped_nodes import scoped_nodes
+from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap, line_ending
@@ -102,18 +103,9 @@ def func_of(pair: tuple[ast.Call, Scope]) -> tuple[ast.expr, Scope]:
 
 def calls_of(body: list[ast.stmt], module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
     """Every call of a module with the scope it stands in."""
-    pending: list[tuple[ast.AST, Scope]] = [(node, module) for node in body]
-    while pending:
-        node, scope = pending.pop()
-        inner = scope
-        if isinstance(node, Function):
-            owner = scope if isinstance(scope, ClassScope) else None
-            inner = FunctionScope(node, scope.function_parent() or scope, owner)
-        elif isinstance(node, ast.ClassDef):
-            inner = ClassScope(node, scope.function_parent() or scope)
-        elif isinstance(node, ast.Call):
+    for node, scope in scoped_nodes(body, module):
+        if isinstance(node, ast.Call):
             yield node, scope
-        pending += ((child, inner) for child in ast.iter_child_nodes(node))
 
 
 def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:

@@ -53,14 +53,11 @@ def _reported(
         f"By default this is settled: {because.en}; the configuration has that reported.",
         f"默认无需处理：{because.zh}；配置要求报告。",
     )
-    if finding.note is not None:
-        note = LocalizedText(f"{finding.note.en} {note.en}", f"{finding.note.zh}{note.zh}")
     related = finding.related
     if settlement.span is not None and settlement.span != finding.span:
         related = (*related, Related(settlement.span, reason.why))
     return replace(
-        finding,
-        note=note,
+        finding.with_note(note),
         fixes=(),
         severity=reason.severity,
         related=related,

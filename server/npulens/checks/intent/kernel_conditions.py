@@ -20,6 +20,11 @@ _SOURCES = re.compile(r"\.cu(?:\.o)?\Z|\AWITH_CUDA\Z|\Anvcc\Z")
 _BUILDERS = frozenset({"CUDAExtension", "CUDA_HOME"})
 _MODULES = re.compile(r"(?:\A|[._])(?:cuda|gpu)(?:\Z|[._])")
 """Parts of the names of modules. Weak evidence, which is enough to have a fix read."""
+_MAY_BE = re.compile(
+    r"\.cu\b|WITH_CUDA|nvcc|CUDAExtension|CUDA_HOME|import (?!torch)[^\n]*(?:cuda|gpu)"
+    r"|from (?!torch)[^\n]*(?:cuda|gpu)"
+)
+"""Texts without it are not looked through."""
 _NOTE = LocalizedText(
     "CUDA code of this project is built or imported where it holds: port that first.",
     "此条件成立时会编译或导入本项目的 CUDA 代码，请先移植后者。",
@@ -28,15 +33,17 @@ _NOTE = LocalizedText(
 
 def with_careful_conditions(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings with no safe fix for conditions of such code, and a note why."""
-    if not any(map(_has_safe_condition, findings)):
+    if not any(map(_has_safe_condition, findings)) or _MAY_BE.search(module.text) is None:
         return list(findings)
-    careful = _conditions(module)
+    careful = _asked_before(module)
     return [
-        replace(each, note=each.note or _NOTE, fixes=tuple(map(Fix.to_be_read, each.fixes)))
-        if _has_safe_condition(each) and any(s.start <= each.span.start < s.end for s in careful)
-        else each
+        _careful(each) if _has_safe_condition(each) and each.span in careful else each
         for each in findings
     ]
+
+
+def _careful(finding: Finding) -> Finding:
+    return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes))).with_note(_NOTE)
 
 
 def _has_safe_condition(finding: Finding) -> bool:
@@ -44,20 +51,17 @@ def _has_safe_condition(finding: Finding) -> bool:
     return is_asked and any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
 
 
-def _conditions(module: WholeModule) -> list[Span]:
+def _asked_before(module: WholeModule) -> set[Span]:
+    """Where names stand in conditions before such code."""
     lines = LineMap(module.text)
-    found = []
-    for node in nodes_below(module.tree):
-        if isinstance(node, ast.If) and any(map(_is_cuda_code, _within(node.body))):
-            test = node.test
-            start = lines.offset(test.lineno, test.col_offset)
-            end = lines.offset(test.end_lineno or 0, test.end_col_offset or 0)
-            found.append(Span(start, end))
-    return found
-
-
-def _within(body: list[ast.stmt]) -> list[ast.AST]:
-    return [part for statement in body for part in nodes_below(statement)]
+    conditions = (node for node in nodes_below(module.tree) if isinstance(node, ast.If))
+    return {
+        lines.span(part)
+        for node in conditions
+        if any(_is_cuda_code(each) for statement in node.body for each in nodes_below(statement))
+        for part in nodes_below(node.test)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    }
 
 
 def _is_cuda_code(node: ast.AST) -> bool:

@@ -56,10 +56,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
         f"What is moved here goes to `{kernel}`, CUDA code of this project: port that first.",
         f"此处移动的数据会传给本项目的 CUDA 代码 `{kernel}`，请先移植后者。",
     )
-    if finding.note is not None:
-        before = finding.note
-        note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
-    return replace(finding, note=note, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
+    return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes))).with_note(note)
 
 
 class _Moves:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from npulens.catalog.model import Edit
 from npulens.fixes.one_code.editing import text_of
@@ -45,6 +46,8 @@ class Comparisons(TensorTypes):
         self, node: ast.Compare, literal: ast.Constant, right: ast.expr, opposite: str
     ) -> None:
         if node.left is literal:
+            if self._tells_others(node):
+                return
             negated = "not in" if opposite == "!=" else "in"
             self._replace(node, f'"cpu" {negated} {self._script.source(right)}', literal)
             self.is_sure &= _is_type(right)
@@ -55,14 +58,14 @@ class Comparisons(TensorTypes):
                 self._replace(node, text, literal)
                 self.is_sure &= _is_type(node.left)
 
-    def _started(self, node: ast.Call, scope: Scope) -> None:
+    def _started(self, node: ast.Call) -> None:
         """`str(device).startswith("cuda")`."""
         literal = node.args[0] if node.args else None
         if not isinstance(literal, ast.Constant) or not self._is_cuda(literal):
             return
         self._done.add(literal)
         owner = self._owners.get(node)
-        if self._tells_others(node) or isinstance(owner, ast.Compare) or len(node.args) > 1:
+        if self._tells_others(node) or isinstance(owner, (ast.Compare, ast.BinOp)):
             return
         assert isinstance(node.func, ast.Attribute)
         start = self._span(node).start
@@ -89,26 +92,34 @@ class Comparisons(TensorTypes):
         """Whether what stands beside a comparison asks for other accelerators one by one."""
         while not isinstance(node, ast.stmt):
             node = self._owners[node]
-        beside: list[ast.AST] = [node]
-        block = self._blocks.get(node)
-        if isinstance(node, ast.If) and block is not None:
-            beside += [each for each in block.body if isinstance(each, ast.If)]
-            owner = self._owners[node]
-            if isinstance(owner, ast.If):
-                beside.append(owner)
-        tests = (each.test if isinstance(each, ast.If) else each for each in _chains(beside))
-        compared = (n for test in tests for n in nodes_below(test) if isinstance(n, ast.Compare))
-        return any(text_of(e) in _OTHERS for c in compared for e in (c.left, *c.comparators))
+        if isinstance(node, ast.If):
+            return node in self._telling
+        return any(map(_names_other, nodes_below(node)))
+
+    @cached_property
+    def _telling(self) -> set[ast.stmt]:
+        """Each `if` that stands, with its `elif`, in a block where one asks for others."""
+        found: set[ast.stmt] = set()
+        for block in self._blocks.values():
+            if block.at:
+                continue  # its first statement has come with it
+            chains = [list(_chain(each)) for each in block.body if isinstance(each, ast.If)]
+            tests = (each.test for chain in chains for each in chain)
+            if any(_names_other(part) for test in tests for part in nodes_below(test)):
+                found.update(each for chain in chains for each in chain)
+        return found
 
 
-def _chains(statements: list[ast.AST]) -> Iterator[ast.AST]:
-    """Statements, and for each `if` its `elif`."""
-    for statement in statements:
-        current: ast.AST | None = statement
-        while current is not None:
-            yield current
-            follows = current.orelse if isinstance(current, ast.If) else []
-            current = follows[0] if len(follows) == 1 and isinstance(follows[0], ast.If) else None
+def _chain(statement: ast.If) -> Iterator[ast.If]:
+    """An `if`, and each `elif` of it."""
+    yield statement
+    while len(statement.orelse) == 1 and isinstance(follows := statement.orelse[0], ast.If):
+        statement = follows
+        yield statement
+
+
+def _names_other(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and text_of(node) in _OTHERS
 
 
 def _is_type(node: ast.expr) -> bool:

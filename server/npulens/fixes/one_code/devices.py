@@ -1,11 +1,12 @@
 """The device of a script: the variable that holds it already, or one that is introduced."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
-from npulens.fixes.one_code.places import Placed
+from npulens.fixes.one_code.places import Places
 from npulens.fixes.one_code.vocabulary import CHECKED_SINCE
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
@@ -19,7 +20,12 @@ NAMES = ("device", "any_device", "accelerator_device")
 """Of the variable that is introduced, the first that is free."""
 _PARAMETER = "device"
 _FEW = 2
+"""So many variables may each have the whole expression."""
+_MOST = 8
+"""So many variables of a block are looked at."""
 _ACCELERATOR = "accelerate.Accelerator"
+_MAKERS = frozenset({"device", "Accelerator"})
+"""How calls are spelled that make a device; others are not looked up."""
 _FRAMEWORKS = {
     "transformers.Trainer": "accelerator.device",
     "transformers.trainer.Trainer": "accelerator.device",
@@ -70,8 +76,7 @@ class Devices:
     """Finds the device for a place of a module, or introduces one.
 
     Args:
-        nodes: The nodes of the module with their scopes.
-        owners: The parent of each.
+        places: What stands where in the module.
         tree: The module.
         torch: What the module calls `torch`.
         release: The release of PyTorch to run on.
@@ -85,24 +90,25 @@ class Devices:
 
     def __init__(
         self,
-        nodes: Iterable[Placed],
-        owners: Mapping[ast.AST, ast.AST],
+        places: Places,
         tree: ast.Module,
         torch: str,
         release: TorchVersion,
         name: str,
     ) -> None:
-        self._owners = owners
+        self._owners = places.owners
         self._tree = tree
         self._torch = torch
         self._release = release
         self._name = name
-        self._variables: list[_Variable] = []
+        self._variables: dict[ast.AST, list[_Variable]] = {}
+        self._stores: dict[ast.AST, Counter[str]] = {}
+        self._count = 0
         self._attributes: dict[ast.AST, _Attribute] = {}
         self._first_use: int | None = None
         self.is_free = True
         self.is_sure = True
-        for node, scope in nodes:
+        for node, scope in places.nodes:
             if isinstance(node, (ast.Global, ast.ImportFrom)) and _binds(node, name):
                 self.is_free = False
             elif isinstance(node, ast.Name):
@@ -118,7 +124,9 @@ class Devices:
             device = _chosen(name, value, scope, self._torch)
             if device is not None:
                 function = scope.node if isinstance(scope, FunctionScope) else None
-                self._variables.append(_Variable(name, node, function, device))
+                found = _Variable(name, node, function, device)
+                self._variables.setdefault(self._owners[node], []).append(found)
+                self._count += 1
 
     @property
     def chosen(self) -> str:
@@ -154,8 +162,9 @@ class Devices:
 
     def is_chosen_by(self, statement: ast.AST) -> bool:
         """Whether a statement is one of few that say what a variable for the device holds."""
-        return len(self._variables) <= _FEW and any(
-            each.statement is statement for each in self._variables
+        return self._count <= _FEW and any(
+            each.statement is statement
+            for each in self._variables.get(self._owners.get(statement, self._tree), ())
         )
 
     def edit(self, lines: LineMap) -> Edit | None:
@@ -177,12 +186,12 @@ class Devices:
     ) -> Device | None:
         """What a variable of a function, or of the module, holds where a node stands."""
         assigned = {name for each in around for name, _ in _assigned(each)}
-        for each in self._variables:
-            block = self._owners[each.statement]
-            is_before = each.statement.lineno < node.lineno and each.statement not in around
-            is_other = each.name not in assigned and not _names(node, each.name)
-            if each.function is function and is_before and is_other and block in around:
-                return each.device
+        for block in around:
+            for each in self._variables.get(block, ())[:_MOST]:
+                is_before = each.statement.lineno < node.lineno and each.statement not in around
+                is_other = each.name not in assigned and not _names(node, each.name)
+                if each.function is function and is_before and is_other:
+                    return each.device
         return None
 
     def _note_framework(self, node: ast.ClassDef, scope: Scope) -> None:
@@ -207,10 +216,12 @@ class Devices:
         device = _chosen(name, node.value, scope, self._torch)
         arguments = function.args.args
         is_own = bool(arguments) and arguments[0].arg == target.value.id
-        if device is None or not is_own or node not in function.body:
+        if device is None or not is_own or self._owners[node] is not function:
             return
-        stores = [n for n in nodes_below(owner) if isinstance(n, ast.Attribute)]
-        if sum(n.attr == target.attr and isinstance(n.ctx, ast.Store) for n in stores) == 1:
+        if owner not in self._stores:
+            parts = (part for part in nodes_below(owner) if isinstance(part, ast.Attribute))
+            self._stores[owner] = Counter(p.attr for p in parts if isinstance(p.ctx, ast.Store))
+        if self._stores[owner][target.attr] == 1:
             self._attributes.setdefault(owner, _Attribute(target.value.id, device, node))
 
     def _attribute(self, scope: Scope, node: ast.expr) -> Device | None:
@@ -302,9 +313,14 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 def _chosen(name: str, value: ast.expr, scope: Scope, torch: str) -> Device | None:
     """How a variable is used whose value chooses a device of CUDA, or none."""
     if isinstance(value, ast.Call):
-        if _ACCELERATOR in qualified_names(value.func, scope):
+        callee = value.func
+        spelled = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        if spelled not in _MAKERS:
+            return None
+        made = qualified_names(callee, scope)
+        if _ACCELERATOR in made:
             return Device(f"{name}.device", f"{name}.device.type")
-        if _DEVICE not in qualified_names(value.func, scope) or not value.args:
+        if _DEVICE not in made or not value.args:
             return None
         return Device(name, f"{name}.type") if _names_cuda(value.args[0]) else None
     if isinstance(value, (ast.IfExp, ast.Constant)) and _names_cuda(value):

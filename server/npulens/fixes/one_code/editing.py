@@ -7,10 +7,10 @@ from functools import cached_property
 
 from npulens.catalog.model import Edit, TorchVersion
 from npulens.fixes.one_code.devices import Devices
-from npulens.fixes.one_code.places import blocks_of, placed
+from npulens.fixes.one_code.places import Places
 from npulens.fixes.scripts import Script
 from npulens.syntax.scopes import Scope
-from npulens.syntax.walking import nodes_below, parents_below
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 
@@ -22,6 +22,7 @@ class Editing:
         torch: What it calls `torch`.
         found: Where something of CUDA is that is to be written.
         release: The release of PyTorch to run on.
+        places: What stands where in it.
         name: What the variable for the device is called if one is introduced.
 
     Attributes:
@@ -36,6 +37,7 @@ class Editing:
         torch: str,
         found: AbstractSet[Span],
         release: TorchVersion,
+        places: Places,
         name: str,
     ) -> None:
         self.edits: list[Edit] = []
@@ -46,16 +48,14 @@ class Editing:
         self._torch = torch
         self._found = found
         self._release = release
-        self._nodes = list(placed(script.tree, script.module))
-        self._owners = parents_below(script.tree)
-        self._blocks = blocks_of(script.tree)
-        self._devices = Devices(self._nodes, self._owners, script.tree, torch, release, name)
+        self._nodes, self._owners, self._blocks = places
+        self._devices = Devices(places, script.tree, torch, release, name)
         self._done: set[ast.AST] = set()
         self._guarded: set[ast.stmt] = set()
 
     def _device(self, node: ast.expr, literal: ast.expr, scope: Scope) -> str | None:
         """A device for a place: what a condition has asked for, else the one of the script."""
-        if self._is_asked_for(literal, scope):
+        if self._is_asked_for(literal):
             return f"{self._torch}.accelerator.current_accelerator()"
         if self._devices.is_chosen_by(self._owners[node]):
             return self._devices.chosen
@@ -64,17 +64,19 @@ class Editing:
 
     def _kind(self, node: ast.expr, scope: Scope) -> str | None:
         """The type of that device, a string."""
-        if self._is_asked_for(node, scope):
+        if self._is_asked_for(node):
             return f"{self._torch}.accelerator.current_accelerator().type"
         device = self._devices.at(node, scope)
         return None if device is None else device.kind
 
-    def _is_asked_for(self, node: ast.AST, scope: Scope | None) -> bool:
+    def _is_asked_for(self, node: ast.AST) -> bool:
         """Whether code is only reached where a condition has asked for CUDA."""
         while (owner := self._owners.get(node)) is not None:
-            if isinstance(owner, (ast.If, ast.IfExp)) and node is not owner.test:
-                body = owner.body if isinstance(owner.body, list) else [owner.body]
-                if node in body and self._asks(owner.test):
+            if isinstance(owner, ast.If) and isinstance(node, ast.stmt):
+                if self._blocks[node].body is owner.body and self._asks(owner.test):
+                    return True
+            elif isinstance(owner, ast.IfExp):
+                if node is owner.body and self._asks(owner.test):
                     return True
             elif isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return False
@@ -92,16 +94,23 @@ class Editing:
         return self._script.source(test) == f"{self._torch}.cuda.is_available()"
 
     @cached_property
-    def _flags(self) -> set[str]:
-        """Variables and attributes that hold only where there is CUDA."""
+    def _values(self) -> dict[str, list[ast.expr]]:
+        """What variables and attributes are assigned, by how they are written."""
         values: dict[str, list[ast.expr]] = {}
         for node, _ in self._nodes:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
-                    values.setdefault(self._script.source(target), []).append(node.value)
+                    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                    for part in parts:
+                        values.setdefault(self._script.source(part), []).append(node.value)
+        return values
+
+    @cached_property
+    def _flags(self) -> set[str]:
+        """Variables and attributes that hold only where there is CUDA."""
         return {
             name
-            for name, given in values.items()
+            for name, given in self._values.items()
             if all(any(map(self._is_question, _joined(each))) for each in given)
         }
 

@@ -17,6 +17,8 @@ from npulens.text.spans import Span
 
 CUDA = "torch.cuda."
 _STEP = "    "
+_FEW = 4
+"""So many statements before one are looked at."""
 
 
 class Functions(Precision):
@@ -33,10 +35,10 @@ class Functions(Precision):
             self._removed(statement, node)
             return
         text = found.text
-        if found.without is Without.NOTHING and not self._is_asked_for(node, None):
+        if found.without is Without.NOTHING and not self._is_asked_for(node):
             if not isinstance(statement, ast.Expr) or not self._guard(statement):
                 return
-        elif found.without is Without.ZERO and not self._is_asked_for(node, None):
+        elif found.without is Without.ZERO and not self._is_asked_for(node):
             span = self._span(node)
             asked = f" if {self._torch}.accelerator.is_available() else 0"
             before, behind = ("", asked) if is_statement else ("(", f"{asked})")
@@ -61,7 +63,7 @@ class Functions(Precision):
         """Whether `torch.manual_seed` gets the same seed right before."""
         block = self._blocks[statement]
         seed = [self._script.source(each) for each in call.args]
-        for before in reversed(block.body[: block.at]):
+        for before in reversed(block.body[max(block.at - _FEW, 0) : block.at]):
             value = before.value if isinstance(before, ast.Expr) else None
             if not isinstance(value, ast.Call) or "seed" not in self._script.source(value.func):
                 return False
@@ -94,6 +96,8 @@ class Functions(Precision):
             return
         if isinstance(owner, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return
+        if not self._is_meant(node):
+            return
         names = qualified_names(node, scope)
         name = names[0] if len(names) == 1 else ""
         is_called = isinstance(owner, ast.Call) and owner.func is node
@@ -102,12 +106,12 @@ class Functions(Precision):
             if device is not None:
                 text = f"amp.{name.rpartition('.')[2]}(device_type={device.kind})"
                 self._callee(node, text)
-        elif name == "torch.cuda" and not is_called and self._is_meant(node):
+        elif name == "torch.cuda" and not is_called:
             self._callee(node, "get_device_module()")
         elif name.startswith(CUDA):
             found = neutral(name.removeprefix(CUDA), self._release)
             is_same = found is not None and found.without is Without.SAME
-            if found is not None and is_same and not is_called and self._is_meant(node):
+            if found is not None and is_same and not is_called:
                 self._callee(node, found.text)
 
     def _imports_of_modules(self) -> None:

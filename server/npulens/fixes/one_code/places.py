@@ -1,18 +1,12 @@
-"""The nodes of a module with their scopes, parents and blocks."""
+"""What stands where in a module: scopes, parents and blocks, read once."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
-
-
-class Placed(NamedTuple):
-    """A node, and where its names are looked up."""
-
-    node: ast.AST
-    scope: Scope
+from npulens.fixes.scripts import Script
+from npulens.syntax.scoped_nodes import ScopedNode, scoped_nodes
+from npulens.syntax.walking import nodes_below, parents_below
 
 
 class Block(NamedTuple):
@@ -22,37 +16,31 @@ class Block(NamedTuple):
     at: int
 
 
-def placed(tree: ast.Module, module: Scope) -> Iterator[Placed]:
-    """Every node with its scope, outer ones first."""
-    pending: list[tuple[ast.AST, Scope]] = [(node, module) for node in reversed(tree.body)]
-    while pending:
-        node, scope = pending.pop()
-        yield Placed(node, scope)
-        inner = scope
-        outside: set[ast.AST | None] = set()
-        if isinstance(node, Function):
-            owner = scope if isinstance(scope, ClassScope) else None
-            inner = FunctionScope(node, scope.function_parent() or scope, owner)
-            outside = {*node.decorator_list, node.args, node.returns}
-        elif isinstance(node, ast.ClassDef):
-            inner = ClassScope(node, scope.function_parent() or scope)
-            outside = {*node.decorator_list, *node.bases, *node.keywords}
-        elif isinstance(node, ast.Lambda):
-            inner = FunctionScope(node, scope.function_parent() or scope)
-            outside = {node.args}
-        children = [(c, scope if c in outside else inner) for c in ast.iter_child_nodes(node)]
-        pending += reversed(children)
+class Places(NamedTuple):
+    """What stands where.
+
+    Attributes:
+        nodes: The nodes with their scopes, outer ones first.
+        owners: What each node stands in.
+        blocks: For each statement the block it stands in.
+    """
+
+    nodes: Sequence[ScopedNode]
+    owners: Mapping[ast.AST, ast.AST]
+    blocks: Mapping[ast.stmt, Block]
 
 
-def blocks_of(tree: ast.Module) -> dict[ast.stmt, Block]:
-    """For each statement the block it stands in."""
+def places_of(script: Script) -> Places:
+    """What stands where in a module."""
+    nodes = list(scoped_nodes(script.tree.body, script.module))
+    return Places(nodes, parents_below(script.tree), _blocks_of(script.tree))
+
+
+def _blocks_of(tree: ast.Module) -> dict[ast.stmt, Block]:
     found: dict[ast.stmt, Block] = {}
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
+    for node in nodes_below(tree):
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
                 found.update((s, Block(body, i)) for i, s in enumerate(body))
-        pending += ast.iter_child_nodes(node)
     return found

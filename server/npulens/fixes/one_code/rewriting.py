@@ -13,16 +13,19 @@ from typing import NamedTuple
 from npulens.catalog.model import Edit, TorchVersion
 from npulens.fixes.one_code.devices import NAMES
 from npulens.fixes.one_code.functions import CUDA
+from npulens.fixes.one_code.places import places_of
 from npulens.fixes.one_code.strings import Strings
 from npulens.fixes.one_code.vocabulary import (
     AUTOCAST_TYPES,
     AUTOCASTS,
+    CALLED,
     DECORATORS,
     NEUTRAL_AUTOCASTS,
     NEUTRAL_SCALERS,
     SCALERS,
     SINCE,
     TENSOR_TYPES,
+    TYPING,
 )
 from npulens.fixes.scripts import Script, joined, read_script
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
@@ -63,8 +66,9 @@ def rewritten(
     added = None if torch else _import(script)
     if not torch and added is None:
         return None
+    places = places_of(script)
     for name in NAMES:
-        rewriter = _Rewriter(script, torch or "torch", found, release, name)
+        rewriter = _Rewriter(script, torch or "torch", found, release, places, name)
         if rewriter.run():
             break
     else:
@@ -135,6 +139,15 @@ class _Rewriter(Strings):
         return self.is_sure and self._devices.is_sure
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if method == "cuda" and isinstance(node.func, ast.Attribute):
+            self._moved(node, node.func, scope)
+        elif method == "startswith":
+            self._started(node)
+        elif method in CALLED or isinstance(node.func, ast.Name):
+            self._function_of_torch(node, scope)
+
+    def _function_of_torch(self, node: ast.Call, scope: Scope) -> None:
         names = qualified_names(node.func, scope)
         name = names[0] if len(names) == 1 else ""
         if name == "torch.device" and len(node.args) == 1:
@@ -147,19 +160,11 @@ class _Rewriter(Strings):
             self._decorator(node, name, scope)
         elif name in AUTOCAST_TYPES:
             self._asked_type(node, name, scope)
-        elif _method(node) in ("type", "set_default_tensor_type"):
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in TYPING:
             self._typed(node, name, scope)
-        elif _method(node) == "startswith":
-            self._started(node, scope)
-        elif _method(node) == "cuda" and isinstance(node.func, ast.Attribute):
-            self._moved(node, node.func, scope)
         elif name.startswith(CUDA):
             last = name.removeprefix(CUDA)
             if last in TENSOR_TYPES:
                 self._made(node, last, scope)
             else:
                 self._function(node, last)
-
-
-def _method(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else ""

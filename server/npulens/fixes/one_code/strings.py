@@ -1,4 +1,4 @@
-"""Devices that strings, methods and comparisons name, and the backend of process groups."""
+"""Devices that strings and methods name, backends of process groups, Lightning's accelerators."""
 
 import ast
 
@@ -6,7 +6,6 @@ from npulens.catalog.model import Edit
 from npulens.fixes.one_code.comparisons import Comparisons
 from npulens.fixes.one_code.devices import parameters_with_values
 from npulens.fixes.one_code.editing import text_of
-from npulens.syntax.bindings import target_names
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.walking import nodes_below
@@ -35,7 +34,6 @@ class Strings(Comparisons):
         asked = _called(given.test)
         if self._is_meant(asked) and _AVAILABLE in qualified_names(asked, scope):
             self._replace(node, self._in_brackets(node, self._devices.chosen), given.body)
-            self._done.update(nodes_below(node))
             self.places.add(self._span(asked))
             return
         start, body = self._span(node).start, self._span(given.body)
@@ -94,12 +92,7 @@ class Strings(Comparisons):
             return False
         if isinstance(scope, FunctionScope) and node.id in parameters_with_values(scope.node):
             return True
-        values = [
-            part.value
-            for part in nodes_below(self._script.tree)
-            if isinstance(part, ast.Assign)
-            and node.id in {n for t in part.targets for n in target_names(t)}
-        ]
+        values = self._values.get(node.id, ())
         return bool(values) and all(
             isinstance(arm, (ast.Call, ast.BinOp))
             or (isinstance(arm, ast.Constant) and arm.value is not None)

@@ -41,10 +41,10 @@ class TensorTypes(Functions):
         """`torch.cuda.FloatTensor` as a value: the module of most devices has it."""
         owner = self._owners.get(node)
         is_called = isinstance(owner, ast.Call) and owner.func is node
-        last = _type_of(node, scope).removeprefix(CUDA)
+        last = _type_of(node, scope).removeprefix(CUDA) if self._is_meant(node) else ""
         if last not in TENSOR_TYPES or is_called:
             super()._name(node, scope)
-        elif self._is_meant(node) and isinstance(node.ctx, ast.Load):
+        elif isinstance(node.ctx, ast.Load):
             self._taken(node, last)
 
     def _taken(self, node: ast.expr, last: str) -> None:

@@ -133,8 +133,16 @@ AUTOCAST_TYPES = {
 
 Source: PyTorch torch/csrc/autograd/init.cpp, deprecations of the older names.
 """
+TYPING = frozenset({"type", "set_default_tensor_type"})
+"""What takes a type of tensors."""
 DECORATORS = frozenset({"torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd"})
 MODULE_OF_AMP = "torch.cuda.amp"
+_NAMES = (FUNCTIONS, SHARED, TENSOR_TYPES, AUTOCAST_TYPES, TYPING, DECORATORS, AUTOCASTS)
+_NEUTRAL_NAMES = (SCALERS, NEUTRAL_AUTOCASTS, NEUTRAL_SCALERS, {"torch.device"})
+CALLED = frozenset(
+    name.rpartition(".")[2] for names in (*_NAMES, *_NEUTRAL_NAMES) for name in names
+)
+"""The last parts of all names whose calls are written."""
 
 
 def neutral(name: str, release: TorchVersion) -> Neutral | None:
