@@ -111,6 +111,7 @@ def run(folder: Path, command: Sequence[str], imports: str, packages: Path | Non
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "NPULENS_PUBLIC_SCRIPT": "1",
         "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",  # sums of several threads differ from run to run
     }
     arguments = [sys.executable, "-W", "ignore", "-c", _RUNNER.format(imports=imports), *command]
     try:
