@@ -81,6 +81,6 @@ def test_places_are_listed_and_compared(tmp_path: Path) -> None:
 
 def test_what_has_no_answer_is_listed(tmp_path: Path) -> None:
     """Nothing is known of a variable that no table has."""
-    (tmp_path / "a.py").write_text('import os\nos.environ["NCCL_OF_NOBODY"] = "1"\n')
+    (tmp_path / "a.py").write_text('import os\nos.environ["CUDA_OF_NOBODY"] = "1"\n')
     output = _listed("--unexplained", tmp_path)
-    assert output.endswith(f"{tmp_path.name}/a.py:2: variable: NCCL_OF_NOBODY\n")
+    assert output.endswith(f"{tmp_path.name}/a.py:2: variable: CUDA_OF_NOBODY\n")

@@ -11,6 +11,12 @@ CUDA_ONLY = [
     "fast = all((scan, scan))\n"
     "def f(self):\n    if not fast or 'cuda' not in self.w.device.type:\n"
     "        raise ValueError('no fast kernels')",
+    # kernels that the module builds, with another way
+    "kernel = None\ndef build():\n    global kernel\n    names = ['a.cpp', 'a.cu']\n"
+    "    kernel = plugins.load('k', sources=names)\n    return kernel is not None\n"
+    "def fast(x):\n    return kernel.run(x)\n"
+    "def f(x, kind):\n    if kind == 'cuda' and x.device.type == 'cuda' and build():\n"
+    "        return fast(x)\n    return slow(x)",
     # architectures
     "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
     "def f(x):\n    if x.is_cuda and x.ndim > 3 and torch.cuda.get_device_capability()[0] >= 9:\n"
@@ -94,6 +100,9 @@ LOOK_ALIKES = [
     # a class that moves by name, which its users may call
     "class Boxes:\n    def to(self, device):\n        return Boxes(self.data.to(device))\n"
     "    def cuda(self):\n        return Boxes(self.data.⟦NPU105:cuda⟧())",
+    # nothing shows what a function of a module calls
+    "names = ['a.cu']\nkernel = build('k', names)\ndef f(x):\n"
+    "    if x.⟦NPU106:is_cuda⟧:\n        return other(x)\n    return g(x)",
     # layouts that a kernel wants
     "def f(q, k, mask):\n    if q.device.type == ⟦NPU111:'cuda'⟧ and mask is not None:\n"
     "        q = q.contiguous()\n        k = k.contiguous()\n    return attend(q, k, mask)",

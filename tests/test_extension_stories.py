@@ -348,3 +348,22 @@ def test_a_module_that_cmake_builds(here: Path) -> None:
 def test_targets_of_cmake(text: str, found: list[int], here: Path) -> None:
     told = places(here, {"CMakeLists.txt": text}).get("CMakeLists.txt", [])
     assert [line for line, _, reason in told if not reason] == found
+
+
+def test_a_library_that_the_project_brings_along_is_reported_where_it_is_built(
+    tmp_path: Path,
+) -> None:
+    found = places(
+        tmp_path,
+        {
+            "pyproject.toml": "",
+            "submodules/simple-knn/setup.py": (
+                "from setuptools import setup\n"
+                "from torch.utils.cpp_extension import CUDAExtension\n"
+                "setup(ext_modules=[CUDAExtension('simple_knn._C', ['knn.cu'])])\n"
+            ),
+            "submodules/simple-knn/simple_knn/__init__.py": "from ._C import distances\n",
+            "train.py": "import torch\nfrom simple_knn import distances\ny = distances(x)\n",
+        },
+    )
+    assert (2, "NPU602", "reported-at-build") in found["train.py"]

@@ -15,7 +15,7 @@ CUDA_ONLY = [
     *("nvidia-nccl-cu11", "nvidia-cudnn-cu13", "nvidia-cuda-runtime", "nvidia-pyindex"),
     *("tensorrt", "tensorrt-llm", "simple-knn", "gsplat", "nerfacc", "onnxruntime-gpu"),
     *("tinycudann", "nvdiffrast", "MinkowskiEngine", "torchsparse", "pytorch3d", "kaolin"),
-    "diff-gaussian-rasterization",
+    *("diff-gaussian-rasterization", "diff-surfel-rasterization", "GPUtil>=1.4", "SparseConvNet"),
     *("faiss-gpu", "faiss-gpu-cu12", "dgl-cu118", "cuml-cu12", "jax[cuda12]", "jax[cuda12_pip]"),
     *("jaxlib==0.4.20+cuda12.cudnn89", "transformer-engine[pytorch]"),
     *("grouped_gemm", "flashinfer-python", "nvidia-dali-cuda120"),

@@ -198,6 +198,25 @@ OTHER = [
     ("docker/docker-cuda/Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
     ("Dockerfile.gpu", "FROM ⟦NPU904:nvidia/cuda:${CUDA_VERSION}-cudnn${CUDNN}-devel-ubuntu22.04⟧"),
     ("Dockerfile", "FROM ⟦NPU904:${REGISTRY}/nvidia/cuda:12.1.1⟧"),
+    ("Dockerfile", "FROM ⟦NPU904:ultralytics/ultralytics:latest⟧"),
+    (
+        "Dockerfile_serve",
+        'ARG ⟦NPU920:PYTORCH⟧="1.6.0"\nARG ⟦NPU907:CUDA⟧="10.1"\n'
+        "FROM ⟦NPU904:pytorch/pytorch:${PYTORCH}-cuda${CUDA}-devel⟧\n"
+        'RUN ["/bin/bash", "-c", "pip install ⟦NPU905:xformers⟧"]',
+    ),
+    (
+        "Dockerfile",
+        "FROM x\nRUN a && \\\n# ----\n# pip install xformers\n# ----\n"
+        "    pip install \\\n        ⟦NPU905:flash-attn⟧",
+    ),
+    ("Dockerfile", "FROM x\nRUN git clone ⟦NPU905:https://code.example.org/NVIDIA/apex⟧"),
+    ("cog.yaml", 'build:\n  cuda: "⟦NPU903:11.3⟧"\n  python_version: "3.8"'),
+    (
+        "environment.yaml",
+        "channels:\n  - nvidia\ndependencies:\n  - ⟦NPU905:pytorch-mutex=1.0=cuda⟧\n"
+        "  - ⟦NPU905:libnpp=11.8.0.86=0⟧\n  - ⟦NPU905:libnvjpeg-dev=11.9=0⟧",
+    ),
     ("Dockerfile", "FROM ⟦NPU904:me/base:py310-cu${CUDA}⟧"),
     ("Dockerfile", "FROM ⟦NPU904:me/base:torch1.7-cuda10.1⟧"),
     ("Dockerfile", "FROM ⟦NPU904:pytorch/pytorch⟧\nRUN python a.py"),
@@ -321,6 +340,10 @@ NOT_OTHER = [
     ("a.yaml", "accelerators: [cpu, gpu]\ngpu: true\ngpus_per_node: 4"),
     ("Dockerfile", "FROM nvidia/cuda:12.1.1-devel\nCOPY kernels/cute/ /app/"),
     ("Dockerfile", "FROM pytorch/pytorch:2.1.0-cpu"),
+    ("Dockerfile", "FROM ultralytics/ultralytics:latest-cpu"),
+    ("Dockerfile", "FROM x\nRUN apt-get install -y python3.10 python3-dev"),
+    ("Dockerfile", "ARG TORCH_VERSION=2.1.0\nFROM me/torch:${TORCH_VERSION}"),
+    ("cog.yaml", 'build:\n  gpu: false\n  python_version: "3.8"'),
     ("compose.yaml", "services:\n  a:\n    image: me/app:1.0\n    runtime: runc"),
     ("a.yaml", "name: cuda\nmodel: nccl\ntitle: device cuda"),
     ("a.yaml", "device: cpu\nbackend: gloo"),

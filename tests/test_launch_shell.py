@@ -55,6 +55,22 @@ READ = [
     'echo "`⟦NPU906:nvidia-smi⟧ -L`"',
     "echo $'it\\'s' # python\n⟦NPU906:nvidia-smi⟧",
     'echo "${x:-"a b"}"; ⟦NPU906:nvidia-smi⟧',
+    # The options behind a program are its own, whatever starts it.
+    "clear; srun singularity exec ⟦NPU903:--nv⟧ -B /a:/a $IMAGE bash -c 'python $CMD'",
+    # A variable may hold the command.
+    'PIP="python -m pip install -U" && $PIP ⟦NPU905:xformers⟧',
+    'APT="apt-get install -y"\nDEBIAN_FRONTEND=x $APT ⟦NPU920:python3.6⟧ ⟦NPU920:python3.6-dev⟧',
+    "sudo apt-get install -y ⟦NPU905:libnccl2⟧ git",
+    "git clone --depth 1 ⟦NPU905:https://code.example.org/NVIDIA/apex.git⟧",
+    "git clone ⟦NPU905:https://code.example.org/me/SparseConvNet⟧ && cd SparseConvNet",
+    "export ⟦NPU901:NCCL_TREE_THRESHOLD⟧=0",
+    "python main.py --sync_bn ⟦NPU902:apex⟧ --name apex",
+    "python train.py --amp-impl ⟦NPU902:apex⟧",
+    'ARGS="--max_epochs 1 ⟦NPU902:--gpus 8⟧"\npython a.py $ARGS',
+    "python a.py --gpus ⟦NPU902:$N⟧ --accumulate_grad_batches 2",
+    "⟦NPU907:CUDA_VERSION⟧=11.8\nwget https://a.example.org/$CUDA_VERSION/x",
+    "⟦NPU920:TORCH_VERSION⟧=1.6.0\npip install torch==$TORCH_VERSION",
+    "pip install mmcv-full -f ⟦NPU905:https://a.example.org/mmcv/dist/cu${CUDA//./}/index.html⟧",
 ]
 
 PROBES = [

@@ -285,6 +285,12 @@ PORTED = [
     "if device.type == 'cuda':\n    torch.cuda.synchronize()\n"
     "elif device.type == 'xpu':\n    torch.xpu.synchronize()\n"
     "elif device.type == 'npu':\n    torch.npu.synchronize()",
+    "if torch.cuda.is_available():\n    m = m.cuda()\n"
+    "elif kind == 'npu' and torch.npu.is_available():\n    m = m.npu()",
+    "if device == 'cuda':\n    torch.cuda.set_device(0)\n"
+    "elif device == torch._C._get_privateuse1_backend_name():\n    other.set_device(0)",
+    "def f():\n    has_cuda = torch.cuda.is_available()\n    if has_cuda or npu_there():\n"
+    "        return (torch.cuda if has_cuda else torch.npu).device_count()",
     "if is_npu_available():\n    d = 'npu'\nelse:\n    d = 'cuda'",
     "if is_torch_npu_available():\n    d = 'npu'\nelif torch.cuda.is_available():\n    d = 'cuda'",
     "if torch.cuda.is_available():\n    d = 'cuda'\nelif is_torch_npu_available():\n    d = 'npu'",
@@ -379,6 +385,10 @@ BESIDE = [
     "def f():\n    if is_npu_available():\n        return\n\ndef g():\n    x.⟦NPU105:cuda⟧()",
     "d = 'npu'\nx.⟦NPU105:cuda⟧()",
     "E = {'cuda': torch.cuda, 'npu': torch.npu}\nx.⟦NPU105:cuda⟧()",
+    "def f():\n    has_cuda = ⟦NPU101:torch.cuda.is_available⟧()\n"
+    "    a = torch.cuda if has_cuda else torch.npu\n    return a if has_cuda else None",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    m = m.⟦NPU105:cuda⟧()\n"
+    "elif kind == 'npu' and torch.npu.is_available():\n    print(m)",
     "import torch_npu  # noqa: F401\nx.⟦NPU105:cuda⟧()",
     "import torch_npu  # noqa: F401\nx = f(1)\nx = x.⟦NPU105:cuda⟧()",
     "if device != 'npu' and debug:\n    pass\nx.⟦NPU105:cuda⟧()",

@@ -14,6 +14,7 @@ DDP = "from torch.nn.parallel import DistributedDataParallel as DDP\n"
 
 BACKENDS = [
     "dist.init_process_group(⟦NPU201:'nccl'⟧)",
+    "def main():\n    dist_params = dict(backend=⟦NPU201:'nccl'⟧)\n    start(**dist_params)",
     "dist.init_process_group(backend=⟦NPU201:'nccl'⟧, rank=0)",
     "dist.init_process_group(⟦NPU201:'cpu:gloo,cuda:nccl'⟧)",
     "dist.init_process_group(⟦NPU201:'cuda:nccl,cpu:gloo'⟧)",
@@ -227,6 +228,10 @@ WRAPPERS = [
     "def test_step(self):\n    m = ⟦NPU202:nn.DataParallel⟧(make())\n"
     "    m(x).sum().backward()\n    return m.state_dict()",
     "if n_gpu > 1:\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
+    "from mmcv.parallel import ⟦NPU202:MMDataParallel⟧\nm = MMDataParallel(m, device_ids=[0])",
+    "import mmcv\nm = ⟦NPU202:mmcv.parallel.MMDataParallel⟧(m)",
+    "from mmcv.parallel import ⟦NPU603:MMDistributedDataParallel as W⟧\nm = W(m)",
+    "from ⟦NPU606:torch_geometric⟧ import nn as g\nm = ⟦NPU202:g.DataParallel⟧(m)",
     "class T:\n    def wrap(self, m):\n        if self.args.n_gpu > 1:\n"
     "            m = ⟦NPU202:nn.DataParallel⟧(m)\n        return m",
     "import torch\nd = ⟦NPU110:'cuda'⟧ if ⟦NPU101:torch.cuda.is_available⟧() else 'cpu'\n"

@@ -93,6 +93,9 @@ NO_FALLBACK = [
     "    logging.error('missing')\ny = xformers.ops.memory_efficient_attention(q, k, v)",
     "try:\n    import apex\nexcept ImportError:\n    raise ImportError('needed')\n"
     "m = apex.parallel.convert_syncbn_model(m)",
+    # where the program ends there is no other way, but the library is what has to be replaced
+    "def f(on):\n    if on:\n        if not is_xformers_available():\n            raise E\n"
+    "        x = torch.ones(2, device='cuda')\n    torch.cuda.synchronize()",
     # names settle nothing
     "def train_with_xformers(m, b):\n    torch.cuda.set_device(0)\n    return m.cuda()(b.cuda())",
     "def set_up(device, rank):\n    if device.type == 'cuda':\n        _set_up_cuda(rank)",
@@ -255,3 +258,12 @@ def test_what_names_no_line_is_refused(here: Path, place: str) -> None:
     assert (exit_code, output) == (2, "")
     assert errors.startswith("npulens: ")
     assert errors.count("\n") == 1
+
+
+def test_what_only_a_missing_library_reaches_says_so() -> None:
+    """`raise` is no fallback: the library that is asked for is what has to be replaced."""
+    source = (
+        "import torch\n\ndef check():\n    if not is_xformers_available():\n"
+        "        raise ImportError('xformers')\n    return torch.ones(2, device='cuda')\n"
+    )
+    assert reasons(source) == [(6, "NPU110", "reported-with-library")]

@@ -22,6 +22,7 @@ from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
 from npulens.checks.intent.file_purpose import is_host_file, worth_telling
+from npulens.checks.intent.kernel_arms import without_kernel_arms
 from npulens.checks.intent.kernel_conditions import with_careful_conditions
 from npulens.checks.intent.kernel_inputs import with_careful_moves
 from npulens.checks.intent.library_hints import tell_of_libraries
@@ -250,6 +251,7 @@ def _python_findings(
     )
     ledger.settle(without_handled_imports(ledger.open, module, target.project), "fallback")
     ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
+    ledger.settle(without_kernel_arms(ledger.open, module), "fallback")
     together = with_uses_together(with_builds_together(ledger.open, module), module)
     careful = with_careful_conditions(with_careful_moves(together, module), module)
     ledger.go_on(careful)

@@ -86,7 +86,7 @@ def name_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
 
 def variable_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
     """What is known of an environment variable, `None` if that is nothing."""
-    entry = catalogue.environment.get(name)
+    entry = catalogue.variable(name)
     if entry is not None:
         return NameFacts(name, entry.rule, entry.becomes, note=entry.note, sources=(entry.source,))
     before = [e for e in catalogue.environment.values() if e.becomes == name]

@@ -197,6 +197,7 @@ ENVIRONMENT = Section(
         "severity": read_severity,
         "note": read_localized,
         "read": read_flag,
+        "prefix": read_flag,
         "source": read_string,
     },
     {
@@ -205,6 +206,7 @@ ENVIRONMENT = Section(
         "severity": None,
         "note": None,
         "read": False,
+        "prefix": False,
     },
 )
 LAUNCH = Section(

@@ -1,7 +1,7 @@
 """The catalogue: every rule and every table of symbols, ready to look things up in."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from npulens.catalog.model import (
@@ -147,6 +147,7 @@ class EnvironmentEntry:
 
     Attributes:
         read: Whether a program breaks that reads it, since nobody sets it where there is no GPU.
+        prefix: `variable` is how the names begin of all that have no entry of their own.
     """
 
     variable: str
@@ -157,6 +158,7 @@ class EnvironmentEntry:
     source: str
     severity: Severity | None = None
     read: bool = False
+    prefix: bool = False
 
 
 class When(str, Enum):
@@ -297,6 +299,8 @@ class Catalogue:
 
     _by_name: Mapping[str, Rule] = field(init=False)
 
+    _prefixes: tuple[EnvironmentEntry, ...] = field(init=False)
+
     def __post_init__(self) -> None:
         names = frozenset(name.rpartition(".")[2] for name in self.calls)
         object.__setattr__(self, "called_names", names)
@@ -310,7 +314,8 @@ class Catalogue:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names
-        words.update(entry.name for entry in self.launch.get(Place.VARIABLE, ()))
+        variables = (entry.name for entry in self.launch.get(Place.VARIABLE, ()))
+        words.update(name for name in variables if name.isidentifier())
         words.update(_OTHER_WORDS)
         of_names = {name: _trigger(name) for name in self.symbols}
         of_names |= {n: _library_trigger(e, self.libraries) for n, e in self.libraries.items()}
@@ -333,12 +338,22 @@ class Catalogue:
         object.__setattr__(self, "optional_libraries", roots)
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
+        prefixes = tuple(entry for entry in self.environment.values() if entry.prefix)
+        object.__setattr__(self, "_prefixes", prefixes)
         object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
 
     def _of_accelerators(self) -> Iterator[ParameterEntry]:
         """Parameters whose values, such as `"gpu"`, stand in code of all kinds."""
         for entries in self.parameters.values():
             yield from (entry for entry in entries if entry.meaning is Meaning.ACCELERATOR)
+
+    def variable(self, name: str) -> EnvironmentEntry | None:
+        """What is known of an environment variable: its own entry, or that of its prefix."""
+        entry = self.environment.get(name)
+        if entry is None:
+            prefix = next((p for p in self._prefixes if name.startswith(p.variable)), None)
+            entry = None if prefix is None else replace(prefix, variable=name)
+        return entry
 
     def rule_named(self, name: str) -> Rule | None:
         """The rule with this code or kebab-case name."""
@@ -372,8 +387,11 @@ def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -
 
 
 def _trigger(symbol: str) -> str:
-    """The word of a qualified name that is least likely to stand in other code: its longest."""
-    parts = symbol.split(".")
+    """The word of a qualified name that is least likely to stand in other code: its longest.
+
+    `torch` and `utils` stand everywhere.
+    """
+    parts = symbol.removeprefix("torch.").removeprefix("utils.").split(".")
     if parts[0] == "apex":
         return parts[0]  # its names are common words, and the import has to be there
     rare = [word for word in ("cuda", "NCCL") if word in parts]

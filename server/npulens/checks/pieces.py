@@ -305,19 +305,29 @@ def _has_global(words: Words) -> bool:
 
 
 def _triggers_in(words: Words, triggers: frozenset[str]) -> frozenset[str]:
-    """Those that stand in a text; one with a dot before it counts only where the dot is."""
+    """Those that stand in a text; one with a dot before it counts only where the dot is.
+
+    One in capitals with `_` behind it stands for all names that begin so.
+    """
     as_attributes = (
         f".{word}"
         for word in _dotted(triggers) & words.identifiers
         if any(words.text[place - 1 : place] == "." for place in words.places_alone(word))
     )
-    return (triggers & words.identifiers).union(as_attributes)
+    prefixes = (prefix for prefix in _prefixes(triggers) if prefix in words.joined)
+    longer = (n for prefix in prefixes for n in words.identifiers if n.startswith(prefix))
+    return (triggers & words.identifiers).union(as_attributes, longer)
 
 
 @lru_cache(maxsize=8)
 def _dotted(triggers: frozenset[str]) -> frozenset[str]:
     """Those of some words that have a dot before them, without it."""
     return frozenset(word[1:] for word in triggers if word.startswith("."))
+
+
+@lru_cache(maxsize=8)
+def _prefixes(triggers: frozenset[str]) -> tuple[str, ...]:
+    return tuple(word for word in triggers if word.endswith("_") and word.isupper())
 
 
 def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:

@@ -107,10 +107,11 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     if span in context.reported or _is_within_last(span, context):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
-        if not isinstance(value, Qualified) or not value.name.startswith("torch."):
+        if not isinstance(value, Qualified):
             continue
-        tables = context.catalogue.symbols, context.catalogue.libraries
-        entry = next((table[value.name] for table in tables if value.name in table), None)
+        entry = context.catalogue.symbols.get(value.name)
+        if entry is None and value.name.startswith("torch."):
+            entry = context.catalogue.libraries.get(value.name)
         if entry is not None and not (context.facts.shimmed and entry.shimmed):
             context.settle(span, "reported-at-import")
             report_entry(node, entry, [], context)

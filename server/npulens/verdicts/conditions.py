@@ -308,6 +308,8 @@ def _if_device(name: str) -> str:
 def _compared_number(test: ast.Compare, scope: Scope, known: Known) -> Answer:
     """A card's capability, which NPUs do not have; how many devices there are."""
     relation, right = test.ops[0], test.comparators[0]
+    if isinstance(right, ast.Constant) and not isinstance(right.value, (int, float)):
+        return UNKNOWN
     names = set(_asked(test.left, scope))
     if names & known.table.cards and isinstance(relation, (ast.GtE, ast.Gt, ast.Eq, ast.In)):
         return Answer(False, "cuda-alone", test)

@@ -128,13 +128,14 @@ class Evidence:
             if isinstance(part, ast.Assign)
         }
         for statement in body:
-            other = self._twin(statement, tests, done, targets, decided)
+            other = self._twin(statement, body, tests, done, targets, decided)
             if other is not None:
                 yield statement, Settlement("npu-way-beside", code.span(other))
 
     def _twin(
         self,
         statement: ast.stmt,
+        body: list[ast.stmt],
         tests: dict[str, ast.If],
         done: list[tuple[ast.If, Effects]],
         targets: dict[str, ast.Assign],
@@ -148,6 +149,8 @@ class Evidence:
             twin = renamed(target) if _CUDA.search(target) else target
             if twin != target and twin in targets:
                 return targets[twin]
+            if self._is_weighed(statement, target, body):
+                return statement
             again = decided.get(target)
             if again is None or code.mentions_npu(statement.value):
                 return None
@@ -158,6 +161,26 @@ class Evidence:
             if wanted.called and _CUDA.search(code.source(statement)):
                 return next((node for node, found in done if found.covers(wanted)), None)
         return None
+
+    def _is_weighed(self, statement: ast.Assign, name: str, body: list[ast.stmt]) -> bool:
+        """Whether what is asked of CUDA is only used where the NPU is the other way.
+
+        `has_cuda = torch.cuda.is_available()`, and then `torch.cuda if has_cuda else torch.npu`.
+        """
+        if not name.isidentifier() or not _CUDA.search(self._code.source(statement.value)):
+            return False
+        behind = [s for s in body if s.lineno > statement.lineno]
+        used = set(_uses(name, behind))
+        weighed = {use for part in self._choices(behind) for use in _uses(name, [part])}
+        return bool(used) and used <= weighed
+
+    def _choices(self, body: list[ast.stmt]) -> Iterator[ast.expr]:
+        """Conditions, and whole `or`s, beside which stands the NPU's way."""
+        for part in (part for statement in body for part in nodes_below(statement)):
+            if isinstance(part, ast.IfExp) and self._code.mentions_npu(part.orelse):
+                yield part.test
+            elif isinstance(part, ast.BoolOp) and self._code.mentions_npu(part):
+                yield from [part] if isinstance(part.op, ast.Or) else ()
 
     def _twin_of_test(
         self, statement: ast.If, tests: dict[str, ast.If], done: list[tuple[ast.If, Effects]]
@@ -210,6 +233,12 @@ class Evidence:
                     if found.covers(wanted) and statement not in node.body:
                         yield statement, Settlement("npu-way-beside", code.span(node))
                         break
+
+
+def _uses(name: str, nodes: Iterable[ast.AST]) -> Iterator[ast.Name]:
+    for part in (part for node in nodes for part in nodes_below(node)):
+        if isinstance(part, ast.Name) and part.id == name:
+            yield part
 
 
 def _listed_names(function: ast.AST) -> Iterator[str]:

@@ -28,7 +28,7 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
         known: What is known of conditions.
         behind: The statements behind it in its block.
     """
-    tensors = set(_tensors_asked(node.test))
+    tensors = set(tensors_asked(node.test))
     other_way = node.orelse or behind
     if not tensors or not other_way or isinstance(other_way[0], ast.Raise):
         return False
@@ -40,7 +40,7 @@ def hands_to_named_kernel(node: ast.If) -> bool:
 
     That may run on CUDA alone: `if x.is_cuda: return roll_cuda(x)`.
     """
-    tensors = set(_tensors_asked(node.test))
+    tensors = set(tensors_asked(node.test))
     return any(
         _OF_KERNEL.search(_called(call)) and not tensors.isdisjoint(names_in(call))
         for statement in node.body
@@ -53,7 +53,7 @@ def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
 
     The other arm is for the host, and fails for a tensor of the NPU as the first does.
     """
-    return bool(node.orelse and set(_tensors_asked(node.test))) and all(
+    return bool(node.orelse and set(tensors_asked(node.test))) and all(
         any(_is_of_extension(call, scope, known) for statement in arm for call in _calls(statement))
         for arm in (node.body, node.orelse)
     )
@@ -79,7 +79,7 @@ def asks_only_for_card(body: list[ast.stmt]) -> bool:
     return asks
 
 
-def _tensors_asked(test: ast.expr) -> Iterator[str]:
+def tensors_asked(test: ast.expr) -> Iterator[str]:
     """The tensors whose device a test asks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
     for part in nodes_below(test):
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):

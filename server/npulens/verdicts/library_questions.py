@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 _ASKS = re.compile(
     r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
@@ -22,12 +23,19 @@ def library_asked_for(node: ast.expr, libraries: Collection[str] | None = None) 
     """
     callee = node.func if isinstance(node, ast.Call) else node
     name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
-    match = _NAMES_LIBRARY.match(name)
-    asked = [match[1].lower()] if match is not None and match[1] != name else []
+    named = _named_library(name)
+    asked = [named] if named else []
     if isinstance(node, ast.Call) and _ASKS.search(name):
         strings = (a.value for a in node.args[:1] if isinstance(a, ast.Constant))
         asked += [_root(value) for value in strings if isinstance(value, str)]
     return next((each for each in asked if libraries is None or each in libraries), "")
+
+
+@lru_cache(maxsize=1024)
+def _named_library(name: str) -> str:
+    """The library of `is_triton_available`, `HAS_TRITON`; empty for other names."""
+    match = _NAMES_LIBRARY.match(name)
+    return match[1].lower() if match is not None and match[1] != name else ""
 
 
 def _root(requirement: str) -> str:

@@ -14,14 +14,14 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 NPU_WORD = re.compile(
-    r"(?<![a-zA-Z])(?:npu(?!lens)|NPU(?!\d{3})|hccl|ascend|Ascend|ASCEND)|Npu"
+    r"(?<![a-zA-Z])(?:npu(?!lens)|NPU(?!\d{3})|hccl|ascend|Ascend|ASCEND|privateuse(?:one|1))|Npu"
     r"|torch\.(?:accelerator|Stream|Event)\b|[\"']accelerator[\"']"
 )
 _NPU_LETTERS = re.compile("npu")
-_NPU_NAMES = ("NPU", "Npu", "hccl", "scend", "ASCEND")
+_NPU_NAMES = ("NPU", "Npu", "hccl", "scend", "ASCEND", "privateuse")
 _NEUTRAL = frozenset({"accelerator", "Stream", "Event"})
 _NPU_BEGINNINGS = (
-    *("npu", "NPU", "Npu", "hccl", "ascend", "Ascend", "ASCEND"),
+    *("npu", "NPU", "Npu", "hccl", "ascend", "Ascend", "ASCEND", "privateuse"),
     *("torch.accelerator", "torch.Stream", "torch.Event", '"accelerator"', "'accelerator'"),
 )
 _BY_FIXES = re.compile(

@@ -49,6 +49,7 @@ class Regions:
         self._code = code
         self._known = known
         self._evidence = Evidence(code)
+        self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests: list[Span] = []
         self._kernel_tests: list[Span] = []
@@ -65,8 +66,11 @@ class Regions:
         return self._code.mentions_npu(*nodes)
 
     def answer(self, test: ast.expr, scope: Scope) -> Answer:
-        """What a condition comes to on an NPU."""
-        return answer(test, scope, self._known)
+        """What a condition comes to on an NPU; kept, for several ask."""
+        found = self._answers.get(test)
+        if found is None:
+            found = self._answers[test] = answer(test, scope, self._known)
+        return found
 
     def settlement(self, reason: str, node: ast.AST | None = None) -> Settlement:
         """What settles a place for a reason, with what decides."""
@@ -94,6 +98,8 @@ class Regions:
         """What settles all that stands behind a statement in its block, if it always leaves."""
         if isinstance(statement, ast.If) and leaves(statement.body):
             found = self.answer(statement.test, scope)
+            if found.holds and found.reason == "fallback" and _raises(statement.body):
+                return self.settlement("reported-with-library", found.node)  # no other way
             if found.holds:
                 return self._settled(found)
         is_try = self._mentions_old_torch and isinstance(statement, ast.Try)
@@ -297,9 +303,13 @@ class Regions:
         if not _CUDA.search(test):
             return None
         twin = test.replace("cuda", "npu")
-        for other in _tests(node)[1:]:
-            if self._code.author_mentions_npu(other) or self._code.source(other) == twin:
-                return other
+        done = effects(node.body, self._code)
+        for other in _chain(node)[1:]:
+            if self._code.author_mentions_npu(other.test) or self._code.source(other.test) == twin:
+                return other.test
+            # A fix renames all tests of a chain, so that this arm is its author's.
+            if self.mentions_npu(other.test) and effects(other.body, self._code).covers(done):
+                return other.test
         return None
 
     def cases(self, node: ast.Match) -> list[tuple[ast.match_case, Settlement | None]]:
@@ -422,9 +432,14 @@ def _covers(spans: Sequence[Span], span: Span) -> bool:
     return index >= 0 and span.end <= spans[index].end
 
 
-def _tests(node: ast.If) -> list[ast.expr]:
-    tests = [node.test]
+def _raises(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], ast.Raise)
+
+
+def _chain(node: ast.If) -> list[ast.If]:
+    """An `if` with the `elif`s behind it."""
+    chain = [node]
     while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
         node = node.orelse[0]
-        tests.append(node.test)
-    return tests
+        chain.append(node)
+    return chain

@@ -9,12 +9,12 @@ from npulens.checks.intent.file_purpose import is_of_tests
 from npulens.checks.other_files.dependencies import dependency
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
-    Atom,
     command_words,
     image,
     normal_name,
     shell_findings,
 )
+from npulens.checks.other_files.shell_programs import Atom
 from npulens.syntax.settings import (
     Setting,
     ini_settings,

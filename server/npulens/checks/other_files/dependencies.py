@@ -16,6 +16,7 @@ _SOURCE = re.compile(
     r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
 )
 """A repository or a folder to install from; its name is that of what is in it."""
+_REPOSITORY = re.compile(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
 _CHANNEL = re.compile(r"[\w.-]+(?:/[\w.-]+)*::")
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
@@ -106,6 +107,16 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
     if extras and _package(report, name + extras, value, value_start, whole):
         return True
     return _package(report, name, value, value_start, whole)
+
+
+def cloned(report: LaunchReport, start: int, address: str) -> bool:
+    """Report a repository that is cloned to be built: `https://github.com/NVIDIA/apex`."""
+    source = _REPOSITORY.match(address)
+    if source is None or len(address) > _LONGEST:
+        return False
+    return _package(
+        report, source["name"], f"@ {address}", start, Span(start, start + len(address))
+    )
 
 
 def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) -> bool:

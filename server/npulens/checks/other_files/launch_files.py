@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.cmake_targets import cmake_findings
@@ -9,12 +10,12 @@ from npulens.checks.other_files.configuration_files import configuration_finding
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
-    Atom,
     command_words,
     image,
     search_path,
     shell_findings,
 )
+from npulens.checks.other_files.shell_programs import Atom
 from npulens.syntax.settings import json_settings
 from npulens.syntax.shell import read_shell
 from npulens.text.document import Document
@@ -25,8 +26,10 @@ _HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
 _SHELL = frozenset({Kind.SHELL, Kind.ENVIRONMENT})
 """An assignment without a command is what each line of a `.env` file is."""
 _WORD = re.compile(r"\S+")
+_SHELL_PROGRAM = re.compile(r"(?:.*/)?(?:ba|da|z)?sh\Z")
 _INSTRUCTION = re.compile(
-    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+(?P<rest>(?:[^\\\n]|\\\r?\n|\\.)*)",
+    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+"
+    r"(?P<rest>(?:[^\\\n]|\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n)*|\\.)*)",
     re.MULTILINE | re.IGNORECASE,
 )
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
@@ -37,7 +40,6 @@ _NPU_IMAGE = re.compile(
 )
 _CUDA = re.compile(r"(?:cuda|cu)[\d.]*|nvidia", re.IGNORECASE)
 """In the name of a Dockerfile it says from what it starts, which is the thing to change."""
-_SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
 _CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
 _OTHER_FRAMEWORK_IMAGE = re.compile(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
@@ -53,7 +55,14 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         place: Its path within the project.
     """
     report = LaunchReport(document.text, catalogue)
-    kind = document.kind
+    reason = _settled_image(document.text) if document.kind is Kind.DOCKERFILE else None
+    with nullcontext() if reason is None else report.settling(reason):
+        _read(report, document.kind, place)
+        report.finish()
+    return report
+
+
+def _read(report: LaunchReport, kind: Kind, place: str) -> None:
     if kind in _SHELL:
         shell_findings(report)
     elif kind is Kind.DOCKERFILE:
@@ -64,8 +73,6 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         cmake_findings(report)
     else:
         configuration_findings(report, kind, place)
-    report.finish()
-    return report
 
 
 def comments_of(kind: Kind) -> Callable[[str], Iterable[Span]]:
@@ -89,15 +96,19 @@ def _atom(start: int, text: str) -> Atom:
     return Atom(Span(start, start + len(text)), text)
 
 
-def _dockerfile(report: LaunchReport) -> None:
-    text = report.text
+def _settled_image(text: str) -> str | None:
+    """Why nothing of a Dockerfile has to change, or `None`."""
     if _NPU_IMAGE.search(text) is not None:
-        return  # built for the NPU, at least in one of its stages
+        return "npu-way-beside"  # at least in one of its stages
     if _CUDA_KERNELS.search(text) is not None:
-        return  # built to test these
+        return "file-role"  # built to test these
     if _OTHER_FRAMEWORK_IMAGE.search(text) is not None and "torch" not in text:
-        return
-    position = 0
+        return "other-device"
+    return None
+
+
+def _dockerfile(report: LaunchReport) -> None:
+    text, position = report.text, 0
     while (found := _INSTRUCTION.search(text, position)) is not None:
         position = max(found.end(), found.start() + 1)
         name, span = found["name"].upper(), Span(*found.span("rest"))
@@ -114,17 +125,6 @@ def _dockerfile(report: LaunchReport) -> None:
             _exec_form(span, report)
         else:
             shell_findings(report, *span)
-            _installed(span, report)
-
-
-def _installed(span: Span, report: LaunchReport) -> None:
-    """`apt-get install libnccl2`, `pip install git+https://...`."""
-    for command in read_shell(report.text, *span).commands():
-        words = [report.text[slice(*word.span)] for word in command.words]
-        of_system = not _SYSTEM_INSTALLERS.isdisjoint(words)
-        for place, word in zip(command.words, words, strict=True):
-            if "install" in words and (of_system or word.startswith("git+")):
-                requirement(report, place.span.start, word)
 
 
 def _from(span: Span, report: LaunchReport) -> None:
@@ -153,4 +153,8 @@ def _environment(span: Span, report: LaunchReport) -> None:
 
 def _exec_form(span: Span, report: LaunchReport) -> None:
     inner = json_settings(report.text[slice(*span)])
-    command_words(report, [Atom(each.span.shifted(span.start), each.value) for each in inner])
+    words = [Atom(each.span.shifted(span.start), each.value) for each in inner]
+    if len(words) == 3 and _SHELL_PROGRAM.match(words[0].text) and words[1].text.endswith("c"):
+        shell_findings(report, *words[2].span)
+    else:
+        command_words(report, words)

@@ -85,7 +85,7 @@ class LaunchReport:
         is no finding, but renamed with the others. A reference reads it, or takes it back.
         """
         name = self.text[slice(*span)]
-        if name not in self.catalogue.environment:
+        if self.catalogue.variable(name) is None:
             if value is not None:
                 self.look_up(Place.VARIABLE, name, value, span, span)
             return False
@@ -132,7 +132,7 @@ class LaunchReport:
                     replaced = name_span
                 whole = name_span if place in _SHOWN_WHOLE else value_span
                 if place in _NAMED_PLACES and value is not None and _SWITCH.fullmatch(value):
-                    whole = self._with_quotes(Span(name_span.start, value_span.end))
+                    whole = self._with_quotes(name_span, value_span)
                 self._report(entry, whole, replaced)
                 return True
         return False
@@ -168,7 +168,9 @@ class LaunchReport:
     def finish(self) -> list[Finding]:
         """All findings; those of variables come last, since they depend on each other."""
         for name, places in self._places.items():
-            entry = self.catalogue.environment[name]
+            entry = self.catalogue.variable(name)
+            if entry is None:
+                continue
             if entry.becomes is not None and entry.becomes in self.text:
                 continue  # both are set: this was ported, or is for both
             values = self._values.get(name, [])
@@ -192,10 +194,14 @@ class LaunchReport:
         arguments = {"symbol": self.text[slice(*span)], "replacement": replacement}
         self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity, related))
 
-    def _with_quotes(self, span: Span) -> Span:
-        before, after = self.text[span.start - 1 : span.start], self.text[span.end : span.end + 1]
-        quotes = ("'", '"')
-        return Span(span.start - (before in quotes), span.end + (after in quotes))
+    def _with_quotes(self, name: Span, value: Span) -> Span:
+        """From a name to its value, with the quotes that open in front of one of them."""
+        opening, closing = self._before(name), self.text[value.end : value.end + 1]
+        is_closed = closing in ("'", '"') and closing in (opening, self._before(value))
+        return Span(name.start - (opening in ("'", '"')), value.end + is_closed)
+
+    def _before(self, span: Span) -> str:
+        return self.text[span.start - 1 : span.start]
 
     def _entries(self, place: Place, name: str) -> Sequence[LaunchEntry]:
         """Those of a name, which may stand in a text a thousand times."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from npulens.catalog.tables import Place
+from npulens.checks.other_files.dependencies import cloned, requirement
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
 from npulens.checks.other_files.shell_arms import (
     Placed,
@@ -13,6 +14,7 @@ from npulens.checks.other_files.shell_arms import (
     probed,
 )
 from npulens.checks.other_files.shell_programs import (
+    ASSIGNMENT,
     Atom,
     assigned_values,
     atoms_of,
@@ -25,13 +27,11 @@ from npulens.syntax.shell import read_shell
 from npulens.syntax.shell_tree import Command
 from npulens.text.spans import Span
 
-__all__ = ["Atom", "command_words", "image", "index_url", "normal_name", "requirement"]
-__all__ += ["shell_findings"]
-
 _TEXT_COMMANDS = frozenset(
     {"echo", "printf", "cat", "git", "grep", "egrep", "sed", "awk", "rg", "logger", "print"}
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
+_SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
 _SCHEDULERS = frozenset({"srun", "sbatch", "salloc"})
 _DOCKER = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
 _SINGULARITY = frozenset({"singularity", "apptainer"})
@@ -64,9 +64,6 @@ _FLAGS = frozenset({"nv"})
 _IMAGE_OPTIONS = frozenset({"container_image", "image"})
 _IMAGE_NAME = re.compile(r"(?:^|_)(?:image|img|container|cont|docker)(?:_|\Z)", re.IGNORECASE)
 _IMAGE_SCHEME = re.compile(r"(?:docker|oras|enroot|dockerd)://")
-_REQUIREMENT = re.compile(
-    r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[\w, -]*\])?[ \t]*(?P<value>[^\s].*|)\s*\Z"
-)
 _URL = re.compile(r"https?://")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
@@ -127,21 +124,6 @@ def command_words(report: LaunchReport, atoms: Sequence[Atom]) -> None:
         chain = programs(atoms)
         _run(chain, atoms, Standing(), report)
         _atoms(atoms, chain, _Script(report))
-
-
-def requirement(report: LaunchReport, atom: Atom) -> bool:
-    """Report a requirement on a CUDA wheel: `torch==2.1.0+cu118`, `nvidia-nccl-cu12`."""
-    if len(atom.text) > 300:
-        return False
-    match = _REQUIREMENT.match(atom.text)
-    if match is None:
-        return False
-    name = match["name"].lower().replace("_", "-").rstrip(".")
-    value = match["value"].partition(";")[0].partition(" #")[0].rstrip()
-    start = atom.span.start + match.start("value")
-    value_span = Span(start, start + len(value))
-    whole = Span(atom.span.start, value_span.end)
-    return report.look_up(Place.PACKAGE, name, value, whole, value_span)
 
 
 def index_url(report: LaunchReport, atom: Atom) -> bool:
@@ -238,7 +220,7 @@ def _command(placed: Placed, script: _Script) -> None:
     inner = scripts(command, text)
     apart = {word.span for word, _ in inner}
     own = [word for word in command.words if word.span not in apart]
-    atoms = atoms_of(own, text)
+    atoms = _with_program(atoms_of(own, text), script)
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
     # What a message shows of a variable is renamed with it, but nothing to be told.
@@ -249,6 +231,8 @@ def _command(placed: Placed, script: _Script) -> None:
             span = Span(*match.span(1)).shifted(word.span.start)
             report.variable(span, is_told=is_told, is_reference=True)
     _probe(command, standing, report)
+    if chain:
+        _fetched(base_name(chain[-1]), atoms, report)
     if is_text:
         before = [atom for atom in atoms if atom.span < chain[0].span]
         _atoms(before, [], script)
@@ -262,10 +246,35 @@ def _command(placed: Placed, script: _Script) -> None:
         _heredoc(command, heredoc.span, script)
 
 
+def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:
+    """The words of a command, with what a variable holds that is run: `$PIP_INSTALL torch`."""
+    index = next((i for i, a in enumerate(atoms) if not ASSIGNMENT.match(a.text)), len(atoms))
+    variable = _VARIABLE.match(atoms[index].text) if index < len(atoms) else None
+    if variable is None:
+        return atoms
+    values = script.values.get(variable["name"] or variable["braced"], [])
+    if len(values) != 1:
+        return atoms
+    span = atoms[index].span
+    held = [Atom(span, each.text) for each in values[0][:_MOST_VALUES]]
+    return [*atoms[:index], *held, *atoms[index + 1 :]]
+
+
+def _fetched(program: str, atoms: Sequence[Atom], report: LaunchReport) -> None:
+    """`apt-get install libnccl2`, `git clone https://github.com/NVIDIA/apex`."""
+    words = {atom.text for atom in atoms}
+    if program in _SYSTEM_INSTALLERS and "install" in words:
+        for atom in atoms:
+            requirement(report, atom.span.start, atom.text)
+    elif program == "git" and "clone" in words:
+        for atom in atoms:
+            cloned(report, atom.span.start, atom.text)
+
+
 def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> None:
     report = script.report
     names = {base_name(program) for program in chain}
-    ahead = _place_of_options(names)
+    ahead: Place | None = None
     words = {atom.text for atom in atoms}
     last = base_name(chain[-1]) if chain else ""
     installs = bool(names & _INSTALLERS) or (
@@ -277,6 +286,8 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
     _loaded(atoms, chain, report)
     for index, atom in enumerate(atoms):
         following = atoms[index + 1] if index + 1 < len(atoms) else None
+        if atom in chain:
+            ahead = _place_of_options(base_name(atom)) or ahead
         if ahead is not None and atom not in chain[:1] and is_started(atom):
             ahead = None  # what follows belongs to the program it starts
         for each, value in _expanded(atom, following, ahead, script):
@@ -291,10 +302,11 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
             _index(_value_of_option(atom), script)  # helpers of a script install, too
 
 
-def _place_of_options(names: set[str]) -> Place | None:
-    if names & _SCHEDULERS:
+def _place_of_options(program: str) -> Place | None:
+    """Whose options stand behind a program."""
+    if program in _SCHEDULERS:
         return Place.SCHEDULER
-    return Place.CONTAINER if names & _CONTAINERS else None
+    return Place.CONTAINER if program in _CONTAINERS else None
 
 
 def _expanded(
@@ -506,4 +518,4 @@ def _value_of_option(atom: Atom) -> Atom:
 def _installed(atom: Atom, script: _Script) -> None:
     atom = _value_of_option(atom)
     if not atom.text.startswith("-") and not _index(atom, script):
-        requirement(script.report, atom)
+        requirement(script.report, atom.span.start, atom.text)

@@ -67,7 +67,7 @@ def _is_command(line: str, context: Context) -> bool:
     """`CUDA_VISIBLE_DEVICES=0 python train.py`, wherever it is run."""
     words = line.strip().removeprefix("export ").split()
     names = [match.group() for match in takewhile(bool, map(_SET.match, words)) if match]
-    if not any(name in context.catalogue.environment for name in names):
+    if not any(context.catalogue.variable(name) for name in names):
         return False
     return words[len(names) - 1].endswith(";") or any(map(_PROGRAM.match, words[len(names) :][:1]))
 

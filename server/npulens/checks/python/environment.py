@@ -14,7 +14,8 @@ from npulens.checks.other_files.launch_report import (
     may_be_wish,
     value_applicability,
 )
-from npulens.checks.other_files.shell import Atom, command_words, shell_findings
+from npulens.checks.other_files.shell import command_words, shell_findings
+from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
@@ -46,7 +47,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     Others matter only where they are set: to ask for one that the NPU has no use for does no harm.
     """
     assert isinstance(node, ast.Constant)
-    entry = context.catalogue.environment.get(node.value) if isinstance(node.value, str) else None
+    entry = context.catalogue.variable(node.value) if isinstance(node.value, str) else None
     if entry is None:
         return
     if not entry.read and (entry.becomes is None or entry.fix is Applicability.MANUAL):
@@ -77,7 +78,7 @@ def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
     if not isinstance(node.value, ast.Call) or not node.value.args:
         return
     asked = node.value.args[0]
-    if not isinstance(asked, ast.Constant) or asked.value not in context.catalogue.environment:
+    if not isinstance(asked, ast.Constant) or not _is_known(asked.value, context):
         return
     name = getattr(node.targets[0], "id", "")
     if name in names_of(scope, context.function_names).refused:
@@ -108,8 +109,12 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
     assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and key.value in context.catalogue.environment:
+        if isinstance(key, ast.Constant) and _is_known(key.value, context):
             _set(key, value, scope, context)
+
+
+def _is_known(value: object, context: Context) -> bool:
+    return isinstance(value, str) and context.catalogue.variable(value) is not None
 
 
 def _makes_environment(callee: ast.expr) -> bool:
@@ -120,7 +125,7 @@ def _makes_environment(callee: ast.expr) -> bool:
 
 def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
     """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`; the name of a keyword has no node."""
-    entry = context.catalogue.environment.get(keyword.arg or "")
+    entry = context.catalogue.variable(keyword.arg or "")
     if entry is None:
         return
     start = context.span(keyword).start
@@ -143,20 +148,33 @@ def _is_wish(place: ast.AST, value: ast.expr, context: Context) -> bool:
 def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> None:
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         return
-    entry = context.catalogue.environment.get(name.value)
+    entry = context.catalogue.variable(name.value)
     if entry is not None:
         repeats = name.value in _FOR_REPEATING and _asks_for_determinism(scope, context)
         if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
             context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
             not may_be_wish(name.value, str(value.value))
-            or (scope is context.module and hides_all(name.value, str(value.value)))
+            or (
+                hides_all(name.value, str(value.value))
+                and scope is context.module
+                and _is_unconditional(name, context)
+            )
         ):
             context.settle(context.span(name), "no-effect")
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
     elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
+
+
+def _is_unconditional(node: ast.AST, context: Context) -> bool:
+    """Whether what a module sets holds for the whole program.
+
+    Under a condition it is an option, which has to work on the NPU as well.
+    """
+    line = context.text.rfind("\n", 0, context.span(node).start) + 1
+    return not context.text[line : line + 1].isspace()
 
 
 def _asks_for_determinism(scope: Scope, context: Context) -> bool:

@@ -28,6 +28,10 @@ EXTENSION, BOUND = "extension", "bound"
 
 _INLINE = "torch.utils.cpp_extension.load_inline"
 _LOADERS = frozenset({"torch.utils.cpp_extension.load", _INLINE})
+_PLAIN_EXTENSIONS = frozenset(
+    {"setuptools.Extension", "setuptools.extension.Extension"}
+    | {"distutils.core.Extension", "distutils.extension.Extension"}
+)
 _LIBRARY_LOADER = "torch.ops.load_library"
 _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
 """Operators that tell how they were built, or count results on the CPU."""
@@ -37,6 +41,7 @@ def built(node: ast.AST, scope: Scope, context: Context) -> None:
     """`CUDAExtension("boxes", [...])` under whatever name, `load_inline(name, cpp, cuda)`."""
     assert isinstance(node, ast.Call)
     _inline_sources(node, scope, context)
+    _listed_sources(node, scope, context)
     if not isinstance(node.func, ast.Name):
         return  # a dotted name is found where it is looked up
     for name in qualified_names(node.func, scope):
@@ -62,6 +67,22 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     rule = context.catalogue.rule_named(BUILT)
     if rule is not None:
         context.report(rule, context.span(node.func), _INLINE, [])
+
+
+def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
+    if last_identifier(node.func) != "Extension" or not context.holds(".cu"):
+        return
+    names = qualified_names(node.func, scope)
+    symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
+    given = next((k.value for k in node.keywords if k.arg == "sources"), None)
+    given = given if given is not None else node.args[1] if len(node.args) > 1 else None
+    rule = context.catalogue.rule_named(BUILT)
+    if symbol is None or given is None or rule is None:
+        return
+    values = (getattr(part, "value", None) for part in nodes_below(given))
+    if any(isinstance(value, str) and value.endswith(".cu") for value in values):
+        context.report(rule, context.span(node.func), symbol, [])
 
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:

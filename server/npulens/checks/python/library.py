@@ -47,6 +47,8 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             report_entry(alias, entry, fixes, context, settled)
         elif entry is None and name.partition(".")[0] == _APEX:
             _settle_apex(alias, context)
+        elif entry is None:
+            _settle_own_copy(alias, name.partition(".")[0], context)
 
 
 def _settle_apex(alias: ast.alias, context: Context) -> None:
@@ -55,6 +57,16 @@ def _settle_apex(alias: ast.alias, context: Context) -> None:
     if rule is not None and _APEX not in context.target.project.own_modules:
         at_use = Settlement("reported-at-use")
         context.report(rule, context.span(alias), alias.name, [], settled=at_use)
+
+
+def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
+    """A library for CUDA that the project brings along, and builds."""
+    project = context.target.project
+    entry = context.catalogue.libraries.get(root) if root in project.own_modules else None
+    if entry is not None and any(
+        extension.module.startswith(f"{root}.") for _, _, extension in project.extension_names
+    ):
+        report_entry(alias, entry, [], context, Settlement("reported-at-build"))
 
 
 def loaded(node: ast.AST, scope: Scope, context: Context) -> None:

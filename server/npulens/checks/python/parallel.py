@@ -216,11 +216,19 @@ def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 _MMCV_SETTINGS = frozenset({"dist_params", "dist_cfg"})
-"""Settings of mmcv and mmengine, which make a group for HCCL wherever there is an NPU."""
+"""Settings of mmcv from 1.7.0 on and of mmengine, which take HCCL wherever there is an NPU.
+
+Source: open-mmlab/mmcv 1.x: mmcv/runner/dist_utils.py; open-mmlab/mmengine: mmengine/dist/utils.py.
+"""
 
 
 def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))`."""
+    """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))` in settings.
+
+    A function may hand such a name to one of its own.
+    """
+    if scope is not context.module:
+        return
     values: list[ast.expr] = []
     if isinstance(node, ast.Call):
         values = [k.value for k in node.keywords if k.arg in _MMCV_SETTINGS]
@@ -232,7 +240,7 @@ def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
             parts = [k.value for k in value.keywords] if value.func.id == "dict" else []
         else:
             parts = value.values if isinstance(value, ast.Dict) else []
-        context.settle_all([p for p in parts if _is_nccl(p)], "own-library")
+        context.settle_all([p for p in parts if _is_nccl(p)], "library-devices")
 
 
 def _is_nccl(node: ast.expr) -> bool:

@@ -1,0 +1,105 @@
+"""Arms of conditions for a kernel that the module builds itself, with another way behind them.
+
+`if x.device.type == "cuda" and _init(): return _kernel(x)`, where `_kernel` calls what was built
+from `.cu` sources: as it is, the NPU takes the other way. With the NPU in the condition it would
+build CUDA code.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from npulens.catalog.model import Finding
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import target_names
+from npulens.syntax.walking import names_in, nodes_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+from npulens.verdicts.kernels import tensors_asked
+
+_SOURCE = ".cu"
+_NAMED = re.compile(r"\.cu[\"']")
+
+
+def without_kernel_arms(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings without those about such conditions."""
+    if _NAMED.search(module.text) is None or not any(f.rule.family == "device" for f in findings):
+        return list(findings)
+    tests = list(_tests(module))
+    return [
+        finding
+        for finding in findings
+        if finding.rule.family != "device"
+        or not any(test.start <= finding.span.start < test.end for test in tests)
+    ]
+
+
+def _tests(module: WholeModule) -> Iterator[Span]:
+    """Where the conditions of such arms stand."""
+    kernels = _kernels(module.tree)
+    if not kernels:
+        return
+    lines = LineMap(module.text)
+    for body in _bodies(module.tree):
+        for index, node in enumerate(body):
+            if not isinstance(node, ast.If) or not any(tensors_asked(node.test)):
+                continue
+            other_way = node.orelse or body[index + 1 :]
+            if not other_way or isinstance(other_way[0], ast.Raise):
+                continue
+            if any(not kernels.isdisjoint(names_in(statement)) for statement in node.body):
+                yield lines.span(node.test)
+
+
+def _kernels(tree: ast.Module) -> set[str]:
+    """The functions and classes of a module that use what is built from CUDA sources."""
+    handles = set(_handles(tree))
+    if not handles:
+        return set()
+    return {
+        node.name
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        and not handles.isdisjoint(names_in(node))
+        and not any(isinstance(part, ast.Global) for part in nodes_below(node))
+    }
+
+
+def _handles(tree: ast.Module) -> Iterator[str]:
+    """Names bound to what a call gives that was told of CUDA sources, as loaders are."""
+    for scope in (tree, *(n for n in nodes_below(tree) if isinstance(n, ast.FunctionDef))):
+        parts = list(nodes_below(scope)) if scope is not tree else list(tree.body)
+        sources = {
+            name
+            for part in parts
+            if isinstance(part, ast.Assign) and _names_source(part.value)
+            for target in part.targets
+            for name in target_names(target)
+        }
+        for part in parts:
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
+                given = (*part.value.args, *(k.value for k in part.value.keywords))
+                if any(_names_source(each) or _is_one_of(each, sources) for each in given):
+                    for target in part.targets:
+                        yield from target_names(target)
+
+
+def _names_source(node: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and part.value.endswith(_SOURCE)
+        for part in nodes_below(node)
+    )
+
+
+def _is_one_of(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    for node in (tree, *nodes_below(tree)):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                yield body
