@@ -34,6 +34,26 @@ def test_a_place_is_given(before: str, after: str) -> None:
     assert fixed(f"import torch\n\nstate = {before}\n") == f"import torch\n\nstate = {after}\n"
 
 
+TO_THE_HOST = [
+    # without CUDA they are read to the host, which works on the NPU
+    "if torch.cuda.is_available():\n    s = torch.load(path)\n"
+    "else:\n    s = torch.load(path, map_location=torch.device('cpu'))",
+    "if not torch.cuda.is_available():\n    s = load(path, map_location='cpu', strict=True)\n"
+    "else:\n    s = load(path, strict=True)",
+    "map_location = None if torch.cuda.is_available() else 'cpu'",
+    "torch.load(p, map_location=None if torch.cuda.is_available() else torch.device('cpu'))",
+    "torch.load(p) if torch.cuda.is_available() else torch.load(p, map_location='cpu')",
+    "torch.load(p, map_location=(None if torch.cuda.is_available() else lambda s, place: s))",
+]
+
+
+@pytest.mark.parametrize("snippet", TO_THE_HOST)
+def test_a_condition_that_reads_to_the_host_stays(snippet: str) -> None:
+    text = f"import torch\n{snippet}\n"
+    check(text)
+    assert fixed(text) == text
+
+
 @pytest.mark.parametrize("call", NOT_FOUND)
 def test_what_names_a_place_is_not_found(call: str) -> None:
     check(f"import json\nimport torch\n\nstate = {call}\n")
@@ -57,3 +77,19 @@ def test_other_names_of_the_function() -> None:
         """
         )
     )
+
+
+CHOSEN = [
+    "device = None if ⟦NPU101:torch.cuda.is_available⟧() else 'cpu'",
+    "place = ⟦NPU110:'cuda'⟧ if ⟦NPU101:torch.cuda.is_available⟧() else 'cpu'\n"
+    "s = torch.load(path, map_location=place)",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    s = ⟦NPU117:torch.load⟧(path)\n"
+    "else:\n    s = torch.load(other, map_location='cpu')",
+    "if ⟦NPU101:torch.cuda.is_available⟧():\n    s = ⟦NPU117:torch.load⟧(path)\n"
+    "    m.⟦NPU105:cuda⟧()\nelse:\n    s = torch.load(path, map_location='cpu')",
+]
+
+
+@pytest.mark.parametrize("snippet", CHOSEN)
+def test_a_condition_that_chooses_more_is_found(snippet: str) -> None:
+    check("import torch\n" + snippet)

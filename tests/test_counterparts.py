@@ -33,6 +33,14 @@ def test_pairs(here: Path, for_cuda: str, for_npu: str) -> None:
     assert found_in(here, {for_npu: "import torch\nimport torch_npu\n"}) == []
 
 
+def test_a_dockerfile_beside_one_for_the_npu(here: Path) -> None:
+    image = "FROM nvidia/cuda:12.1.1-devel\n"
+    files = {"docker/Dockerfile": image, "Dockerfile": image}
+    assert len(found_in(here, files)) == 2
+    beside = {"docker/npu.Dockerfile": "FROM ascendai/cann:8.1\n"}
+    assert found_in(here, files | beside) == [("Dockerfile", "NPU904")]
+
+
 @pytest.mark.parametrize(("for_cuda", "for_npu"), NO_PAIRS)
 def test_what_is_no_pair(here: Path, for_cuda: str, for_npu: str) -> None:
     assert found_in(here, {for_cuda: CODE, for_npu: ""}) == [(for_cuda, "NPU101")]

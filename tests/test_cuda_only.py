@@ -41,6 +41,9 @@ CUDA_ONLY = [
     "    except AttributeError:\n        pass\n    assert device == 'cuda'",
     "def f(device):\n    try:\n        return torch.is_autocast_enabled(device)\n"
     "    except (AttributeError, TypeError):\n        return device == 'cuda'",
+    "if torch.__version__ == 'parrots':\n    if torch.cuda.is_available():\n        m.cuda()",
+    "if torch.__version__ != 'parrots':\n    pass\nelse:\n    m.cuda()",
+    "old = TORCH_VERSION == (1, 8) and torch.cuda.is_available()",
     # the namespace of whatever device there is
     "def f():\n    try:\n        return getattr(torch, device_name())\n"
     "    except AttributeError:\n        log('not there')\n        return torch.cuda",

@@ -351,10 +351,10 @@ def test_targets_of_cmake(text: str, found: list[int], here: Path) -> None:
 
 
 def test_a_library_that_the_project_brings_along_is_reported_where_it_is_built(
-    tmp_path: Path,
+    here: Path,
 ) -> None:
     found = places(
-        tmp_path,
+        here,
         {
             "pyproject.toml": "",
             "submodules/simple-knn/setup.py": (

@@ -287,6 +287,7 @@ PORTED = [
     "elif device.type == 'npu':\n    torch.npu.synchronize()",
     "if torch.cuda.is_available():\n    m = m.cuda()\n"
     "elif kind == 'npu' and torch.npu.is_available():\n    m = m.npu()",
+    "if kind in ('ascend', 'camb'):\n    f()\nelif kind == 'cuda':\n    torch.cuda.set_device(0)",
     "if device == 'cuda':\n    torch.cuda.set_device(0)\n"
     "elif device == torch._C._get_privateuse1_backend_name():\n    other.set_device(0)",
     "def f():\n    has_cuda = torch.cuda.is_available()\n    if has_cuda or npu_there():\n"

@@ -185,3 +185,31 @@ def test_the_calls_that_take_what_grows_belong_to_the_finding() -> None:
     report = analyze_shapes(Document("snippet.py", source), CATALOGUE)
     (place,) = (e for e in report.ranked if e.function == "forward")
     assert [source[slice(*span)] for _, span in place.hotspot.used] == ["step(ids, 1)"]
+
+
+LAYERS = """
+import torch
+from torch import Tensor, nn
+
+
+class Dense(nn.ModuleList):
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self:
+            x = torch.cat([x, layer(x)], dim=1)
+        for _, layer in enumerate(self.more[1:]):
+            x = torch.cat([x, layer(x)], dim=1)
+        for _ in range(self.steps):
+            x = torch.cat([x, self.head(x)], dim=1)
+        return x
+"""
+
+
+def test_a_loop_over_layers_is_as_long_as_the_model() -> None:
+    document = Document("model.py", LAYERS)
+    report = analyze_shapes(document, CATALOGUE)
+    grown = [
+        document.position_at(each.hotspot.span.start).line + 1
+        for each in report.ranked
+        if each.hotspot.rule == "growing-tensor"
+    ]
+    assert grown == [13]

@@ -89,3 +89,31 @@ def test_the_ranked_list_has_unused_classes_at_its_end(tmp_path: Path) -> None:
     rows = json.loads(CliRunner().invoke(cli, arguments).stdout)
     assert [row["function"] for row in rows] == ["UsedLoss.forward", "TriedLoss.forward"]
     assert rows[1]["score"] < 20 < rows[0]["score"]
+
+
+OLD = """from torch import Tensor
+
+
+def loss(x: Tensor) -> Tensor:
+    return x[x > 0].sum()
+"""
+USES = {
+    "nobody": ("", 0),
+    "a module": ("from utils.old.loss import loss\n", 1),
+    "a module beside it": ("from .old import loss\n", 1),
+    "a string": ("MODULE = 'utils.old.loss'\n", 1),
+    "a command": ("# python utils/old/loss.py\n", 1),
+    "names that are made up": ("import importlib\nm = importlib.import_module(name)\n", 1),
+    "another of that name": ("from utils.loss import UsedLoss\n", 0),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_modules_that_nothing_imports_are_not_told(tmp_path: Path, name: str) -> None:
+    text, count = USES[name]
+    root = written(tmp_path / "project", {"utils/more.py": text}, LOSS)
+    (root / "utils" / "old").mkdir()
+    (root / "utils" / "old" / "loss.py").write_text(OLD)
+    result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])
+    rows = [row for row in json.loads(result.stdout) if "old" in row["path"]]
+    assert [row["code"] for row in rows] == ["NPU802"] * count

@@ -21,7 +21,7 @@ from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
-from npulens.checks.intent.file_purpose import is_host_file, worth_telling
+from npulens.checks.intent.file_purpose import is_host_file, without_counterpart, worth_telling
 from npulens.checks.intent.kernel_arms import without_kernel_arms
 from npulens.checks.intent.kernel_conditions import with_careful_conditions
 from npulens.checks.intent.kernel_inputs import with_careful_moves
@@ -246,6 +246,7 @@ def _python_findings(
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
     ledger.settle(with_whole_module(ledger.open, module, known), "type-only")
     ledger.settle(with_members_asked(ledger.open, module, catalogue), "reported-once")
+    ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
     )
@@ -340,6 +341,7 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
     report = launch_findings(document, catalogue, target.project.place_of(document.path))
     ledger = Ledger(report.findings)
+    ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
         worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
     )

@@ -161,6 +161,7 @@ class ProjectFacts:
             need are there, and of build files of nothing but such extensions.
         compiles_for_host: There are C++ sources, and none of them is for CUDA.
         unused_names: Classes and private functions that nothing of the project names.
+        unused_modules: Paths of modules that only define something, and that nothing names.
         returned_shapes: The functions whose results have shapes that depend on data, each with
             the path of its module without its ending.
         own_methods: The classes with methods that tensors have, too, each with the path of its
@@ -188,6 +189,7 @@ class ProjectFacts:
     optional_modules: frozenset[str] = frozenset()
     compiles_for_host: bool = False
     unused_names: frozenset[str] = frozenset()
+    unused_modules: frozenset[str] = frozenset()
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
     own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
     library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()

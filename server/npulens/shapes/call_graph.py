@@ -28,6 +28,7 @@ class CallGraph:
         definitions: Its functions and classes.
         path: Tells what the module is for.
         unused: Classes and functions that nothing of the project uses.
+        is_unused: Nothing of the project imports the module.
     """
 
     def __init__(
@@ -36,11 +37,12 @@ class CallGraph:
         definitions: Definitions,
         path: str,
         unused: Container[str],
+        is_unused: bool = False,
     ) -> None:
         self._pieces = pieces
         self._definitions = definitions
         self._unused = unused
-        self.is_cold_file = is_cold_file(path)
+        self.is_cold_file = is_unused or is_cold_file(path)
         self.is_of_host = is_host_file(path)
 
     def reach(self, function: str) -> Reach:

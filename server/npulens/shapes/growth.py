@@ -9,6 +9,8 @@ from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import names_in, nodes_below
 
 GROWTH_COST = 50
+_WALKS = frozenset({"enumerate", "zip", "reversed", "list", "tuple"})
+_WALKED = frozenset({"values", "items", "children", "modules"})
 JOINS = frozenset(
     f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "stack")
 )
@@ -35,11 +37,31 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
         return not any(map(_is_cut, _assigned(function.node, target)))
     turned = [loop for loop in loops if not _is_counted_by(target, loop)]
     turned = [loop for loop in turned if not runs_once(loop, function)]
+    turned = [loop for loop in turned if not _is_over_layers(loop, function)]
     if not turned or any(True for _ in _assigned(turned[-1], target)):
         return False
     return isinstance(target, ast.Name) or not any(
         True for _ in _assigned(turned[-1], ast.Name(root.root, ast.Store()))
     )
+
+
+def _is_over_layers(loop: ast.stmt, function: FunctionHere) -> bool:
+    """`for layer in self`, `for block in self.blocks[1:]`: as many turns as there are layers."""
+    over = _listed(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    name = None if over is None else dotted_name(over)
+    return name is not None and name.root == function.receiver
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """What is walked through by `enumerate(x)`, `x.values()`, `x[1:]`."""
+    if isinstance(node, ast.Subscript):
+        return _listed(node.value)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in _WALKS and node.args:
+            return _listed(node.args[0])
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _WALKED:
+            return _listed(node.func.value)
+    return node
 
 
 def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:

@@ -80,6 +80,7 @@ class Hotspots:
         self._elsewhere = Elsewhere(project.returned_shapes, path)
         self._unused = project.unused_names
         self._place = project.place_of(path)
+        self._is_unused = path in project.unused_modules
         self._known = replace(known, in_step=True)
         self._told_only = told_only
 
@@ -268,7 +269,9 @@ class Hotspots:
 
     @cached_property
     def _call_graph(self) -> CallGraph:
-        return CallGraph(self._pieces, self._definitions, self._place, self._unused)
+        return CallGraph(
+            self._pieces, self._definitions, self._place, self._unused, self._is_unused
+        )
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

@@ -30,6 +30,7 @@ _KEEPS = re.compile(
 """What something is kept in or moved to, which may be the host beside an NPU."""
 _BESIDE = frozenset({"cpu", "meta"})
 """Devices that are there beside an NPU."""
+_NPUS = frozenset({"npu", "ascend"})
 _NUMBERED = re.compile(r":\d+\Z")
 _WORDS = re.compile(r"[^\W_]+")
 _CHOICES = ({"use", "cuda"}, {"use", "gpu"})
@@ -238,7 +239,7 @@ def _among(
     names = {_NUMBERED.sub("", value).rstrip(":").lower() for value in values if value}
     if not values or None in values:
         return UNKNOWN
-    if "npu" in names:
+    if not names.isdisjoint(_NPUS):
         return Answer(is_positive, "npu-way-beside", test)
     name = _device_name(device)
     if known.uses_npu and "cuda" in names and name:

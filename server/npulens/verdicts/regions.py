@@ -24,6 +24,7 @@ from npulens.verdicts.kernels import (
     hands_to_named_kernel,
     has_kernels_alone,
 )
+from npulens.verdicts.loading import chooses_host, read_to_host
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
 
@@ -195,6 +196,9 @@ class Regions:
             return [*body, *self._orelse(node, None, scope)]
         test = self._code.source(node.test)
         if _CUDA.search(test):
+            if read_to_host(node.body, node.orelse):
+                settled = self.settlement("no-effect", node.test)
+                return self._all((node.test, *node.body, *node.orelse), settled)
             if "available" not in test:
                 self._note(self._cuda_tests, node.body[0], node.body[-1])
             block, index = self._blocks.get(node, ([], 0))
@@ -323,12 +327,19 @@ class Regions:
 
     def choices(self, node: ast.IfExp, scope: Scope) -> list[Part]:
         """The parts of a conditional expression, the test first."""
+        is_about_cuda = _CUDA.search(self._code.source(node.test)) is not None
+        before = self._code.text[: self._code.span(node).start] if is_about_cuda else ""
+        if is_about_cuda and (
+            chooses_host(node, before) or read_to_host([node.body], [node.orelse])
+        ):
+            harmless = self.settlement("no-effect", node.test)
+            return self._all((node.test, node.body, node.orelse), harmless)
         found = self.answer(node.test, scope)
         if (
             self.mentions_npu(node.orelse)
             and not self.mentions_npu(node.test)
             and not isinstance(node.test, ast.UnaryOp)  # then it is CUDA that takes the second
-            and _CUDA.search(self._code.source(node.test))
+            and is_about_cuda
         ):
             beside = self.settlement("npu-way-beside", node.orelse)
             return [(node.test, beside), (node.body, beside), (node.orelse, None)]

@@ -38,6 +38,8 @@ def by_release(test: ast.expr, release: TorchVersion) -> Answer:
         compare = _RELATIONS.get(relation)
     else:
         assert isinstance(test, ast.Compare)
+        if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return _by_exact_release(test, release)
         compare = _ORDER.get(type(test.ops[0]))
         if compare is None or not _names_version(test.left):
             return UNKNOWN
@@ -50,6 +52,19 @@ def by_release(test: ast.expr, release: TorchVersion) -> Answer:
     if given[: len(target)] == target:
         return UNKNOWN
     return Answer(bool(compare(target, given)), "older-torch", test)
+
+
+def _by_exact_release(test: ast.Compare, release: TorchVersion) -> Answer:
+    """`TORCH_VERSION == (1, 8)`; `torch.__version__ == "parrots"`, which is no release at all."""
+    if not _names_version(test.left):
+        return UNKNOWN
+    other, is_equal = test.comparators[0], isinstance(test.ops[0], ast.Eq)
+    if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value.isalpha():
+        return Answer(not is_equal, "elsewhere", test)
+    given = _version_of(other)
+    if len(given) < 2 or given >= (*release,)[: len(given)]:
+        return UNKNOWN
+    return Answer(not is_equal, "older-torch", test)
 
 
 def within_releases(node: ast.Call, release: TorchVersion) -> Answer:

@@ -62,20 +62,26 @@ def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
     return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
+def without_counterpart(
+    findings: Sequence[Finding], path: str, project: ProjectFacts
+) -> list[Finding]:
+    """Leave out what has a counterpart for the NPU beside it, but that it does not parse."""
+    paired = project.with_counterparts
+    if not paired or str(place_of(path)) not in paired:
+        return list(findings)
+    return [finding for finding in findings if finding.rule.family == "engine"]
+
+
 def worth_telling(
     findings: Sequence[Finding], path: str, project: ProjectFacts, text: str
 ) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
-    What has a counterpart for the NPU beside it, or is for another accelerator, is not moved. Tests
-    are not tuned, and set variables that the NPU has no use for without harm. Where data is
-    prepared on the host, PyTorch has all APIs.
+    What is for another accelerator is not moved. Tests are not tuned, and set variables that the
+    NPU has no use for without harm. Where data is prepared on the host, PyTorch has all APIs.
     """
     place = project.place_of(unquote(path.removeprefix("file://")))
-    paired = project.with_counterparts
-    is_paired = bool(paired) and str(place_of(path)) in paired
-    is_foreign = _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text)
-    if is_paired or is_foreign:
+    if _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text):
         return [finding for finding in findings if finding.rule.family == "engine"]
     tests = is_of_tests(place)
     on_host = is_host_file(place) and not any(f.rule.family == "device" for f in findings)

@@ -40,6 +40,10 @@ _MOST_IMPORTS = 20
 """Of one library in one file; more are taken for optional."""
 
 
+_WITHOUT = frozenset({"fallback", "reported-with-library"})
+"""Reasons of what a library that is missing settles."""
+
+
 def tell_of_libraries(
     ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule | None
 ) -> None:
@@ -57,7 +61,7 @@ def tell_of_libraries(
 
 def _is_optional(finding: Finding) -> bool:
     settled = finding.settlement
-    return finding.rule.name in _RULES and settled is not None and settled.reason == "fallback"
+    return finding.rule.name in _RULES and settled is not None and settled.reason in _WITHOUT
 
 
 class _Libraries:
@@ -118,7 +122,7 @@ class _Libraries:
         start, end = (0, 0) if around is None else self._finder.span(around)
         for finding in list(self._ledger.settled):
             settled = finding.settlement
-            if settled is None or settled.reason != "fallback":
+            if settled is None or settled.reason not in _WITHOUT:
                 continue
             is_unasked = finding.rule.name == _CALLS and settled.span is None
             is_inside = start <= finding.span.start < end

@@ -15,14 +15,23 @@ _FOR_NPU = {
 _FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
 
 
+_OF_NPU = re.compile(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
+
+
 def with_counterparts(files: Iterable[Path]) -> frozenset[str]:
-    """The paths of those that are for CUDA by their name, or by that of their folder."""
+    """The paths of those that are for CUDA by their name, or by that of their folder.
+
+    So are all Dockerfiles beside one for the NPU: `Dockerfile` and `npu.Dockerfile`.
+    """
     places = {file.as_posix(): file for file in files}
+    images = [file for file in places.values() if kind_by_name(file.name) is Kind.DOCKERFILE]
+    ported = {file.parent for file in images if _OF_NPU.search(file.name)}
+    paired = (file for file in images if file.parent in ported and not _OF_NPU.search(file.name))
     return frozenset(
         str(file)
         for place, file in places.items()
         if any(each in places for each in _counterparts(place))
-    )
+    ).union(map(str, paired))
 
 
 def _counterparts(place: str) -> Iterator[str]:

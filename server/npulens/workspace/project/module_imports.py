@@ -66,6 +66,15 @@ def _read_words(plain: Any) -> ImportWords:
     return ImportWords(frozenset(text(modules).split()), frozenset(text(names).split()))
 
 
+def imported_names(content: Content, memo: Memo) -> tuple[str, ...]:
+    """What `imported_modules` says of a module, each once and in order."""
+
+    def answer() -> list[str]:
+        return sorted(set(imported_modules(content.data)))
+
+    return memo.recall("imported modules", (content.digest,), answer, texts)
+
+
 def imported_modules(data: bytes) -> Iterator[str]:
     """What a text imports: of `from .a import b` both `.a` and `.a.b`, for both may be modules."""
     for before, behind in _imports(data):

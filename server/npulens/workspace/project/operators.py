@@ -32,6 +32,7 @@ from npulens.workspace.project.optional_modules import optional_parts
 from npulens.workspace.project.own_methods import own_methods
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.unused import unused_classes, unused_functions
+from npulens.workspace.project.unused_modules import unused_modules
 
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
@@ -71,6 +72,7 @@ def project_facts(
             unused_classes(files, folders, contents, memo)
             | unused_functions(modules, folders, memo)
         ),
+        unused_modules=unused_modules(modules, files, folders, contents, memo),
         returned_shapes=returned_shapes(modules, catalogue, memo),
         own_methods=own_methods(modules, catalogue, memo),
         library_names=library_names(modules, memo),

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.contents import Content, Contents
-from npulens.workspace.project.memo import Memo, texts
-from npulens.workspace.project.module_imports import imported_modules
+from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.module_imports import imported_names
 from npulens.workspace.project.training_scripts import is_test
 
 _IS_STARTED = re.compile(rb"^if[ \t(]+__name__[ \t]*==", re.MULTILINE)
@@ -106,7 +106,4 @@ class ReachedFiles:
         return self._found[folder, name]
 
     def _imports(self, content: Content) -> tuple[str, ...]:
-        def answer() -> list[str]:
-            return sorted(set(imported_modules(content.data)))
-
-        return self._memo.recall("imported modules", (content.digest,), answer, texts)
+        return imported_names(content, self._memo)

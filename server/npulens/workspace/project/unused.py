@@ -44,7 +44,7 @@ def unused_classes(
         memo: What is known of contents.
     """
     named = list(folders)
-    if not named or any(_is_part_or_package(folder) for folder in named):
+    if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
     own: Counter[str] = Counter()
     defined: Counter[str] = Counter()
@@ -109,7 +109,7 @@ def _is_decorated(data: bytes, at: int) -> bool:
     return before.rpartition(b"\n")[2].startswith(b"@")
 
 
-def _is_part_or_package(folder: Path) -> bool:
+def may_be_used_elsewhere(folder: Path) -> bool:
     """Whether others may use what a folder holds: from the folder around it, or installed."""
     outside = folder.resolve().parent
     return (

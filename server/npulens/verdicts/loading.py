@@ -1,0 +1,81 @@
+"""Conditions that only choose where a checkpoint is read to.
+
+`torch.load(path) if torch.cuda.is_available() else torch.load(path, map_location="cpu")`: as it is,
+an NPU machine reads to the host, which always works. With the NPU in the condition the file is read
+to the device that it was saved on, and of a GPU there is none.
+"""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from npulens.syntax.walking import nodes_below
+
+_OPTION = "map_location"
+_GIVEN = re.compile(rf"{_OPTION}\s*=[\s(]*\Z")
+_LONGEST = 60
+
+
+def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
+    """Whether two arms differ in that one of them reads to the host.
+
+    Args:
+        first: The statements of an arm, or its expression.
+        second: Those of the other one.
+    """
+    if len(first) != 1 or len(second) != 1:
+        return False
+    given = [value for node in (first[0], second[0]) for value in _locations(node)]
+    same = _without_locations(first[0]) == _without_locations(second[0])
+    return len(given) == 1 and _is_host(given[0]) and same
+
+
+def chooses_host(node: ast.IfExp, before: str) -> bool:
+    """`map_location = None if torch.cuda.is_available() else "cpu"`, or given so to a call.
+
+    Args:
+        node: The expression.
+        before: The text in front of it.
+    """
+    arms = node.body, node.orelse
+    return (
+        _GIVEN.search(before[-_LONGEST:]) is not None
+        and any(map(_is_nothing, arms))
+        and any(map(_is_host, arms))
+    )
+
+
+def _locations(node: ast.AST) -> list[ast.expr]:
+    return [option.value for option in _options(node)]
+
+
+def _options(node: ast.AST) -> list[ast.keyword]:
+    calls = (part for part in nodes_below(node) if isinstance(part, ast.Call))
+    return [option for call in calls for option in call.keywords if option.arg == _OPTION]
+
+
+def _without_locations(node: ast.AST) -> list[str]:
+    """What a node consists of, in order, but for `map_location`."""
+    left_out = {id(part) for option in _options(node) for part in nodes_below(option)}
+    return [_shown(part) for part in nodes_below(node) if id(part) not in left_out]
+
+
+def _shown(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    name = getattr(node, "id", "") or getattr(node, "attr", "")
+    return f"{type(node).__name__} {name}"
+
+
+def _is_nothing(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_host(node: ast.AST) -> bool:
+    """`"cpu"`, `torch.device("cpu")`, `lambda storage, location: storage`."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        return _is_host(node.args[0])
+    if isinstance(node, ast.Lambda):
+        arguments = [argument.arg for argument in node.args.args]
+        return isinstance(node.body, ast.Name) and arguments[:1] == [node.body.id]
+    return isinstance(node, ast.Constant) and node.value == "cpu"

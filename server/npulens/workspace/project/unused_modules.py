@@ -1,0 +1,85 @@
+"""Modules that nothing of a project imports, such as copies that were replaced by others."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from npulens.workspace.project.contents import Content, Contents, Modules
+from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.module_imports import imported_names
+from npulens.workspace.project.unused import may_be_used_elsewhere
+
+_IMPORTS_BY_NAME = re.compile(rb"import_module|__import__|iter_modules|walk_packages|run_module")
+_CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
+"""A statement at the top of a module that runs something."""
+
+
+_ENTRANCES = frozenset({"__init__.py", "hubconf.py", "conftest.py"})
+"""Modules that Python, PyTorch's hub and pytest read by their names."""
+
+
+def unused_modules(
+    modules: Modules, files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: Memo
+) -> frozenset[str]:
+    """The paths of modules that only define something, and that no file of the project names.
+
+    Only projects that cannot be installed are looked at, and only as a whole: others may import
+    what a package offers. Where modules are imported by names that are made up, all may be, and
+    what lies in the root of a project may be tried out in a shell.
+
+    Args:
+        modules: The Python files of the project.
+        files: All its files, settings and scripts among them.
+        folders: The folders that the user named.
+        contents: Reads the files.
+        memo: What is known of them.
+    """
+    named = list(folders)
+    if not named or any(map(may_be_used_elsewhere, named)):
+        return frozenset()
+    if any(_IMPORTS_BY_NAME.search(content.data) for content in modules.values()):
+        return frozenset()
+    roots = {folder.resolve() for folder in named}
+    inner = {f: c for f, c in modules.items() if f.parent.resolve() not in roots}
+    imported = set(_imported(modules, memo)) if inner else set()
+    left = [
+        file
+        for file, content in inner.items()
+        if file.name not in _ENTRANCES and _only_defines(content) and not _is_among(file, imported)
+    ]
+    return frozenset(str(file) for file in left if not _is_named(file, files, contents))
+
+
+def _imported(modules: Modules, memo: Memo) -> Iterator[tuple[str, ...]]:
+    """What all imports may read, as last parts of paths; those in comments count, too.
+
+    Of a relative import the whole path is known.
+    """
+    for file, content in modules.items():
+        above = file.parents
+        for name in imported_names(content, memo):
+            plain = name.lstrip(".")
+            dots = min(len(name) - len(plain), len(above))
+            folder = above[dots - 1].parts if dots else ()
+            yield (*folder, *plain.split("."))
+
+
+def _is_among(file: Path, imported: set[tuple[str, ...]]) -> bool:
+    parts = file.with_suffix("").parts
+    return any(parts[index:] in imported for index in range(len(parts)))
+
+
+def _only_defines(content: Content) -> bool:
+    return _CALL.search(content.data) is None
+
+
+def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:
+    """Whether another file names a module: in a string, a setting, or a command."""
+    around, name = file.parent.name, file.stem
+    written = re.compile(
+        rb"(?<!\w)(?:%b[./])%b(?!\w)|(?<!\w)%b\.py(?!\w)"
+        % (re.escape(around.encode()), re.escape(name.encode()), re.escape(name.encode()))
+    )
+    return any(
+        written.search(contents.of(other).data) is not None for other in files if other != file
+    )
