@@ -597,3 +597,18 @@ def test_the_shim_renames_devices_and_no_texts(test: str, is_safe: bool) -> None
     (found,) = findings(source, SHIM)
     assert found.rule.code == "NPU111"
     assert found.fixes[0].applicability is (Applicability.SAFE if is_safe else Applicability.UNSAFE)
+
+
+def test_accelerate_calls_several_npus_by_another_name() -> None:
+    check(
+        code(
+            """
+        from accelerate import Accelerator, DistributedType
+
+        accelerator = Accelerator()
+        kind = accelerator.distributed_type
+        assert kind in [DistributedType.FSDP, ⟦NPU111:DistributedType.MULTI_GPU⟧]
+        many = kind in (DistributedType.MULTI_GPU, DistributedType.MULTI_NPU)
+        """
+        )
+    )

@@ -136,6 +136,13 @@ class TestLinks:
         (here / "c.py").symlink_to("missing.py")
         assert found(".") == ["a.py"]
 
+    def test_a_file_has_its_own_name_and_not_that_of_a_link(self, here: Path) -> None:
+        (here / "z").mkdir()
+        (here / "z" / "real.py").write_text("x = 1\n")
+        (here / "a").mkdir()
+        (here / "a" / "link.py").symlink_to(here / "z" / "real.py")
+        assert [file.name for file in discover([str(here)], (), here).files] == ["real.py"]
+
     def test_walk_starts_at_a_link(self, here: Path) -> None:
         make(here, "real/a.py", "real/sub/script")
         (here / "real/b.py").symlink_to("sub/script")

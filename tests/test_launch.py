@@ -63,6 +63,10 @@ WITHOUT_QUOTES = [
     'os.system("⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py")',
     'command = "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py"\nrun(command)',
     'command = f"⟦NPU901:CUDA_VISIBLE_DEVICES⟧={gpu} python {script} --lr 1"',
+    'cmd = (f"⟦NPU901:CUDA_VISIBLE_DEVICES⟧={i} python -m {x} "\n'
+    '       # on the card\n       f"--device ⟦NPU902:cuda⟧ " r"--name cuda")',
+    'args = [⟦NPU903:f"--gres=gpu:{n}"⟧, "job.slurm", "--gres=fpga:1"]',
+    'subprocess.run(["sbatch", "⟦NPU903:--gres=gpu:8⟧", "job.slurm"])',
     'run(["⟦NPU901:NCCL_SOCKET_IFNAME⟧=eth0 OMP_NUM_THREADS=1 torchrun a.py", "b"])',
     "import ray\n@ray.remote(⟦NPU903:num_gpus=1⟧)\nclass Worker:\n    pass",
     "import ray\nw = Worker.options(⟦NPU903:num_gpus=n⟧, name='w').remote()",

@@ -200,6 +200,13 @@ OTHER = [
     ("Dockerfile", "FROM ⟦NPU904:${REGISTRY}/nvidia/cuda:12.1.1⟧"),
     ("Dockerfile", "FROM ⟦NPU904:ultralytics/ultralytics:latest⟧"),
     (
+        "Makefile",
+        "⟦NPU901:CUDA_HOME⟧ ?= /usr/local/cuda\nNVCC := $(CUDA_HOME)/bin/⟦NPU906:nvcc⟧\n"
+        "\ntrain: data\n\t@echo cuda\n\tpython train.py --device ⟦NPU902:cuda⟧ \\\n"
+        "\t    --backend ⟦NPU902:nccl⟧\n",
+    ),
+    ("rules.mk", "install:\n\tuv venv && \\\n\tuv pip install ⟦NPU905:flash-attn⟧\n"),
+    (
         "Dockerfile_serve",
         'ARG ⟦NPU920:PYTORCH⟧="1.6.0"\nARG ⟦NPU907:CUDA⟧="10.1"\n'
         "FROM ⟦NPU904:pytorch/pytorch:${PYTORCH}-cuda${CUDA}-devel⟧\n"
@@ -344,6 +351,7 @@ NOT_OTHER = [
     ("Dockerfile", "FROM x\nRUN apt-get install -y python3.10 python3-dev"),
     ("Dockerfile", "ARG TORCH_VERSION=2.1.0\nFROM me/torch:${TORCH_VERSION}"),
     ("cog.yaml", 'build:\n  gpu: false\n  python_version: "3.8"'),
+    ("Makefile", "# python train.py --device cuda\nNVCC = gcc\ncuda: a.o\n\tgcc a.o\n"),
     ("compose.yaml", "services:\n  a:\n    image: me/app:1.0\n    runtime: runc"),
     ("a.yaml", "name: cuda\nmodel: nccl\ntitle: device cuda"),
     ("a.yaml", "device: cpu\nbackend: gloo"),

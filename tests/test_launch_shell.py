@@ -64,6 +64,8 @@ READ = [
     "git clone --depth 1 ⟦NPU905:https://code.example.org/NVIDIA/apex.git⟧",
     "git clone ⟦NPU905:https://code.example.org/me/SparseConvNet⟧ && cd SparseConvNet",
     "export ⟦NPU901:NCCL_TREE_THRESHOLD⟧=0",
+    'lmms-eval --model_args pretrained="a/b",device="⟦NPU902:cuda⟧" --tasks t',
+    "lmms-eval --model_args k=1,device=cpu,y=cuda",
     "python main.py --sync_bn ⟦NPU902:apex⟧ --name apex",
     "python train.py --amp-impl ⟦NPU902:apex⟧",
     'ARGS="--max_epochs 1 ⟦NPU902:--gpus 8⟧"\npython a.py $ARGS',

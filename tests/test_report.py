@@ -740,7 +740,7 @@ class TestCommand:
 
     def test_suppressed_findings_are_settled(self, project: Path) -> None:
         (project / "models/net.py").write_text("# npulens: ignore-file\n" + DYNAMIC)
-        (project / "train.py").write_text(DYNAMIC)
+        (project / "train.py").write_text("import models.net\n" + DYNAMIC)
         assert invoke("report", ".", "-o", "report.html", "--ignore", "NPU806")[0] == 0
         text = (project / "report.html").read_text(encoding="utf-8")
         assert "NPU802" in text

@@ -106,6 +106,7 @@ NO_FALLBACK = [
     "if not x.is_cuda:\n    x = x.cuda()",
     "if x.device.type == 'cpu':\n    x = x.cuda()",
     "if str(x.device) == 'cpu':\n    x = x.cuda()",
+    "if self.device == 'cpu':\n    p.data = p.data.to(torch.cuda.current_device())",
 ]
 
 
@@ -160,7 +161,7 @@ def test_no_reason_is_worded_where_nobody_asks(here: Path, monkeypatch: pytest.M
 
 def test_settled_places_in_json(here: Path) -> None:
     (here / "a.py").write_text(SCRIPT)
-    (here / "b.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
+    (here / "b.py").write_text("import torch\nif device == 'mps':\n    x.cuda()\n")
     plain = json.loads(invoke("check", "--output-format", "json")[1])
     assert all("verdict" not in record for record in plain)
     records = json.loads(invoke("check", "--output-format", "json", "--explain-silence")[1])
@@ -174,8 +175,8 @@ def test_settled_places_in_json(here: Path) -> None:
 
 
 def test_settled_places_for_spreadsheets_and_in_one_line_each(here: Path) -> None:
-    (here / "a.py").write_text("import torch\nif device == 'cpu':\n    x.cuda()\n")
-    why = "`cuda`: this is for another device (line 2, `device == 'cpu'`) [other-device]"
+    (here / "a.py").write_text("import torch\nif device == 'mps':\n    x.cuda()\n")
+    why = "`cuda`: this is for another device (line 2, `device == 'mps'`) [other-device]"
     options = ("check", "--explain-silence", "--output-format")
     _, output, _ = invoke(*options, "concise")
     assert output == f"a.py:3:7: settled NPU105 cuda-method: {why}\n"
@@ -236,7 +237,7 @@ def test_a_rule_that_is_off_is_a_reason(here: Path) -> None:
 
 @pytest.mark.parametrize("change", ["--fix", "--add-suppressions"])
 def test_what_is_settled_is_that_of_a_changed_file(here: Path, change: str) -> None:
-    (here / "a.py").write_text("import torch\nx.cuda()\nif device == 'cpu':\n    y.cuda()\n")
+    (here / "a.py").write_text("import torch\nx.cuda()\nif device == 'mps':\n    y.cuda()\n")
     _, output, _ = invoke("check", "a.py", change, "--allow-dirty", "--explain-silence")
     line = 5 if change == "--fix" else 4  # behind the import that the fix adds
     assert f"a.py:{line}:7: settled NPU105 cuda-method: `cuda`: this is for another" in output

@@ -95,7 +95,8 @@ OLD = """from torch import Tensor
 
 
 def loss(x: Tensor) -> Tensor:
-    return x[x > 0].sum()
+    mask = x > 0
+    return x[mask].sum()
 """
 USES = {
     "nobody": ("", 0),
@@ -111,7 +112,7 @@ USES = {
 @pytest.mark.parametrize("name", USES)
 def test_modules_that_nothing_imports_are_not_told(tmp_path: Path, name: str) -> None:
     text, count = USES[name]
-    root = written(tmp_path / "project", {"utils/more.py": text}, LOSS)
+    root = written(tmp_path / "project", {"utils/more.py": text, "run.py": "main()\n"}, LOSS)
     (root / "utils" / "old").mkdir()
     (root / "utils" / "old" / "loss.py").write_text(OLD)
     result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])

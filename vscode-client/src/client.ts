@@ -16,7 +16,7 @@ import { executeCommand } from "./serverCommands";
 const LANGUAGES = [
   ...["python", "shellscript", "dockerfile", "yaml", "dockercompose", "github-actions-workflow"],
   ...["json", "jsonc", "toml", "ini", "properties", "pip-requirements", "dotenv"],
-  ...["cpp", "cuda-cpp", "cmake"],
+  ...["cpp", "cuda-cpp", "cmake", "makefile"],
 ];
 
 /**

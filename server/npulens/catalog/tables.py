@@ -365,7 +365,7 @@ _OPTIONAL = frozenset({_MISSING, "library-needs-npu-build", "unverified-library"
 """The rule on packages that only CUDA has."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
-    *("nvidia", "SBATCH", "srun", "submitit", "torchrun"),
+    *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
 )

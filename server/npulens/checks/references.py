@@ -111,11 +111,19 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
             continue
         entry = context.catalogue.symbols.get(value.name)
         if entry is None and value.name.startswith("torch."):
-            entry = context.catalogue.libraries.get(value.name)
+            entry = _library_within(value.name, context)
         if entry is not None and not (context.facts.shimmed and entry.shimmed):
             context.settle(span, "reported-at-import")
             report_entry(node, entry, [], context)
             return
+
+
+def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
+    """A part of PyTorch that counts as a library, such as `torch.utils.ffi` with all in it."""
+    libraries = context.catalogue.libraries
+    around = qualified.split(".")
+    names = (".".join(around[:count]) for count in range(len(around), 2, -1))
+    return next((libraries[name] for name in names if name in libraries), None)
 
 
 def _is_within_last(span: Span, context: Context) -> bool:

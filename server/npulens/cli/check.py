@@ -98,7 +98,7 @@ def check(
     """Check the files among PATHS, and below the folders among them.
 
     Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML,
-    INI, CMake and lists of requirements are read, but for what git ignores.
+    INI, CMake, make and lists of requirements are read, but for what git ignores.
 
     Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names
     or starts of codes such as NPU1, separated by commas; they replace those of the configuration.

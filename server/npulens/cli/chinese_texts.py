@@ -12,7 +12,7 @@ Find what keeps PyTorch GPU code from running well on Huawei Ascend NPUs.|找出
 Show the version and exit.|显示版本并退出。
 Show this message and exit.|显示此帮助并退出。
 Check the files among PATHS, and below the folders among them.|检查 PATHS 中的文件，以及其中各目录下的文件。
-Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML, INI, CMake and lists of requirements are read, but for what git ignores.|会读取 Python 文件、笔记本、C++ 与 CUDA 源码、shell 脚本、Dockerfile、YAML、JSON、TOML、INI、CMake 和依赖清单；被 git 忽略的文件除外。
+Python files, notebooks, C++ and CUDA sources, shell scripts, Dockerfiles, YAML, JSON, TOML, INI, CMake, make and lists of requirements are read, but for what git ignores.|会读取 Python 文件、笔记本、C++ 与 CUDA 源码、shell 脚本、Dockerfile、YAML、JSON、TOML、INI、CMake、make 和依赖清单；被 git 忽略的文件除外。
 Without PATHS the current folder is checked; "-" reads standard input. RULES are codes, names or starts of codes such as NPU1, separated by commas; they replace those of the configuration.|不给出 PATHS 时检查当前目录；“-”表示读取标准输入。RULES 是规则的编号、名称或编号开头（如 NPU1），以逗号分隔；它们会取代配置中的规则。
 Check standard input as a file NAME.|把标准输入当作名为 NAME 的文件检查。
 For people, programs, spreadsheets, or the services that run checks.|供人阅读，或供程序、电子表格、持续集成服务使用。

@@ -20,6 +20,7 @@ class Kind(str, Enum):
     NATIVE = "cpp"
     """C++ and CUDA."""
     CMAKE = "cmake"
+    MAKE = "makefile"
     NOTEBOOK = "notebook"
     """The Python cells of a notebook, as `text/notebooks.py` puts them together."""
 
@@ -44,6 +45,7 @@ _SUFFIXES = {
     ".toml": Kind.TOML,
     ".ini": Kind.INI,
     ".cfg": Kind.INI,
+    ".mk": Kind.MAKE,
     ".cu": Kind.NATIVE,
     ".cuh": Kind.NATIVE,
     ".cpp": Kind.NATIVE,
@@ -76,6 +78,7 @@ _EDITOR_LANGUAGES = {
     "cpp": Kind.NATIVE,
     "cuda-cpp": Kind.NATIVE,
     "cmake": Kind.CMAKE,
+    "makefile": Kind.MAKE,
 }
 
 
@@ -90,6 +93,8 @@ def kind_by_name(path: str) -> Kind | None:
         return Kind.TOML
     if name == "CMakeLists.txt":
         return Kind.CMAKE
+    if name in ("Makefile", "makefile", "GNUmakefile"):
+        return Kind.MAKE
     if _DOCKERFILE.match(name):
         return Kind.DOCKERFILE
     if _REQUIREMENTS.match(name) or (

@@ -14,7 +14,7 @@ from npulens.catalog.verdicts import Settlement
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
-from npulens.verdicts.answers import Answer
+from npulens.verdicts.answers import UNKNOWN, Answer
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_functions import holds_on_cuda
 from npulens.verdicts.evidence import Evidence, effects, leaves
@@ -228,6 +228,8 @@ class Regions:
         if old is not None:
             return old
         found = self.answer(node.test, scope)
+        if found.reason == "other-device" and self._leaves_host(node, found):
+            found = UNKNOWN
         body = (
             self.statements(node.body, scope)
             if found.holds is not False
@@ -235,6 +237,18 @@ class Regions:
         )
         asked = self._test(node.test)
         return [(node.test, asked), *body, *self._orelse(node, found, scope)]
+
+    def _leaves_host(self, node: ast.If, found: Answer) -> bool:
+        """Whether an arm for the host moves things to CUDA.
+
+        `if self.device == "cpu": p.data = p.data.to(torch.cuda.current_device())`.
+        """
+        named = (getattr(part, "value", None) for part in nodes_below(node.test))
+        if "cpu" not in named:
+            return False
+        arm = node.orelse if found.holds else node.body
+        sets = bool(arm) and effects(arm, self._code).sets_devices
+        return sets and any(_CUDA.search(self._code.source(statement)) for statement in arm)
 
     def _builds_for_cuda(self, test: ast.expr, built: Iterable[ast.AST]) -> bool:
         """Whether a test decides if an extension is built for CUDA.

@@ -9,6 +9,7 @@ from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.makefiles import makefile_findings
 from npulens.checks.other_files.shell import (
     command_words,
     image,
@@ -71,6 +72,8 @@ def _read(report: LaunchReport, kind: Kind, place: str) -> None:
         requirement_lines(report)
     elif kind is Kind.CMAKE:
         cmake_findings(report)
+    elif kind is Kind.MAKE:
+        makefile_findings(report)
     else:
         configuration_findings(report, kind, place)
 

@@ -52,6 +52,8 @@ _NO_LOADER_WORDS = frozenset({"unload", "purge", "avail", "list", "rm", "spider"
 _PYTHON = re.compile(r"python[\d.]*\Z|torchrun\Z")
 _OPTION = re.compile(r"(?P<dashes>--?)(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>[\s\S]*))?\Z")
 _SETTING = re.compile(r"[+~]{0,2}(?P<name>[A-Za-z][\w./-]*)=(?P<value>[\s\S]*)\Z")
+_LISTED = re.compile(r"(?:^|,)(?P<name>[A-Za-z][\w.-]*)=(?P<value>[^,=]*)(?=,|\Z)")
+"""`--model_args pretrained=me/model,device=cuda`."""
 _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Z][A-Z0-9_]{3,})(?![A-Z0-9_])")
 _VARIABLE = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?P<array>\[[@*]\])?\})\Z")
 _DEFAULT = re.compile(r"\$\{(?P<name>\w+):?[-=](?P<quote>[\"']?)(?P<value>[^\"']*)(?P=quote)\}\Z")
@@ -460,7 +462,10 @@ def _given(
 
 
 def _setting(atom: Atom, script: _Script) -> None:
-    """`trainer.accelerator=gpu`, as Hydra and others take their settings; paths and images."""
+    """`trainer.accelerator=gpu`, as Hydra and others take their settings; paths and images.
+
+    One word may hold several: `pretrained=me/model,device=cuda`.
+    """
     report = script.report
     match = _SETTING.match(atom.text)
     if match is None:
@@ -474,6 +479,14 @@ def _setting(atom: Atom, script: _Script) -> None:
         search_path(match["name"], given, report)
         if match["name"].endswith("INDEX_URL"):
             index_url(report, given)
+        return
+    if "," in given.text:
+        for part in _LISTED.finditer(atom.text):
+            each = _unquoted(
+                Atom(Span(*part.span("value")).shifted(atom.span.start), part["value"])
+            )
+            name = normal_name(part["name"])
+            report.look_up(Place.KEY, name, each.text, each.span, each.span)
         return
     name = normal_name(match["name"])
     for value in _values(given, script):

@@ -20,6 +20,7 @@ _SCRIPT = re.compile(
 )
 _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
+_RESOURCE = re.compile(r"--gres=(?P<value>\S+)")
 _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
@@ -27,17 +28,34 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
     """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
     assert isinstance(node, ast.JoinedStr)
     texts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
-    if not _read(node, context) and _is_for_shell("".join(map(str, texts)), context):
+    text = "".join(map(str, texts))
+    _resource(text, node, context)
+    if not _read(node, context) and _is_for_shell(text, context):
         command_line(node, context)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
     assert isinstance(node, ast.Constant)
-    if not isinstance(node.value, str) or not _is_for_shell(node.value, context):
+    if not isinstance(node.value, str):
+        return
+    _resource(node.value, node, context)
+    if not _is_for_shell(node.value, context):
         return
     if not _read(node, context):
         command_line(node, context)
+
+
+def _resource(text: str, node: ast.expr, context: Context) -> None:
+    """`"--gres=gpu:8"`, a word of a command for Slurm."""
+    asked = _RESOURCE.fullmatch(text)
+    if asked is None:
+        return
+    span = context.span(node)
+    if not any(span.start <= each.start < span.end for each in context.reported):
+        report = LaunchReport(context.text, context.catalogue)
+        report.look_up(Place.SCHEDULER, "gres", asked["value"], span, span)
+        take_over(report.finish(), context)
 
 
 def submitted(node: ast.AST, scope: Scope, context: Context) -> None:

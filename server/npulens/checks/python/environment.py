@@ -276,7 +276,27 @@ def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
     if "r" not in opening["prefix"].lower():
         written = _ESCAPE.sub(_unescaped, written)
     several = opening["quote"] in _QUOTED.sub("", context.text[slice(*inner)])
-    return None if several else (inner, written)
+    return (span, _joined(context.text[slice(*span)])) if several else (inner, written)
+
+
+def _joined(literals: str) -> str:
+    """What stands in several literals behind each other, at its places, as one line."""
+    text = [" "] * len(literals)
+    for piece in _PIECE.finditer(literals):
+        if piece["inner"] is None:
+            continue
+        shown = piece["inner"]
+        if "r" not in piece["prefix"].lower():
+            shown = _ESCAPE.sub(_unescaped, shown)
+        text[slice(*piece.span("inner"))] = shown.replace("\n", " ")
+    return "".join(text)
+
+
+_PIECE = re.compile(
+    r"(?P<prefix>\b[A-Za-z]{1,2}|)(?P<quote>\"{3}|'{3}|[\"'])(?P<inner>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -104,11 +104,13 @@ def discover(
         elif stat.S_ISDIR(mode):
             found.folders.append(Path(path))
             walk = _Walk(path, is_excluded, respect_gitignore, original, found)
-            is_empty = True
-            for file, real in walk.files():
-                is_empty = False
-                add(file, real)
-            if is_empty:
+            walked = list(walk.files())
+            # A file has its own name, not that of a link to it, whichever comes first.
+            for is_link in (False, True):
+                for each in walked:
+                    if each.is_link is is_link:
+                        add(each.path, each.real)
+            if not walked:
                 but = _but(found.passed_over, exclude)
                 found.problems[path] = f"no Python file{but} in this folder"
         else:
@@ -213,6 +215,14 @@ class _Place(NamedTuple):
     ignores: Ignores
 
 
+class _Walked(NamedTuple):
+    """A file that is taken: its path, that with all links resolved, and whether it is a link."""
+
+    path: str
+    real: str
+    is_link: bool
+
+
 class _Walk:
     """The way through a folder that was named."""
 
@@ -233,8 +243,8 @@ class _Walk:
         ignores = ignores_above(known, respect_gitignore)
         self._start = _Place(self._top, self._real_top, known.rstrip(os.sep), ignores)
 
-    def files(self) -> Iterator[tuple[str, str]]:
-        """Each file that is taken, and its path with all links resolved."""
+    def files(self) -> Iterator[_Walked]:
+        """Each file that is taken."""
         pending = [self._start]
         while pending:
             folder = pending.pop()
@@ -295,8 +305,8 @@ class _Walk:
             return None
         return Reason.ENVIRONMENT if name in folders.ENVIRONMENTS else Reason.BUILT
 
-    def _taken(self, entry: os.DirEntry[str], file: _Place) -> Iterator[tuple[str, str]]:
-        """A file and its path with all links resolved, if it is read."""
+    def _taken(self, entry: os.DirEntry[str], file: _Place) -> Iterator[_Walked]:
+        """A file, if it is read."""
         is_link = entry.is_symlink()
         if is_link and os.path.isdir(entry.path):  # noqa: PTH112 (a loop is no mistake for it)
             if not self._is_inside(os.path.realpath(file.path)):
@@ -305,7 +315,7 @@ class _Walk:
             real = os.path.realpath(file.path) if is_link else file.real
             reason = self._reason_against_file(entry, file, real)
             if reason is None:
-                yield file.path, real
+                yield _Walked(file.path, real, is_link)
             elif not is_link or os.path.exists(real):  # noqa: PTH110 (else there is nothing)
                 self._pass_over(file.path, reason)
 

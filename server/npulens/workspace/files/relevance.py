@@ -16,13 +16,13 @@ _TAKES_TORCH = re.compile(
 """In a line: PyTorch is imported or required, not only spoken of as in comments and examples."""
 _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
-    *("#SBATCH", "srun", "submitit", "torchrun"),
+    *("#SBATCH", "srun", "--gres", "submitit", "torchrun"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
-    *("nsys", "ncu", "nvprof", "flash", "+cu", "-cu", "/cu", "transformer"),
+    *("nsys", "ncu", "nvprof", "nvcc", "flash", "+cu", "-cu", "/cu", "transformer"),
     *("8bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention", "quantized"),
     *(
         "accelerators",

@@ -14,7 +14,7 @@ _LONGEST_DECORATOR = 500
 _PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")
 _CLASS = re.compile(rb"(?:^|(?<=\n))class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
 _PRIVATE = re.compile(rb"\ndef (_[a-z]\w*)\(")
-_READS = re.compile(
+READS = re.compile(
     rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]"
 )
 """What makes it worth asking whether a function is used: such are told of."""
@@ -100,7 +100,7 @@ def _private(data: bytes) -> Iterator[bytes]:
         end = _BODY.search(data, definition.end())
         body_end = len(data) if end is None else end.start()
         is_alone = data.count(name) == 1 and not _is_decorated(data, definition.start())
-        if is_alone and _READS.search(data, definition.end(), body_end) is not None:
+        if is_alone and READS.search(data, definition.end(), body_end) is not None:
             yield name
 
 

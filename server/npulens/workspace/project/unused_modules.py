@@ -7,7 +7,7 @@ from pathlib import Path
 from npulens.workspace.project.contents import Content, Contents, Modules
 from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.module_imports import imported_names
-from npulens.workspace.project.unused import may_be_used_elsewhere
+from npulens.workspace.project.unused import READS, may_be_used_elsewhere
 
 _IMPORTS_BY_NAME = re.compile(rb"import_module|__import__|iter_modules|walk_packages|run_module")
 _CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
@@ -23,8 +23,8 @@ def unused_modules(
 ) -> frozenset[str]:
     """The paths of modules that only define something, and that no file of the project names.
 
-    Only projects that cannot be installed are looked at, and only as a whole: others may import
-    what a package offers. Where modules are imported by names that are made up, all may be, and
+    Only projects of scripts are looked at, and only as a whole: others may import what a package
+    offers. Where modules are imported by names that are made up, all may be, and
     what lies in the root of a project may be tried out in a shell.
 
     Args:
@@ -39,8 +39,14 @@ def unused_modules(
         return frozenset()
     if any(_IMPORTS_BY_NAME.search(content.data) for content in modules.values()):
         return frozenset()
+    if all(map(_only_defines, modules.values())):
+        return frozenset()  # nothing is run here
     roots = {folder.resolve() for folder in named}
-    inner = {f: c for f, c in modules.items() if f.parent.resolve() not in roots}
+    inner = {
+        file: content
+        for file, content in modules.items()
+        if READS.search(content.data) is not None and file.parent.resolve() not in roots
+    }
     imported = set(_imported(modules, memo)) if inner else set()
     left = [
         file
