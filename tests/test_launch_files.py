@@ -199,6 +199,8 @@ OTHER = [
     ("Dockerfile.gpu", "FROM ⟦NPU904:nvidia/cuda:${CUDA_VERSION}-cudnn${CUDNN}-devel-ubuntu22.04⟧"),
     ("Dockerfile", "FROM ⟦NPU904:${REGISTRY}/nvidia/cuda:12.1.1⟧"),
     ("Dockerfile", "FROM ⟦NPU904:ultralytics/ultralytics:latest⟧"),
+    ("a.yaml", "efficient_attention_backend: ⟦NPU902:xformers⟧\nattention: xformers"),
+    ("requirements.txt", "optimum[⟦NPU905:onnxruntime-gpu⟧]==1.20\nrembg[cli]"),
     (
         "Makefile",
         "⟦NPU901:CUDA_HOME⟧ ?= /usr/local/cuda\nNVCC := $(CUDA_HOME)/bin/⟦NPU906:nvcc⟧\n"

@@ -207,6 +207,8 @@ class Place(str, Enum):
     PATH = "path"
     IMAGE = "image"
     PACKAGE = "package"
+    EXTRA = "extra"
+    """An extra that a package is asked for with."""
     INDEX = "index"
     KEY = "key"
     SETTING = "setting"

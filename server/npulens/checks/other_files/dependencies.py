@@ -16,7 +16,10 @@ _SOURCE = re.compile(
     r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
 )
 """A repository or a folder to install from; its name is that of what is in it."""
+_NAME = re.compile(r"[\w.-]+")
 _REPOSITORY = re.compile(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
+_EXTRAS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
+"""`.[train]`: the package of a folder."""
 _CHANNEL = re.compile(r"[\w.-]+(?:/[\w.-]+)*::")
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
@@ -97,6 +100,8 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
     source = _SOURCE.match(rest)
     if source is not None:
         return _package(report, source["name"], f"@ {rest}", start, Span(start, start + len(rest)))
+    if (folder := _EXTRAS.fullmatch(rest)) is not None:
+        return any(_extra(report, extra, start, rest) for extra in _NAME.findall(folder["extras"]))
     channel = _CHANNEL.match(rest)
     package = _PACKAGE.fullmatch(rest, channel.end() if channel is not None else 0)
     if package is None:
@@ -106,7 +111,19 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
     value_start, whole = start + package.start("value"), Span(start, start + len(rest))
     if extras and _package(report, name + extras, value, value_start, whole):
         return True
-    return _package(report, name, value, value_start, whole)
+    if _package(report, name, value, value_start, whole):
+        return True
+    return any(_extra(report, extra, start, text) for extra in _NAME.findall(extras))
+
+
+def _extra(report: LaunchReport, extra: str, start: int, text: str) -> bool:
+    """Report an extra that is named after a package for CUDA: `optimum[onnxruntime-gpu]`."""
+    at = start + text.index(extra, text.index("["))
+    span = Span(at, at + len(extra))
+    name = extra.lower().replace("_", "-")
+    return report.look_up(Place.EXTRA, name, None, span, span) or report.look_up(
+        Place.PACKAGE, name, "", span, span
+    )
 
 
 def cloned(report: LaunchReport, start: int, address: str) -> bool:

@@ -42,6 +42,8 @@ _INSTALLERS = frozenset({"pip", "pip3", "uv", "conda", "mamba", "micromamba", "p
 _NOT_INSTALLED = frozenset(
     {"uninstall", "remove", "list", "show", "freeze", "search", "info", "run", "shell"}
 )
+_TESTS = frozenset({"[", "[[", "test"})
+_EQUAL = frozenset({"=", "==", "!="})
 _SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
 _LOADERS = {
     "module": frozenset({"load", "add", "switch", "swap", "try-load"}),
@@ -286,6 +288,8 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
     verbs = _TAKES_IMAGE if names & _DOCKER else _TAKES_CONTAINER
     takes_image = bool(names & _CONTAINERS) and not words.isdisjoint(verbs)
     _loaded(atoms, chain, report)
+    if last in _TESTS:
+        _compared(atoms, report)
     for index, atom in enumerate(atoms):
         following = atoms[index + 1] if index + 1 < len(atoms) else None
         if atom in chain:
@@ -302,6 +306,18 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
             _installed(atom, script)
         elif not installs:
             _index(_value_of_option(atom), script)  # helpers of a script install, too
+
+
+def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
+    """`[ $device == "cuda" ]`: a test that does not recognise the NPU, and no other one does."""
+    for left, relation, right in zip(atoms, atoms[1:], atoms[2:], strict=False):
+        variable = _PART.fullmatch(left.text)
+        if relation.text in _EQUAL and variable is not None:
+            asked = rf"\b{variable['name']}\b\W*=\W*(?:npu|ascend)\b"
+            if re.search(asked, report.text, re.IGNORECASE) is not None:
+                return
+            name = normal_name(variable["name"])
+            report.look_up(Place.OPTION, name, right.text, right.span, right.span)
 
 
 def _place_of_options(program: str) -> Place | None:

@@ -15,7 +15,7 @@ from npulens.syntax.scopes import Scope
 _SETUP = "setuptools.setup"
 _LISTS = frozenset({"install_requires", "setup_requires", "tests_require", "requires"})
 _TABLE = "extras_require"
-_NAMES = re.compile(r"require|\breqs\b|_reqs|extras", re.IGNORECASE)
+_NAMES = re.compile(r"require|\breqs\b|_reqs|extras|\b_?deps\b", re.IGNORECASE)
 """Names of lists and tables that go to `setup` under a name of their own."""
 
 
