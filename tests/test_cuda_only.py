@@ -44,6 +44,13 @@ CUDA_ONLY = [
     "if torch.__version__ == 'parrots':\n    if torch.cuda.is_available():\n        m.cuda()",
     "if torch.__version__ != 'parrots':\n    pass\nelse:\n    m.cuda()",
     "old = TORCH_VERSION == (1, 8) and torch.cuda.is_available()",
+    "if torch.__version__.startswith('0'):\n    torch.cuda.synchronize()",
+    "if not torch.__version__.startswith('0.'):\n    pass\nelse:\n    m.cuda()",
+    # what is moved to a GPU works on the host as well
+    "import faiss\nif torch.cuda.is_available():\n    r = faiss.StandardGpuResources()\n"
+    "    index = faiss.index_cpu_to_gpu(r, 0, index)",
+    "import faiss\nif (device == 'cuda' and a) or b:\n    if hasattr(faiss, 'x'):\n"
+    "        index = faiss.index_cpu_to_all_gpus(index)\nelse:\n    log('on the host')",
     # the namespace of whatever device there is
     "def f():\n    try:\n        return getattr(torch, device_name())\n"
     "    except AttributeError:\n        log('not there')\n        return torch.cuda",

@@ -22,6 +22,7 @@ class ConditionTable:
         places: Words for places that have no NPU.
         exports: Words for what is done to a model instead of running it.
         beside_exports: What else stands in names that ask for that.
+        host_instead: What moves something to a GPU that works on the host as well.
     """
 
     names: Mapping[str, str]
@@ -30,6 +31,7 @@ class ConditionTable:
     places: frozenset[str]
     exports: frozenset[str] = frozenset()
     beside_exports: frozenset[str] = frozenset()
+    host_instead: frozenset[str] = frozenset()
 
     def is_export(self, words: Collection[str]) -> bool:
         """Whether the words of a name ask if a model is exported, and nothing else."""
@@ -55,6 +57,7 @@ def read_conditions(folder: Path) -> ConditionTable:
         frozenset(content["places"]),
         frozenset(content["exports"]["words"]),
         frozenset(content["exports"]["beside"]),
+        frozenset(_names(content, "host-instead")),
     )
 
 

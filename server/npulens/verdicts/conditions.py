@@ -17,7 +17,12 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.library_questions import library_asked_for
-from npulens.verdicts.releases import by_release, names_release, within_releases
+from npulens.verdicts.releases import (
+    by_beginning,
+    by_release,
+    names_release,
+    within_releases,
+)
 
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
 _DEVICE_NAME = re.compile(
@@ -116,7 +121,12 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
     if name == "hasattr" and len(node.args) == 2:
         return _has_attribute(node, scope, known)
     if name in _STRING_TESTS and isinstance(callee, ast.Attribute) and len(node.args) == 1:
-        return _among(callee.value, node.args[0], node, True, scope, known)
+        version = by_beginning(node, known.torch_version)
+        return (
+            version
+            if version.holds is not None
+            else _among(callee.value, node.args[0], node, True, scope, known)
+        )
     if name == "is_torch_version" and len(node.args) == 2:
         return by_release(node, known.torch_version)
     if names_release(name):

@@ -59,6 +59,20 @@ def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
     )
 
 
+def moves_what_the_host_has(body: list[ast.stmt], scope: Scope, known: Known) -> bool:
+    """Whether statements move something to a GPU that works on the host as well, and nothing else.
+
+    `index = faiss.index_cpu_to_gpu(resources, 0, index)`.
+    """
+    calls = [call for statement in body for call in _calls(statement)]
+    moves = any(
+        isinstance(value, Qualified) and value.name in known.table.host_instead
+        for call in calls
+        for value in resolve(call.func, scope)
+    )
+    return moves and not any(_called(call) in ("cuda", "to", "npu") for call in calls)
+
+
 def asks_only_for_card(body: list[ast.stmt]) -> bool:
     """Whether statements use CUDA for nothing but to ask what card there is."""
     asks = False

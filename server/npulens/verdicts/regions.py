@@ -23,6 +23,7 @@ from npulens.verdicts.kernels import (
     asks_only_for_card,
     hands_to_named_kernel,
     has_kernels_alone,
+    moves_what_the_host_has,
 )
 from npulens.verdicts.loading import chooses_host, read_to_host
 from npulens.verdicts.npu_words import PieceText
@@ -217,6 +218,10 @@ class Regions:
                     *self.statements(node.body, scope),
                     *self._orelse(node, None, scope),
                 ]
+            if moves_what_the_host_has(node.body, scope, self._known):
+                settled = self.settlement("fallback", node.test)
+                body = self._all((node.test, *node.body), settled)
+                return [*body, *self._orelse(node, None, scope)]
             if asks_only_for_card(node.body):
                 settled = self.settlement("cuda-alone", node.test)
                 body = self._all((node.test, *node.body), settled)

@@ -67,6 +67,17 @@ def _by_exact_release(test: ast.Compare, release: TorchVersion) -> Answer:
     return Answer(not is_equal, "older-torch", test)
 
 
+def by_beginning(node: ast.Call, release: TorchVersion) -> Answer:
+    """`torch.__version__.startswith("0.")`."""
+    assert isinstance(node.func, ast.Attribute)
+    given = getattr(node.args[0], "value", None)
+    if not isinstance(given, str) or not given or not _names_version(node.func.value):
+        return UNKNOWN
+    target = ".".join(map(str, (*release,)))
+    is_known = target.startswith(given) or not given.startswith(target)
+    return Answer(target.startswith(given), "older-torch", node) if is_known else UNKNOWN
+
+
 def within_releases(node: ast.Call, release: TorchVersion) -> Answer:
     """`required_torch_version(max_version="2.0")`: what the target's release says."""
     target = (*release,)
