@@ -79,6 +79,35 @@ def test_the_reason(source: str) -> None:
     assert {reason for _, _, reason in reasons(f"import torch\n{source}\n")} == {REASONS[source]}
 
 
+def test_what_the_shim_makes_work_is_settled_not_left_out() -> None:
+    """Without the import that patches the names each of them is found."""
+    source = code(
+        """
+        import torch
+        from torch_npu.contrib import transfer_to_npu
+        from torch.cuda.amp import GradScaler
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        x = torch.ones(2, device="cuda").cuda()
+        torch.distributed.init_process_group("nccl")
+        x.is_cuda
+        """
+    )
+    settled = [(line, rule) for line, rule, reason in reasons(source) if reason == "by-shim"]
+    assert settled == [
+        (3, "NPU301"),
+        (5, "NPU110"),
+        (5, "NPU101"),
+        (6, "NPU110"),
+        (6, "NPU105"),
+        (7, "NPU201"),
+        (8, "NPU106"),
+    ]
+    document = Document("a.py", source.replace("from torch_npu.contrib", "# "))
+    found = judge(document, CATALOGUE, Target()).findings
+    assert {rule for _, rule in settled} <= {finding.rule.code for finding in found}
+
+
 def test_what_is_used_of_a_module_is_not_settled_beside_its_finding() -> None:
     """`cuda` of `cuda.synchronize()` is no place of its own."""
     source = (

@@ -31,6 +31,8 @@ from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.regions import Regions
 
+_BY_SHIM = Settlement("by-shim")
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleFacts:
@@ -150,6 +152,10 @@ class Context:
         self.code = PieceText(self.lines, self.npu_words)
         self.known = known_of(self.catalogue, self.target, self.facts)
         self.regions = Regions(self.code, self.known)
+
+    def by_shim(self, is_patched: bool = True) -> Settlement | None:
+        """What settles a name that `transfer_to_npu` makes work, where it is in force."""
+        return _BY_SHIM if self.facts.shimmed and is_patched else None
 
     def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
         """What a condition comes to where no library is there, if it asks for one."""

@@ -189,9 +189,7 @@ def _is_optional(name: Name, value: Qualified, node: ast.expr, scope: Scope) -> 
 def _report_reference(
     node: ast.expr, name: Name, qualified: str, entry: SymbolEntry, scope: Scope, context: Context
 ) -> None:
-    if context.facts.shimmed and entry.shimmed:
-        return
-    settled = out_of_reach(entry.rule, node, scope, context)
+    settled = out_of_reach(entry.rule, node, scope, context) or context.by_shim(entry.shimmed)
     if entry.rule.family == "layout" and context.regions.is_under_cuda_test(context.span(node)):
         settled = settled or Settlement("no-effect")  # a switch of CUDA libraries, set for CUDA
     if is_unknown(qualified, entry):

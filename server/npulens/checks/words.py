@@ -310,7 +310,7 @@ def report_compared(
     if context.facts.shimmed and word is WORDS[Meaning.DEVICE]:
         # The shim renames devices, not texts.
         if any(_is_text(node, word, scope) for node in asked):
-            return
+            settled = settled or context.by_shim()
         if not any(map(_is_asked_of_device, asked)):
             fix = Applicability.UNSAFE
     finding = _Finding(word, rule, fix)
@@ -361,8 +361,8 @@ def report_all(
     even_shimmed: bool = False,
 ) -> None:
     """Every string of an expression that is the word, unless the expression weighs the NPU too."""
-    if parameter is None and context.facts.shimmed and not even_shimmed:
-        return
+    is_patched = parameter.shimmed if parameter is not None else not even_shimmed
+    shim = context.by_shim(is_patched and not even_shimmed)
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
     if rule is None:
         return
@@ -370,7 +370,7 @@ def report_all(
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE
     for literal, settled in literals(node, word, scope, context):
-        _report(literal, _Finding(word, rule, fix, note), scope, context, ported or settled)
+        _report(literal, _Finding(word, rule, fix, note), scope, context, ported or settled or shim)
 
 
 _OF_A_FILE = LocalizedText(

@@ -43,10 +43,11 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             _switches_imported(alias, written, context)
             continue
         settled = out_of_reach(entry.rule, alias, scope, context)
-        if not (context.facts.shimmed and entry.shimmed):
-            _report(node, alias, entry, written, context, settled)
-        elif isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
+        shim = context.by_shim(entry.shimmed)
+        if shim is not None and isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
             bound_before_shim(node, alias, entry, context)
+        if context.span(alias) not in context.reported:
+            _report(node, alias, entry, written, context, settled or shim)
 
 
 def _switches_imported(alias: ast.alias, written: str, context: Context) -> None:

@@ -121,7 +121,7 @@ def _is_storage(node: ast.expr, scope: Scope) -> bool:
 
 def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
-    if entry.becomes is None or (context.facts.shimmed and entry.shimmed):
+    if entry.becomes is None:
         return
     if node.attr in context.facts.own_methods:
         return  # a class here overrides it and names what it overrides
@@ -131,7 +131,13 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     fix = Fix(use(f".{entry.becomes}"), entry.fix, edits, imports=ImportNeed.PLUGIN_BESIDE_TORCH)
     replacement = f".{entry.becomes}"
     context.report(
-        entry.rule, span, f".{node.attr}", [fix], replacement=replacement, note=entry.note
+        entry.rule,
+        span,
+        f".{node.attr}",
+        [fix],
+        replacement=replacement,
+        note=entry.note,
+        settled=context.by_shim(entry.shimmed),
     )
 
 
@@ -158,8 +164,6 @@ def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
     storage = _is_storage(node.value, scope)
-    if context.facts.shimmed and entry.shimmed and not storage:
-        return
     if _is_something_else(node, scope, context) or _is_of_like_framework(context):
         return
     whole = context.span(node)
@@ -173,7 +177,10 @@ def _method(
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
     symbol = f".{node.attr}{call_mark}"
-    context.report(entry.rule, span, symbol, fixes, replacement=replacement, note=note)
+    shim = context.by_shim(entry.shimmed and not storage)
+    context.report(
+        entry.rule, span, symbol, fixes, replacement=replacement, note=note, settled=shim
+    )
 
 
 def _is_in_operator(scope: Scope) -> bool:

@@ -407,16 +407,13 @@ def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
             name = value.name.replace("torch.npu.", "torch.cuda.", 1)
             parameters += context.catalogue.parameters.get(name, ())
     for parameter in parameters:
-        if (
-            context.facts.shimmed
-            and parameter.shimmed
-            and not is_unpatched(node.func, scope, context)
-        ):
-            continue
+        early = is_unpatched(node.func, scope, context)
+        is_patched = context.by_shim(parameter.shimmed and not early) is not None
         word = WORDS[parameter.meaning]
         for argument in _arguments(node, parameter):
-            report_all(argument, word, parameter, scope, context)
-            report_composed(argument, word, parameter.rule.name, scope, context)
+            report_all(argument, word, parameter, scope, context, even_shimmed=early)
+            if not is_patched:
+                report_composed(argument, word, parameter.rule.name, scope, context)
 
 
 def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:
