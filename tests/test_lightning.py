@@ -26,6 +26,30 @@ ASKED = {
         "from pytorch_lightning import Trainer\n"
         "Trainer.from_argparse_args(args, accelerator=⟦NPU116:'gpu'⟧)"
     ),
+    "by an entry of a dictionary": (
+        "import lightning as L\nsettings = {'accelerator': ⟦NPU116:'gpu'⟧, 'devices': 2}\n"
+        "L.Trainer(**settings, **dict(accelerator=⟦NPU116:'cuda'⟧))"
+    ),
+    "by a setting": (
+        "import pytorch_lightning as pl\n\n\ndef f(config):\n"
+        "    config['accelerator'] = ⟦NPU116:'gpu'⟧\n    config.accelerator = ⟦NPU116:'cuda'⟧\n"
+        "    return pl.Trainer(**config)"
+    ),
+    "by a default": (
+        "from lightning import Fabric\n\n\ndef f(*, accelerator=⟦NPU116:'gpu'⟧):\n"
+        "    return Fabric(accelerator=accelerator)"
+    ),
+    "by an option": (
+        "from lightning import Fabric\nfrom argparse import ArgumentParser\n"
+        "parser = ArgumentParser()\nparser.add_argument('--accelerator', default=⟦NPU116:'gpu'⟧)"
+    ),
+    "by a name that says what it is": (
+        "from lightning import Trainer\naccelerator = ⟦NPU116:'gpu'⟧\n"
+        "Trainer(accelerator=accelerator)"
+    ),
+    "by a field": (
+        "from lightning import Fabric\n\n\nclass Options:\n    accelerator: str = ⟦NPU116:'gpu'⟧"
+    ),
     "cards": "from pytorch_lightning import Trainer\nTrainer(⟦NPU116:gpus=[0, 1]⟧)",
     "all cards": "import pytorch_lightning as pl\npl.Trainer(⟦NPU116:gpus=-1⟧, accelerator='ddp')",
     "cards of an option": (
@@ -84,6 +108,11 @@ NOT_ASKED = {
     ),
     "not known": "from lightning import Trainer\n\n\ndef f(kind):\n    Trainer(accelerator=kind)",
     "another trainer": "from mine import Trainer\nTrainer(accelerator='gpu')",
+    "settings of another trainer": (
+        "from mine import Trainer\nTrainer(**{'accelerator': 'gpu'})\n"
+        "parser.add_argument('--accelerator', default='gpu')"
+    ),
+    "a setting for the host": "import lightning\nsettings = {'accelerator': 'cpu'}",
     "another parameter": "from lightning import Trainer\nTrainer(logger='gpu')",
 }
 

@@ -59,6 +59,8 @@ REASONS = {
     "print('cuda:0')": "text",
     "x.cuda()  # npulens: ignore": "suppressed",
     "from torch.cuda.amp import autocast\nwith autocast():\n    pass": "reported-at-import",
+    "def f():\n    from torch.cuda.amp import autocast\n\n    def g():\n"
+    "        with autocast():\n            pass": "reported-at-import",
     "from torch.utils.cpp_extension import CUDAExtension as E\ne = E('a', [])": (
         "reported-at-build"
     ),
@@ -66,6 +68,7 @@ REASONS = {
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
+    "with torch.backends.cudnn.flags(enabled=False):\n    pass": "no-effect",
     "import apex": "reported-at-use",
     "from gsplat import rasterization as draw\ndraw(x)": "reported-at-import",
     "from apex import amp": "reported-at-use",

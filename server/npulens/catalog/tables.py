@@ -370,9 +370,10 @@ _OTHER_WORDS = (
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
+    "accelerator",
 )
 """What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
-scripts for a scheduler; what a `setup.py` asks for; and what Ray is asked for."""
+scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for."""
 
 _OTHER_PARTS = frozenset({"load"})
 """Last parts of names that a check looks at and no table lists: `torch.load`."""

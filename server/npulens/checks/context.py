@@ -23,8 +23,8 @@ from npulens.checks.interest import Interest
 from npulens.checks.own_extensions import OwnExtensions
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.other_modules import OtherModules
-from npulens.syntax.scopes import ModuleScope, Scope
-from npulens.syntax.values import Name
+from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
+from npulens.syntax.values import Imported, Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
@@ -156,6 +156,19 @@ class Context:
     def by_shim(self, is_patched: bool = True) -> Settlement | None:
         """What settles a name that `transfer_to_npu` makes work, where it is in force."""
         return _BY_SHIM if self.facts.shimmed and is_patched else None
+
+    def may_be_brought(self, node: ast.Name, scope: Scope) -> bool:
+        """Whether a name is read that an import may have brought from what a table knows."""
+        if not isinstance(node.ctx, ast.Load):
+            return False
+        if node.id in self.facts.aliases:
+            return True
+        around: Scope | None = scope if self.interest.imports_inside else None
+        while isinstance(around, FunctionScope):
+            if any(isinstance(each.value, Imported) for each in around.names.get(node.id, ())):
+                return True
+            around = around.parent
+        return False
 
     def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
         """What a condition comes to where no library is there, if it asks for one."""

@@ -40,6 +40,9 @@ class Interest:
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
         computing: Trigger words whose calls give tensors, which no rule asks anything further.
         stars: Whether the module imports names by `*`, which binds nobody knows what.
+
+    Attributes:
+        imports_inside: Whether functions or blocks of the piece import anything.
     """
 
     def __init__(
@@ -54,7 +57,8 @@ class Interest:
     ) -> None:
         self._text = text = lines.text
         self._starts = lines.starts
-        if stars or _INNER_IMPORT.search(text) is not None:
+        self.imports_inside = _INNER_IMPORT.search(text) is not None
+        if stars or self.imports_inside:
             parts = frozenset()
         known = identifiers | _ANYWHERE
         words = triggers | {alias for alias in aliases if alias.removeprefix(".") in known}

@@ -101,7 +101,7 @@ def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
 def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     """A use of what `from torch.cuda.amp import autocast` brings: its import says what to do."""
     assert isinstance(node, ast.Name)
-    if node.id not in context.facts.aliases or not isinstance(node.ctx, ast.Load):
+    if not context.may_be_brought(node, scope):
         return
     span = context.span(node)
     if span in context.reported or _is_within_last(span, context):
@@ -112,8 +112,9 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
         entry = context.catalogue.symbols.get(value.name)
         if entry is None and value.name.startswith("torch."):
             entry = _library_within(value.name, context)
-        if entry is not None and not (context.facts.shimmed and entry.shimmed):
-            context.settle(span, "reported-at-import")
+        if entry is not None:
+            patched = context.by_shim(entry.shimmed) is not None
+            context.settle(span, "by-shim" if patched else "reported-at-import")
             report_entry(node, entry, [], context)
             return
 

@@ -20,6 +20,7 @@ from npulens.checks.python import (
     library,
     library_calls,
     lightning,
+    lightning_settings,
     mapped_calls,
     methods,
     native,
@@ -60,6 +61,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (parallel.setting_of_mmcv, (ast.Call, ast.Assign)),
     (switches.value_read, (ast.Call, ast.List, ast.Tuple, ast.FormattedValue)),
     (switches.value_read, (ast.If, ast.BoolOp, ast.UnaryOp)),
+    (switches.switches_for_a_block, (ast.Call,)),
     (amp_calls.type_named, (*_FUNCTIONS, ast.AnnAssign)),
     (amp_calls.asked, (ast.Compare,)),
     (amp_calls.called, (ast.Call,)),
@@ -110,6 +112,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (strings.formatted, (ast.JoinedStr,)),
     (strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
+    (lightning_settings.given, (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arguments)),
     (mapped_calls.called, (ast.Call,)),
     (extensions.built, (ast.Call,)),
     (extensions.called, (ast.Call,)),
@@ -135,6 +138,7 @@ _ABOUT_STRINGS: frozenset[Check] = frozenset(
         *(strings.call, strings.comparison, strings.assignment, strings.loop),
         *(strings.conditional, strings.defaults, strings.returned, strings.dictionary),
         *(strings.case, strings.constant, strings.formatted, strings.concatenated),
+        lightning_settings.given,
     )
 )
 """What looks for "cuda" and "nccl" in every call and assignment."""

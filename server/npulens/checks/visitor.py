@@ -60,7 +60,8 @@ def visit(
     What is settled is visited like everything else: findings there come with the reason. Walks with
     a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
-    wanted = _VISITED if context.module.stars() or context.facts.aliases else _VISITED_BUT_NAMES
+    brings = context.module.stars() or context.facts.aliases or context.interest.imports_inside
+    wanted = _VISITED if brings else _VISITED_BUT_NAMES
     pending: list[Child] = [(node, scope, settled) for node, settled in parts]
     while pending:
         node, scope, settled = pending.pop()

@@ -265,6 +265,8 @@ def report_composed(
     parts: tuple[type[ast.expr], ...] = (ast.JoinedStr, ast.BinOp, ast.Call)
     if word is WORDS[Meaning.ACCELERATOR]:
         parts = (ast.Name, ast.Attribute)  # where it is assigned nothing tells what it is
+        if last_identifier(node) == "accelerator":
+            return  # but here, so what it is given is a finding of its own
     elif context.facts.shimmed:
         return
     if not isinstance(node, parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from npulens.catalog.model import LibraryName
@@ -277,6 +277,23 @@ def is_own_attribute(node: ast.Attribute, scope: Scope) -> bool:
 def is_bound(name: str, scope: Scope) -> bool:
     """Whether any scope around binds a name."""
     return lookup(name, scope, None) is not None
+
+
+def imported_into(scope: Scope) -> Iterator[str]:
+    """The qualified names of what the functions around, and their module, import."""
+    current: Scope | None = scope
+    while current is not None:
+        if isinstance(current, FunctionScope):
+            yield from _imported(current.names.values())
+        elif isinstance(current, ModuleScope):
+            for pieces in current.module.names.values():
+                yield from _imported(bindings for _, bindings in pieces)
+        current = current.parent
+
+
+def _imported(names: Iterable[list[Binding]]) -> Iterator[str]:
+    for bindings in names:
+        yield from (each.value.qualified for each in bindings if isinstance(each.value, Imported))
 
 
 def module_of(scope: Scope) -> ModuleScope:

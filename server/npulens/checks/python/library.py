@@ -152,7 +152,7 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
 def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     """A use of what `from diff_gaussian_rasterization import GaussianRasterizer` brings."""
     assert isinstance(node, ast.Name)
-    if node.id not in context.facts.aliases or not isinstance(node.ctx, ast.Load):
+    if not context.may_be_brought(node, scope):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
         if not isinstance(value, Qualified) or value.name.startswith("torch."):

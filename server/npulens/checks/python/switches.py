@@ -7,6 +7,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.titles import use
+from npulens.checks.words import last_identifier
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
@@ -38,6 +39,15 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
             and any(name.startswith("torch.backends.") for name in qualified_names(part, scope))
         ):
             context.settle(context.span(part), "no-effect")
+
+
+def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
+    assert isinstance(node, ast.Call)
+    if not context.holds("cudnn") or last_identifier(node.func) != "flags":
+        return
+    if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
+        context.settle(context.span(node.func), "no-effect")
 
 
 def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
