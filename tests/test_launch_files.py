@@ -101,6 +101,11 @@ SHELL = [
     # What has no counterpart is told once.
     "⟦NPU901:NCCL_DEBUG⟧=INFO python a.py\nNCCL_DEBUG=INFO python b.py\necho $NCCL_DEBUG",
     "pip install --no-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
+    "pip install --only-binary flash-attn ⟦NPU905:flash-attn==2.5.6⟧",
+    "pip install --no-cache-dir ⟦NPU905:flash-attn==2.5.6⟧",
+    "pip3 install --no-cache-dir --no-build-isolation ⟦NPU905:flash-attn==2.7.0.post2⟧",
+    "pip install -U --no-deps ⟦NPU905:xformers==0.0.22⟧",
+    "uv pip install --no-build-isolation-package flash-attn --no-cache ⟦NPU905:flash-attn⟧",
     "case $1 in\n  cu118) export CUDA_HOME=/x ;;\n  *) ⟦NPU906:nvidia-smi⟧ ;;\nesac",
     "python train.py ⟦NPU605:--load_in_8bit⟧ ⟦NPU605:--use_8bit_adam⟧ --seed 1",
     "CUDA=cu102\npip install torch-scatter -f ⟦NPU905:https://a.example.org/whl/torch-1.9+${CUDA}.html⟧",

@@ -24,6 +24,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_functions import is_from_device_function
+from npulens.verdicts.regions import ACCELERATORS
 
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold", "removeprefix"})
@@ -223,6 +224,18 @@ def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Ite
             yield literal, settled or inner
 
 
+def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+    """The devices of `device_map = {"": "cuda"}`; a table by device says what each one is for."""
+    assert isinstance(node, ast.Dict)
+    if any(isinstance(key, ast.Constant) and key.value in ACCELERATORS for key in node.keys):
+        return
+    values = [value for value in node.values if isinstance(value, ast.Constant)]
+    if any(value.value == word.new for value in values):
+        return
+    for value in values:
+        yield from literals(value, word, scope, context)
+
+
 _Reader = Callable[[ast.expr, Word, Scope, Context], Iterator[Found]]
 _LITERALS: dict[type[ast.expr], _Reader] = {
     ast.Constant: _constant,
@@ -235,6 +248,7 @@ _LITERALS: dict[type[ast.expr], _Reader] = {
     ast.List: _elements,
     ast.Tuple: _elements,
     ast.Set: _elements,
+    ast.Dict: _by_name,
 }
 
 

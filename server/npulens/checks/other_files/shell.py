@@ -71,8 +71,13 @@ _IMAGE_SCHEME = re.compile(r"(?:docker|oras|enroot|dockerd)://")
 _URL = re.compile(r"https?://")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
 _DEEPEST_SCRIPT = 3
-_NOT_TAKEN = re.compile(r"--(?:no-|exclude)[\w-]*\Z")
-"""Options of installers whose value is what is not installed."""
+_NOT_TAKEN = re.compile(
+    r"--(?:no-(?:binary|extra|group|[\w-]+-package)|only-(?:binary|group)|exclude[\w-]*)\Z"
+)
+"""Options of pip and uv that name what is left out or how it is built, not what is installed.
+
+Others that begin with `--no-`, such as `--no-cache-dir`, take no value.
+"""
 _FOLDER = re.compile(r"[^:\s]+")
 _MOST_VALUES = 20
 
