@@ -87,6 +87,15 @@ SHELL = [
     "pip install ⟦NPU905:torch==2.1.0+cu118⟧ -f ⟦NPU905:https://wheels.example.org/whl/cu118⟧",
     "python -m pip install ⟦NPU905:flash-attn⟧ --no-build-isolation",
     "conda install pytorch ⟦NPU905:pytorch-cuda=11.8⟧ -c pytorch -c nvidia",
+    # Python in quotes
+    'python -c "import torch; ⟦NPU101:torch.cuda.empty_cache⟧()"',
+    "conda run -n a python3 -c 'import ⟦NPU602:flash_attn⟧'",
+    # programs that start others in an environment
+    "poetry run pip install ⟦NPU905:flash-attn⟧",
+    "conda run -n a --no-capture-output python -m pip install ⟦NPU905:flash-attn⟧",
+    "uv run --with torch ⟦NPU906:nvidia-smi⟧",
+    "⟦NPU906:gpustat⟧ -i",
+    "ray start --head ⟦NPU903:--num-gpus=8⟧ --port 6379",
     "python - <<'EOF'\nimport torch\nx = torch.ones(1).⟦NPU105:cuda⟧()\nEOF",
     "bash <<EOF\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\nEOF",
     "export ⟦NPU917:TASK_QUEUE_ENABLE⟧=0",
@@ -144,6 +153,10 @@ NOT_SHELL = [
     "python train.py --backend inductor --gpus 8",
     "cmake -DUSE_CUDA=ON -DBACKEND=cuda ..",
     "command -v nvidia-smi && echo NVIDIA",
+    "poetry run python train.py flash-attn",
+    "poetry run pip uninstall -y flash-attn",
+    "python -c 'print(1)'\npython -c \"$CODE\"",
+    "[ $KIND = NPU ] && ray start --resources='{\"NPU\": 8}' || ray start --num-gpus=8",
     "command -v nvidia-smi > /dev/null && nvidia-smi || echo no cards",
     "#!/bin/bash\n# use #SBATCH --gres=gpu:8 for more\n#SBATCH --ntasks=8",
     "#SBATCH --gres=npu:8",
@@ -481,6 +494,12 @@ def test_no_pin_is_made_up(pin: str, file: str) -> None:
         assert all(version in message for version in ("2.6.0", "2.7.1", "2.14.0"))
 
 
+def test_nothing_is_written_into_python_in_quotes() -> None:
+    """`import torch_npu` needs a line of its own, and its strings might end the quotes."""
+    text = "python -c 'import torch; torch.cuda.empty_cache()'\n"
+    assert fixed("run.sh", text) == text
+
+
 def test_a_version_in_a_variable_may_be_any() -> None:
     text = 'pip install "torch==${V}+cu118"\n'
     assert fixed("run.sh", text) == 'pip install "torch==${V}+cpu"\n'
@@ -626,6 +645,7 @@ ENDLESS = [
     "((", "$((", "((a) ", "<(", "[[ a ", "a=( ", "if x; then ", "case x in a) ", "f() {", "@(",
     "a && ", "[ a ] || ", "[ -o a ", "-o a ", '"a" ', "sudo ", "X=$X\n", "docker run $X\n",
     "ssh h 'a'\n", "'a' ssh ", "cat <<E\n E\n", "x=`a`\n", "if a; then b; fi\n", "elif a; then b\n",
+    "poetry run ", "python -c 'x.cuda()'\n",
 ]  # fmt: skip
 
 

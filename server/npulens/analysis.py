@@ -349,10 +349,13 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = list(map(without_vendors, findings))
     inside = replace(target, reasons=())  # the whole document has them applied, with its lines
-    for span, name in report.embedded:
+    within = [(span, name, True) for span, name in report.embedded]
+    within += [(span, "one_liner.py", False) for span in report.one_liners]
+    for span, name, has_lines in within:
         inner = judge(Document(name, document.text[slice(*span)]), catalogue, inside)
         if not any(finding.rule.family == "engine" for finding in inner.findings):
-            findings += (finding.shifted(span.start) for finding in inner.findings)
+            found = (finding.shifted(span.start) for finding in inner.findings)
+            findings += (each if has_lines else replace(each, fixes=()) for each in found)
             ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return Judgement(findings, ledger.settled)

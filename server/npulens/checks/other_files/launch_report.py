@@ -61,6 +61,8 @@ class LaunchReport:
         self.findings: list[Finding] = []
         self.embedded: list[tuple[Span, str]] = []
         """Python inside this text, and the name of a file that would hold it."""
+        self.one_liners: list[Span] = []
+        """Python in quotes of the shell, where a fix might end the quotes or the line."""
         self.probed = frozenset(_PROBED.findall(text))
         """Commands of which the text asks whether they are there."""
         self._places: dict[str, dict[Span, _Use]] = {}
@@ -250,7 +252,8 @@ class LaunchReport:
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
         told = _told(entry, places)
-        beside = tuple(Related(span, _USED_HERE) for span in sorted(places) if span not in told)
+        others = sorted(places.keys() - set(told))
+        beside = tuple(Related(span, _USED_HERE) for span in others)
         replacement = entry.becomes or ""
         for span in told:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)

@@ -21,6 +21,7 @@ from npulens.checks.other_files.shell_programs import (
     base_name,
     is_started,
     programs,
+    python_code,
     scripts,
 )
 from npulens.syntax.shell import read_shell
@@ -32,7 +33,7 @@ _TEXT_COMMANDS = frozenset(
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
 _SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
-_SCHEDULERS = frozenset({"srun", "sbatch", "salloc"})
+_SCHEDULERS = frozenset({"srun", "sbatch", "salloc", "ray"})
 _DOCKER = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
 _SINGULARITY = frozenset({"singularity", "apptainer"})
 _CONTAINERS = _DOCKER | _SINGULARITY
@@ -251,6 +252,7 @@ def _command(placed: Placed, script: _Script) -> None:
         _atoms(atoms, chain, script)
         for _, span in inner:
             _nested(script, span)
+        report.one_liners += python_code(command, text)
     for heredoc in command.heredocs:
         _heredoc(command, heredoc.span, script)
 
@@ -286,10 +288,11 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
     ahead: Place | None = None
     words = {atom.text for atom in atoms}
     last = base_name(chain[-1]) if chain else ""
-    installs = bool(names & _INSTALLERS) or (
+    installs = last in _INSTALLERS or (
         last.startswith("python") and not words.isdisjoint(("pip", "pip3"))
     )
-    installs = installs and words.isdisjoint(_NOT_INSTALLED)
+    behind = {atom.text for atom in atoms if chain and atom.span > chain[-1].span}
+    installs = installs and behind.isdisjoint(_NOT_INSTALLED)
     verbs = _TAKES_IMAGE if names & _DOCKER else _TAKES_CONTAINER
     takes_image = bool(names & _CONTAINERS) and not words.isdisjoint(verbs)
     _loaded(atoms, chain, report)

@@ -13,6 +13,7 @@ _STARTED = re.compile(
     r"(?:.*/)?(?:python[\d.]*|torchrun|bash|sh|accelerate|deepspeed|[\w.-]+\.(?:py|sh))\Z"
 )
 _RUNS_SCRIPT = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh\Z|(?:.*/)?(?:su|runuser)\Z")
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z|--command\Z")
 
 
@@ -46,6 +47,11 @@ _MPI = _Prefix(
     "-np -n -c -H -host --host -hostfile --hostfile -machinefile -x -map-by --map-by -bind-to"
     " --bind-to -N -ppn -f -rf -mca --mca -gmca -genv -env -wdir"
 )
+_RUNNERS = frozenset(
+    {"conda", "mamba", "micromamba", "poetry", "uv", "pipenv", "pdm", "pixi", "rye", "hatch"}
+)
+"""What starts a program in an environment by its command `run`."""
+_RUN = _Prefix("-n --name -p --prefix --cwd -C --with --extra --group --python -e --environment")
 _MOST_PROGRAMS = 10
 _TWO_VALUES = frozenset({"-mca", "--mca", "-gmca", "-genv", "-env"})
 _PREFIXES = {
@@ -91,6 +97,8 @@ def programs(atoms: Sequence[Atom]) -> list[Atom]:
         found.append(atoms[index])
         name = base_name(atoms[index])
         prefix = _PREFIXES.get(name)
+        if name in _RUNNERS and [a.text for a in atoms[index + 1 : index + 2]] == ["run"]:
+            prefix, index = _RUN, index + 1
         is_probe = name == "command" and [a.text for a in atoms[index + 1 : index + 2]] == ["-v"]
         if prefix is None or is_probe:
             break
@@ -194,6 +202,18 @@ def scripts(command: Command, text: str) -> list[tuple[Word, Span]]:
         has_ssh = has_ssh or raw == "ssh"
         previous = raw
     return found
+
+
+def python_code(command: Command, text: str) -> Iterator[Span]:
+    """What is inside of the quotes of `python -c "..."`, wherever Python is started."""
+    has_python, previous = False, ""
+    for word in command.words:
+        raw = text[slice(*word.span)]
+        inside = _inside_quotes(word, raw)
+        if has_python and previous == "-c" and inside is not None:
+            yield inside
+        has_python = has_python or _PYTHON.match(raw) is not None
+        previous = raw
 
 
 def _inside_quotes(word: Word, raw: str) -> Span | None:
