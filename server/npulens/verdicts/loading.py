@@ -13,7 +13,8 @@ from npulens.syntax.walking import nodes_below
 
 _OPTION = "map_location"
 _GIVEN = re.compile(rf"{_OPTION}\s*=[\s(]*\Z")
-_LONGEST = 60
+LONGEST_BEFORE = 60
+"""How much of the text in front of an expression tells what it is given to."""
 
 
 def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
@@ -23,8 +24,10 @@ def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
         first: The statements of an arm, or its expression.
         second: Those of the other one.
     """
-    if len(first) != 1 or len(second) != 1:
+    if len(first) != 1 or len(second) != 1 or type(first[0]) is not type(second[0]):
         return False
+    if hasattr(first[0], "body"):
+        return False  # a chain of conditions, each of which would look at all behind it
     given = [value for node in (first[0], second[0]) for value in _locations(node)]
     same = _without_locations(first[0]) == _without_locations(second[0])
     return len(given) == 1 and _is_host(given[0]) and same
@@ -35,11 +38,11 @@ def chooses_host(node: ast.IfExp, before: str) -> bool:
 
     Args:
         node: The expression.
-        before: The text in front of it.
+        before: The text in front of it, `LONGEST_BEFORE` of it at most.
     """
     arms = node.body, node.orelse
     return (
-        _GIVEN.search(before[-_LONGEST:]) is not None
+        _GIVEN.search(before) is not None
         and any(map(_is_nothing, arms))
         and any(map(_is_host, arms))
     )

@@ -25,7 +25,7 @@ from npulens.verdicts.kernels import (
     has_kernels_alone,
     moves_what_the_host_has,
 )
-from npulens.verdicts.loading import chooses_host, read_to_host
+from npulens.verdicts.loading import LONGEST_BEFORE, chooses_host, read_to_host
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
 
@@ -347,7 +347,8 @@ class Regions:
     def choices(self, node: ast.IfExp, scope: Scope) -> list[Part]:
         """The parts of a conditional expression, the test first."""
         is_about_cuda = _CUDA.search(self._code.source(node.test)) is not None
-        before = self._code.text[: self._code.span(node).start] if is_about_cuda else ""
+        start = self._code.span(node).start if is_about_cuda else 0
+        before = self._code.text[max(start - LONGEST_BEFORE, 0) : start]
         if is_about_cuda and (
             chooses_host(node, before) or read_to_host([node.body], [node.orelse])
         ):
