@@ -165,6 +165,18 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         500,
     ),
     "cases": (lambda n: "match device:\n" + '    case "cuda": x.cuda()\n' * n, 500),
+    "answers beside the NPU": (
+        lambda n: "def f():\n" + "    a = torch.cuda.is_available()\n" * n + "    b = torch.npu\n",
+        300,
+    ),
+    "settings of Lightning": (
+        lambda n: (
+            "".join(f"from m import a{i}\n" for i in range(n))
+            + "lightning = x\n"
+            + "x['accelerator'] = 'gpu'\n" * n
+        ),
+        300,
+    ),
     "dictionary": (lambda n: "x = {" + '"device": "cuda",' * n + "}\n", 2000),
     "list": (lambda n: "device = [" + '"cuda:0",' * n + "]\n", 2000),
     "comparisons": (lambda n: "x = device" + ' == "cuda" == device' * n + "\n", 300),

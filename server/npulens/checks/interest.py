@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import inner_statements, stored_by
-from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.bindings import Function, target_names, with_defaults
 from npulens.text.lines import LineMap
 
 _INNER_IMPORT = re.compile(r"\n[ \t]+(?:from|import)\b")
@@ -234,13 +234,8 @@ def _is_between(places: Sequence[int], start: int, end: int) -> bool:
 
 def _parameters(arguments: ast.arguments) -> _Given:
     """Parameters with their defaults and annotations."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [
-        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    yield from ((p.arg, default) for p, default in defaults if default is not None)
-    everything = [*positional, *arguments.kwonlyargs]
+    yield from ((p.arg, default) for p, default in with_defaults(arguments))
+    everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     yield from ((p.arg, p.annotation) for p in everything if p.annotation is not None)
 
 

@@ -230,10 +230,10 @@ def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iter
     if any(isinstance(key, ast.Constant) and key.value in ACCELERATORS for key in node.keys):
         return
     values = [value for value in node.values if isinstance(value, ast.Constant)]
-    if any(value.value == word.new for value in values):
-        return
+    has_npu = any(value.value == word.new for value in values)
+    settled = Settlement("npu-way-beside", context.span(node)) if has_npu else None
     for value in values:
-        yield from literals(value, word, scope, context)
+        yield from ((found, settled) for found, _ in literals(value, word, scope, context))
 
 
 _Reader = Callable[[ast.expr, Word, Scope, Context], Iterator[Found]]

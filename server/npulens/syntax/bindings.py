@@ -1,7 +1,7 @@
 """Which names a block of statements binds, to what, and where."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.values import (
@@ -93,6 +93,16 @@ def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
         parameter.arg: [Binding(_parameter_value(parameter, default), (0, 0))]
         for parameter, default in pairs
     }
+
+
+def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function that have a default, each with it."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first = len(positional) - len(arguments.defaults)
+    yield from zip(positional[first:], arguments.defaults, strict=True)
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default
 
 
 def _parameter_value(parameter: ast.arg, default: ast.expr | None) -> Expression:

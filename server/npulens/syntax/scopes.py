@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from npulens.catalog.model import LibraryName
@@ -84,6 +85,12 @@ class ModuleNames:
                 self.names.setdefault(name, []).append((index, bindings))
         if elsewhere is not None and not elsewhere.is_empty:
             self._follow(elsewhere)
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages that the module imports from."""
+        found = (bindings for pieces in self.names.values() for _, bindings in pieces)
+        return _packages(found)
 
     def _follow(self, elsewhere: OtherModules[LibraryName]) -> None:
         """Put what names stand for in a library in the place of a module of the project."""
@@ -173,6 +180,11 @@ class FunctionScope(Scope):
         if not bindings:
             return None
         return [Held(binding, self) for binding in _live(bindings, place)[0] or bindings]
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages that the function itself imports from."""
+        return _packages(self.names.values())
 
     @property
     def receiver(self) -> str | None:
@@ -279,21 +291,26 @@ def is_bound(name: str, scope: Scope) -> bool:
     return lookup(name, scope, None) is not None
 
 
-def imported_into(scope: Scope) -> Iterator[str]:
-    """The qualified names of what the functions around, and their module, import."""
+def imports_any(packages: frozenset[str], scope: Scope) -> bool:
+    """Whether the functions around, or their module, import one of some packages."""
     current: Scope | None = scope
     while current is not None:
-        if isinstance(current, FunctionScope):
-            yield from _imported(current.names.values())
-        elif isinstance(current, ModuleScope):
-            for pieces in current.module.names.values():
-                yield from _imported(bindings for _, bindings in pieces)
+        if isinstance(current, FunctionScope) and not packages.isdisjoint(current.packages):
+            return True
+        if isinstance(current, ModuleScope):
+            return not packages.isdisjoint(current.module.packages)
         current = current.parent
+    return False
 
 
-def _imported(names: Iterable[list[Binding]]) -> Iterator[str]:
-    for bindings in names:
-        yield from (each.value.qualified for each in bindings if isinstance(each.value, Imported))
+def _packages(names: Iterable[Iterable[Binding]]) -> frozenset[str]:
+    """The packages that something is imported from."""
+    return frozenset(
+        each.value.qualified.partition(".")[0]
+        for bindings in names
+        for each in bindings
+        if isinstance(each.value, Imported)
+    )
 
 
 def module_of(scope: Scope) -> ModuleScope:

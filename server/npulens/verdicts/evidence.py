@@ -7,6 +7,7 @@ not enough: what moves, wraps, sets or returns something for CUDA has to be done
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from npulens.catalog.verdicts import Settlement
@@ -127,15 +128,16 @@ class Evidence:
             for part in node.body
             if isinstance(part, ast.Assign)
         }
+        uses = _LastUses(body, code)
         for statement in body:
-            other = self._twin(statement, body, tests, done, targets, decided)
+            other = self._twin(statement, uses, tests, done, targets, decided)
             if other is not None:
                 yield statement, Settlement("npu-way-beside", code.span(other))
 
     def _twin(
         self,
         statement: ast.stmt,
-        body: list[ast.stmt],
+        uses: "_LastUses",
         tests: dict[str, ast.If],
         done: list[tuple[ast.If, Effects]],
         targets: dict[str, ast.Assign],
@@ -149,7 +151,7 @@ class Evidence:
             twin = renamed(target) if _CUDA.search(target) else target
             if twin != target and twin in targets:
                 return targets[twin]
-            if self._is_weighed(statement, target, body):
+            if self._is_weighed(statement, target, uses):
                 return statement
             again = decided.get(target)
             if again is None or code.mentions_npu(statement.value):
@@ -162,25 +164,14 @@ class Evidence:
                 return next((node for node, found in done if found.covers(wanted)), None)
         return None
 
-    def _is_weighed(self, statement: ast.Assign, name: str, body: list[ast.stmt]) -> bool:
+    def _is_weighed(self, statement: ast.Assign, name: str, uses: "_LastUses") -> bool:
         """Whether what is asked of CUDA is only used where the NPU is the other way.
 
         `has_cuda = torch.cuda.is_available()`, and then `torch.cuda if has_cuda else torch.npu`.
         """
         if not name.isidentifier() or not _CUDA.search(self._code.source(statement.value)):
             return False
-        behind = [s for s in body if s.lineno > statement.lineno]
-        used = set(_uses(name, behind))
-        weighed = {use for part in self._choices(behind) for use in _uses(name, [part])}
-        return bool(used) and used <= weighed
-
-    def _choices(self, body: list[ast.stmt]) -> Iterator[ast.expr]:
-        """Conditions, and whole `or`s, beside which stands the NPU's way."""
-        for part in (part for statement in body for part in nodes_below(statement)):
-            if isinstance(part, ast.IfExp) and self._code.mentions_npu(part.orelse):
-                yield part.test
-            elif isinstance(part, ast.BoolOp) and self._code.mentions_npu(part):
-                yield from [part] if isinstance(part.op, ast.Or) else ()
+        return uses.are_weighed(name, statement.end_lineno or statement.lineno)
 
     def _twin_of_test(
         self, statement: ast.If, tests: dict[str, ast.If], done: list[tuple[ast.If, Effects]]
@@ -235,9 +226,46 @@ class Evidence:
                         break
 
 
-def _uses(name: str, nodes: Iterable[ast.AST]) -> Iterator[ast.Name]:
+class _LastUses:
+    """In which lines of a block names are used last, with and without the NPU's way beside them.
+
+    Args:
+        body: The block.
+        code: The text of the piece.
+    """
+
+    def __init__(self, body: list[ast.stmt], code: PieceText) -> None:
+        self._body = body
+        self._code = code
+
+    def are_weighed(self, name: str, line: int) -> bool:
+        """Whether a name is used behind a line, and always with the NPU's way beside it."""
+        used, used_alone = self._lines
+        return used.get(name, 0) > line >= used_alone.get(name, 0)
+
+    @cached_property
+    def _lines(self) -> tuple[dict[str, int], dict[str, int]]:
+        """By name the line of its last use, and of its last one with no way of the NPU beside."""
+        used: dict[str, int] = {}
+        used_alone: dict[str, int] = {}
+        weighed = {use for part in self._choices() for use in _names([part])}
+        for use in _names(self._body):
+            for lines in (used,) if use in weighed else (used, used_alone):
+                lines[use.id] = max(use.lineno, lines.get(use.id, 0))
+        return used, used_alone
+
+    def _choices(self) -> Iterator[ast.expr]:
+        """Conditions, and whole `or`s, beside which stands the NPU's way."""
+        for part in (part for statement in self._body for part in nodes_below(statement)):
+            if isinstance(part, ast.IfExp) and self._code.mentions_npu(part.orelse):
+                yield part.test
+            elif isinstance(part, ast.BoolOp) and self._code.mentions_npu(part):
+                yield from [part] if isinstance(part.op, ast.Or) else ()
+
+
+def _names(nodes: Iterable[ast.AST]) -> Iterator[ast.Name]:
     for part in (part for node in nodes for part in nodes_below(node)):
-        if isinstance(part, ast.Name) and part.id == name:
+        if isinstance(part, ast.Name):
             yield part
 
 

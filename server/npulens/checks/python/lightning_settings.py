@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
 from npulens.checks.words import WORDS, last_identifier
-from npulens.syntax.scopes import Scope, imported_into
+from npulens.syntax.bindings import with_defaults
+from npulens.syntax.scopes import Scope, imports_any
 from npulens.syntax.walking import choices
 
 _NAMES = frozenset({"accelerator", "--accelerator"})
@@ -24,7 +25,7 @@ def given(node: ast.AST, scope: Scope, context: Context) -> None:
         for each in choices(value):
             if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
                 continue
-            if word.match(each.value) and _names_lightning(scope):
+            if word.match(each.value) and imports_any(_PACKAGES, scope):
                 _report(each, context)
 
 
@@ -44,7 +45,7 @@ def _values(node: ast.AST) -> Iterator[ast.expr]:
         names = _NAMES | {"default"} if is_option else _NAMES
         yield from (keyword.value for keyword in node.keywords if keyword.arg in names)
     elif isinstance(node, ast.arguments):
-        yield from _defaults(node)
+        yield from (value for name, value in with_defaults(node) if name.arg in _NAMES)
 
 
 def _is_setting(target: ast.expr) -> bool:
@@ -55,19 +56,6 @@ def _is_setting(target: ast.expr) -> bool:
 
 def _is_name(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in _NAMES
-
-
-def _defaults(node: ast.arguments) -> Iterator[ast.expr]:
-    positional = [*node.posonlyargs, *node.args]
-    pairs: list[tuple[ast.arg, ast.expr | None]] = list(
-        zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
-    )
-    pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
-    yield from (value for name, value in pairs if name.arg in _NAMES and value is not None)
-
-
-def _names_lightning(scope: Scope) -> bool:
-    return any(name.partition(".")[0] in _PACKAGES for name in imported_into(scope))
 
 
 def _report(value: ast.Constant, context: Context) -> None:

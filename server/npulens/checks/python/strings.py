@@ -23,7 +23,7 @@ from npulens.checks.words import (
     report_place_in_file,
     report_removed,
 )
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope
 from npulens.syntax.walking import nodes_below
@@ -239,13 +239,8 @@ def conditional(node: ast.AST, scope: Scope, context: Context) -> None:
 def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
     """`def train(device="cuda")`."""
     assert isinstance(node, ast.arguments)
-    positional = [*node.posonlyargs, *node.args]
-    pairs: list[tuple[ast.arg, ast.expr | None]] = list(
-        zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
-    )
-    pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
-    for parameter, default in pairs:
-        if default is None or _names_its_values(parameter.annotation, context):
+    for parameter, default in with_defaults(node):
+        if _names_its_values(parameter.annotation, context):
             continue
         for word in WORDS.values():
             if _is_named_so(parameter.arg, word, context):
