@@ -889,3 +889,11 @@ def batch_of_windows(x: Tensor, starts: list[int], length: int = 4) -> Tensor:
     rows = [x[start : start + length] for start in starts]
     batch = pad_sequence(rows, batch_first=True)
     return batch
+
+
+def keys_in_a_queue(queue: Tensor, pointer: Tensor, keys: Tensor) -> Tensor:
+    start = int(pointer)
+    batch_size = keys.shape[0]
+    queue[:, start : start + batch_size] = keys.T
+    newest = queue[:, start : batch_size + start]
+    return newest

@@ -47,6 +47,7 @@ INPUTS: dict[str, Arguments] = {
     "histogram_by_scatter": lambda d: (d.integers(0, 9, 32),),
     "contrastive_pairs": lambda d: (d.normal(8, 4), d.integers(0, 3, 8)),
     "contrastive_pairs_masked": lambda d: (d.normal(8, 4), d.integers(0, 3, 8)),
+    "keys_in_a_queue": lambda d: (d.normal(4, 32), d.integers(0, 24, 1), d.normal(8, 4)),
     "perplexity": lambda d: (d.normal(2, 6, 11), d.integers(0, 11, 2, 6)),
     "smooth_l1_for_positives": lambda d: (d.normal(9, 4), d.normal(9, 4), d.bits(9).long()),
     "loss_if_any": lambda d: (d.normal(16), d.normal(16)),

@@ -614,3 +614,27 @@ def test_accelerate_calls_several_npus_by_another_name() -> None:
         """
         )
     )
+
+
+# A module's `cuda` moves its parameters and buffers, one after another: without any, it does
+# nothing and needs no CUDA (run with PyTorch 2.13 without CUDA).
+LOSSES = [
+    ("a = nn.CrossEntropyLoss().cuda()", Severity.INFO),
+    ("a = nn.CrossEntropyLoss(ignore_index=255).cuda(gpu)", Severity.INFO),
+    ("a = nn.MSELoss(reduction='none').cuda()", Severity.INFO),
+    ("a = nn.L1Loss()\na = a.cuda()", Severity.INFO),
+    ("a = nn.CrossEntropyLoss(weight=w).cuda()", Severity.ERROR),
+    ("a = nn.CrossEntropyLoss(w).cuda()", Severity.ERROR),
+    ("a = nn.CrossEntropyLoss(**options).cuda()", Severity.ERROR),
+    ("a = nn.BCEWithLogitsLoss(pos_weight=w).cuda()", Severity.ERROR),
+    ("a = nn.CrossEntropyLoss(weight=w)\na.cuda()", Severity.ERROR),
+    ("a = nn.L1Loss() if plain else Perceptual()\na.cuda()", Severity.ERROR),
+    ("a = nn.TripletMarginWithDistanceLoss(distance_function=Net()).cuda()", Severity.ERROR),
+    ("a = nn.Linear(2, 2).cuda()", Severity.ERROR),
+]
+
+
+@pytest.mark.parametrize(("text", "severity"), LOSSES)
+def test_moving_a_loss_that_holds_nothing_is_no_error(text: str, severity: Severity) -> None:
+    (found,) = findings("import torch\nfrom torch import nn\n" + text)
+    assert (found.rule.code, found.effective_severity) == ("NPU105", severity)

@@ -17,6 +17,17 @@ from npulens.text.document import Document
 HEAD = "import torch\nfrom torch import Tensor, nn\n\n\n"
 # What is marked is found, and nothing else; each stands behind HEAD.
 FOUND = {
+    "windows-of-one-length-wait-for-where-they-start": """
+        def forward(x: Tensor, pointer: Tensor, length: int) -> Tensor:
+            start = ⟦NPU805:pointer.item()⟧
+            x[:, start : start + length] = 0
+            return x[start : length + start]
+        """,
+    "windows-whose-length-is-read": """
+        def forward(x: Tensor, pointer: Tensor, lengths: Tensor) -> Tensor:
+            start, length = ⟦NPU805:int(pointer)⟧, ⟦NPU805:int(lengths.sum())⟧
+            return ⟦NPU804:x[start : start + length]⟧
+        """,
     "operators": """
         def forward(x: Tensor) -> Tensor:
             return ⟦NPU801:torch.nonzero(x > 0)⟧
@@ -382,6 +393,10 @@ SILENT = {
                     window = window[-8:]
                     both = torch.cat([window, keys])
                 return both
+        """,
+    "windows-of-one-length": """
+        def forward(x: Tensor, starts: list, length: int) -> Tensor:
+            return x[:, starts[0] : starts[0] + length]
         """,
     "processors-of-the-host": """
         class MaskImageProcessor:

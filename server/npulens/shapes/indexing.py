@@ -158,6 +158,12 @@ class Indexing(Frame):
         """How long a slice is."""
         dim = shape.at(place)
         sources: Sources = dim.sources
+        window = _window(part)
+        if window is not None and part.lower is not None:
+            lower = self.read(part.lower)
+            if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
+                self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+            part = ast.Slice(upper=window)
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
             if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
@@ -215,6 +221,20 @@ class Indexing(Frame):
         values: list[Any] = [None if b is None else self.read(b) for b in (node.lower, node.upper)]
         first, second = (v.value if isinstance(v, Number) else None for v in values)
         return first, second
+
+
+def _window(part: ast.Slice) -> ast.expr | None:
+    """How long `x[start : start + length]` is, wherever it starts."""
+    upper = part.upper
+    if part.lower is None or part.step is not None:
+        return None
+    if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.Add):
+        return None
+    start = ast.dump(part.lower)
+    for first, second in ((upper.left, upper.right), (upper.right, upper.left)):
+        if ast.dump(first) == start:
+            return second
+    return None
 
 
 class _Cursor:

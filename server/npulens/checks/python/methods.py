@@ -9,9 +9,11 @@ from npulens.catalog.model import (
     Fix,
     ImportNeed,
     LocalizedText,
+    Severity,
 )
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
+from npulens.checks.python.losses import MOVES_NOTHING, holds_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, class_definition
@@ -169,7 +171,9 @@ def _method(
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
     fixes = _npu_fix(node, entry, span, scope, context) if entry.called or not storage else []
-    note = entry.note
+    note, severity = entry.note, None
+    if entry.called and holds_no_tensor(node.value, scope):
+        note, severity = MOVES_NOTHING, Severity.INFO
     if not entry.called and context.regions.is_for_kernels(span):
         fixes, note = [], _KERNELS_ALONE
     elif not entry.called and _is_in_operator(scope):
@@ -179,7 +183,14 @@ def _method(
     symbol = f".{node.attr}{call_mark}"
     shim = context.by_shim(entry.shimmed and not storage)
     context.report(
-        entry.rule, span, symbol, fixes, replacement=replacement, note=note, settled=shim
+        entry.rule,
+        span,
+        symbol,
+        fixes,
+        replacement=replacement,
+        note=note,
+        severity=severity,
+        settled=shim,
     )
 
 
