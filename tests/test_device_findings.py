@@ -44,6 +44,9 @@ STRINGS = [
     'helpers.move_to_device(batch, ⟦NPU110:"cuda:0"⟧)',
     'from helpers import build_device_mesh\nmesh = build_device_mesh(⟦NPU110:"cuda"⟧, (8,))',
     'torch.load(p, ⟦NPU110:"cuda"⟧)',
+    'from fid import distance\nvalue = distance(paths, 256, ⟦NPU110:"cuda"⟧, 2048)',
+    'if kind == "mps":\n    pass\nelif kind == ⟦NPU111:"cuda"⟧:\n    pass',
+    'add_argument("--gpu_type", default=⟦NPU110:"cuda"⟧)\nhas_metal = args.gpu_type == "mps"',
     'x.pin_memory(⟦NPU110:"cuda"⟧)',
     'torch.get_device_module(⟦NPU110:"cuda"⟧)',
     'torch.Generator(⟦NPU110:"cuda"⟧)',
@@ -638,3 +641,26 @@ LOSSES = [
 def test_moving_a_loss_that_holds_nothing_is_no_error(text: str, severity: Severity) -> None:
     (found,) = findings("import torch\nfrom torch import nn\n" + text)
     assert (found.rule.code, found.effective_severity) == ("NPU105", severity)
+
+
+# `torch.manual_seed` seeds the devices of plugins as well (torch/random.py, from 2.1 on).
+SEEDS = [
+    ("torch.manual_seed(1)\ntorch.cuda.manual_seed(1)", Severity.INFO),
+    (
+        "def f():\n    torch.manual_seed(1)\n    torch.cuda.manual_seed_all(1)",
+        Severity.INFO,
+    ),
+    ("torch.cuda.manual_seed_all(1)", Severity.ERROR),
+    (
+        "def f():\n    torch.manual_seed(1)\n\n\ndef g():\n    torch.cuda.manual_seed(1)",
+        Severity.ERROR,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "severity"), SEEDS)
+def test_seeds_beside_one_for_all_devices_are_no_error(text: str, severity: Severity) -> None:
+    (found,) = findings("import torch\n" + text)
+    assert (found.rule.code, found.effective_severity) == ("NPU101", severity)
+    (older,) = findings("import torch\n" + text, torch=(2, 0))
+    assert older.effective_severity is Severity.ERROR

@@ -20,7 +20,7 @@ FOUND = [
     'if on_host:\n    os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = ""',
     'os.environ.pop("⟦⟧CUDA_VISIBLE_DEVICES", None)',
     'def choose(): os.environ["⟦⟧CUDA_VISIBLE_DEVICES"] = "-1"',
-    'def count(): return os.environ.get("⟦⟧CUDA_VISIBLE_DEVICES") or ask("nvidia-smi -L")',
+    'def count(): return os.environ.get("⟦⟧CUDA_VISIBLE_DEVICES") or ask("nvidia-smi")',
     'os.environ.pop("⟦⟧TORCH_NCCL_ASYNC_ERROR_HANDLING", None)',
     'del os.environ["⟦⟧CUDA_VISIBLE_DEVICES"]',
     'x = os.getenv("⟦⟧NCCL_SOCKET_IFNAME")',
@@ -50,6 +50,11 @@ SCRIPTS = {
         "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
         "executor.update_parameters(⟦NPU903:gpus_per_node=8⟧, ⟦NPU903:slurm_gres='gpu:8'⟧, nodes=2)"
     ),
+    "submitted by what comes from elsewhere": (
+        "def f(executor):\n"
+        "    executor.update_parameters(⟦NPU903:gpus_per_node=8⟧, slurm_partition='p')"
+    ),
+    "submitted by Dora": "def explorer(launcher):\n    launcher.slurm_(⟦NPU903:gpus=8⟧, time=60)",
     "submitted without GPUs": (
         "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
         "executor.update_parameters(gpus_per_node=0, slurm_gres='npu:8')\n"

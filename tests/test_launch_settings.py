@@ -17,6 +17,7 @@ FOUND = [
     "accelerator: ⟦NPU902:gpu⟧\ndevices: 1",
     "defaults:\n  - default\naccelerator: ⟦NPU902:gpu⟧",
     "trainer:\n  accelerator: ⟦NPU902:cuda⟧\n  strategy: ddp",
+    "trainer:\n  accelerator: ⟦NPU118:auto⟧\n  max_epochs: 10",
     "trainer:\n  accelerator: ⟦NPU902:gpu⟧\n  strategy: ⟦NPU202:dp⟧",
     "trainer:\n  ⟦NPU902:gpus: 4⟧\n  max_epochs: 10",
     "trainer:\n  ⟦NPU902:gpus: -1⟧\n  accelerator: ⟦NPU202:dp⟧",

@@ -190,6 +190,9 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         'import shutil\np = shutil.which(⟦NPU609:"nvidia-smi"⟧)\n',
         'import os\nos.popen(⟦NPU609:f"nvidia-smi -i {rank}"⟧)\n',
         'import os\nCOMMAND = "nvidia-smi"\nos.system(⟦NPU609:COMMAND⟧)\n',
+        'import subprocess\nquery = ⟦NPU609:"nvidia-smi --query-gpu=name"⟧\n'
+        "subprocess.check_output(query.split())\nsubprocess.run(query, shell=True)\n",
+        "from ⟦NPU602:warpconvnet.geometry.types.voxels⟧ import Voxels\n",
     ],
 )
 def test_found(snippet: str) -> None:

@@ -74,6 +74,21 @@ ASKED = {
     "mixed precision in older releases": (
         "from pytorch_lightning import Trainer\nTrainer(⟦NPU116:gpus=1⟧, ⟦NPU309:precision=16⟧)"
     ),
+    "whatever there is": (
+        "import lightning as L\nL.Trainer(accelerator=⟦NPU118:'auto'⟧, devices=8)"
+    ),
+    "whatever there is, by default": (
+        "from lightning import Fabric, Trainer\n⟦NPU118:Trainer⟧(max_epochs=3)\n"
+        "⟦NPU118:Fabric⟧(precision='bf16-mixed')"
+    ),
+    "whatever there is, by default in older releases": (
+        "import pytorch_lightning as pl\n⟦NPU118:pl.Trainer⟧(devices=2, strategy='ddp')"
+    ),
+    "whatever there is, by settings": (
+        "from lightning import Trainer\n"
+        "parser.add_argument('--accelerator', default=⟦NPU118:'auto'⟧)\n"
+        "settings = {'accelerator': ⟦NPU118:'auto'⟧}"
+    ),
     "its classes": (
         "from lightning.pytorch.accelerators import ⟦NPU605:CUDAAccelerator⟧\n"
         "from pytorch_lightning.callbacks import ⟦NPU605:GPUStatsMonitor⟧, ModelCheckpoint"
@@ -90,8 +105,7 @@ NOT_ASKED = {
         "Trainer(accelerator=Npu(), strategy='ddp', sync_batchnorm=True)"
     ),
     "precision of the host": (
-        "from lightning import Trainer\nTrainer(accelerator='cpu', precision='bf16-mixed')\n"
-        "Trainer(precision='bf16-mixed')"
+        "from lightning import Trainer\nTrainer(accelerator='cpu', precision='bf16-mixed')"
     ),
     "precision of FSDP": (
         "from lightning import Trainer\nfrom mine import Npu\n"
@@ -113,7 +127,12 @@ NOT_ASKED = {
         "parser.add_argument('--accelerator', default='gpu')"
     ),
     "a setting for the host": "import lightning\nsettings = {'accelerator': 'cpu'}",
-    "another parameter": "from lightning import Trainer\nTrainer(logger='gpu')",
+    "the host by default in older releases": (
+        "from pytorch_lightning import Trainer\nTrainer(max_epochs=3)"
+    ),
+    "what is handed over": "from lightning import Trainer\nTrainer(**settings)",
+    "no trainer of Lightning": "from transformers import Trainer\nTrainer(max_steps=3)",
+    "another parameter": "from lightning import Trainer\nTrainer(accelerator=kind, logger='gpu')",
 }
 
 

@@ -70,7 +70,6 @@ WORDS = [
     "setattr(args, 'cuda', True)",
     "'cuda' in args",
     "if name == 'cuda': pass",
-    "f('cuda')",
     "f(name='cuda')",
     "x.append('cuda')",
     "kinds = ['cuda', 'rocm']",

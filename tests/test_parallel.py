@@ -250,6 +250,7 @@ WRAPPERS = [
     "ok = type(m) is ⟦NPU202:nn.DataParallel⟧",
     "y = ⟦NPU204:nn.parallel.replicate⟧(m, [0, 1])",
     "y = ⟦NPU204:nn.parallel.gather⟧(ys, 0)",
+    "from torch.nn.parallel._functions import ⟦NPU204:Scatter⟧, ⟦NPU204:Gather⟧",
     "from torch.nn.parallel import ⟦NPU204:comm⟧\n⟦NPU204:comm⟧.reduce_add(xs)",
     "from torch.nn.parallel.scatter_gather import ⟦NPU204:scatter_kwargs⟧",
     "m = DDP(m, device_ids=⟦NPU205:[0, 1]⟧)",

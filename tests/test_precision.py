@@ -506,3 +506,26 @@ def test_apex_in_another_shape_is_left_to_a_person(old: str, new: str) -> None:
 def test_a_use_of_apex_in_another_function_holds_the_fix_back() -> None:
     source = APEX + "\ndef other(loss, o):\n    with amp.scale_loss(loss, o) as s:\n        pass\n"
     assert not any(f.fixes for f in findings(source) if f.rule.code == "NPU304")
+
+
+# Where a tensor that is handed over may be on the NPU.
+HANDED = [
+    ("def rope(x, freqs):\n    return x[0].to(torch.float64)", True),
+    ("def embed(position):\n    return position.type(torch.float64)", True),
+    ("class Net(torch.nn.Module):\n    def forward(self, x):\n        return x.double()", True),
+    ("def test(x):\n    return x.cdouble()", True),
+    ("def metric(x):\n    return x.cpu().double()", False),
+    ("def metric(x):\n    return x.double().numpy()", False),
+    ("def metric(x):\n    y = np.asarray(x)\n    return x.double()", False),
+    ("def make():\n    x = torch.ones(3)\n    return x.to(torch.float64)", False),
+    ("def run(x):\n    return x.to(torch.float32)", False),
+]
+
+
+@pytest.mark.parametrize(("text", "is_told"), HANDED)
+def test_double_precision_that_may_be_on_the_device_is_told_as_such(
+    text: str, is_told: bool
+) -> None:
+    found = findings("import torch\n" + text)
+    told = [(f.rule.code, f.effective_severity.value) for f in found]
+    assert told == ([("NPU306", "info")] if is_told else [])

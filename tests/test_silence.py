@@ -68,6 +68,16 @@ REASONS = {
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
+    "y = upfirdn(x, impl='cuda')": "own-word",
+    "if self.backend == 'cuda':\n    pass": "own-word",
+    "layers = (torch.nn.Linear, torch.nn.TransformerEncoder)\nok = isinstance(m, layers)": (
+        "type-only"
+    ),
+    "ok = isinstance(m, torch.nn.TransformerEncoder)": "type-only",
+    "from torch.utils import cpp_extension\nextension = cpp_extension.CppExtension\n"
+    "if torch.cuda.is_available():\n    extension = cpp_extension.CUDAExtension": (
+        "reported-at-build"
+    ),
     "with torch.backends.cudnn.flags(enabled=False):\n    pass": "no-effect",
     "import apex": "reported-at-use",
     "from gsplat import rasterization as draw\ndraw(x)": "reported-at-import",

@@ -348,6 +348,10 @@ class TestDecoding:
             (b"# coding: gbk\n# \xd6\xd0", DecodedSource("# coding: gbk\n# 中", "gbk", False)),
             (b"#\xd6\xd0\n# coding=gbk\n", DecodedSource("#中\n# coding=gbk\n", "gbk", False)),
             (
+                b"# -*- coding: future_fstrings -*-\n",  # of a package: UTF-8
+                DecodedSource("# -*- coding: future_fstrings -*-\n", "utf-8", False),
+            ),
+            (
                 b"# coding: cp932\n# \x92\x86",
                 DecodedSource("# coding: cp932\n# 中", "cp932", False),
             ),

@@ -299,6 +299,9 @@ class Catalogue:
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
+    setting_names: tuple[str, ...] = field(init=False)
+    """Expressions for the names of settings, which are looked up in Python, too."""
+
     _by_name: Mapping[str, Rule] = field(init=False)
 
     _prefixes: tuple[EnvironmentEntry, ...] = field(init=False)
@@ -316,6 +319,8 @@ class Catalogue:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names
+        settings = tuple(entry.name for entry in self.launch.get(Place.SETTING, ()))
+        object.__setattr__(self, "setting_names", settings)
         variables = (entry.name for entry in self.launch.get(Place.VARIABLE, ()))
         words.update(name for name in variables if name.isidentifier())
         words.update(_OTHER_WORDS)
@@ -367,13 +372,21 @@ _OPTIONAL = frozenset({_MISSING, "library-needs-npu-build", "unverified-library"
 """The rule on packages that only CUDA has."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
-    *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun"),
+    *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
-    "accelerator",
+    *("accelerator", "float64", "double", "cdouble", "complex128"),
+    *("flash_attn", "use_flash_attn", "enable_flash_attn", "flash_attention"),
+    *("use_flash_attention", "enable_flash_attention", "use_xformers", "enable_xformers"),
+    *("enable_xformers_memory_efficient_attention", "use_memory_efficient_attention_xformers"),
+    *("adamw_bnb_8bit", "adamw_8bit", "lion_8bit", "ademamix_8bit", "rmsprop_bnb_8bit"),
+    *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
+    *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
+    *("zero_quantized_weights", "zero_quantized_gradients"),
 )
 """What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
-scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for."""
+scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for;
+double precision; settings by their names, or the values of those with common ones."""
 
 _OTHER_PARTS = frozenset({"load"})
 """Last parts of names that a check looks at and no table lists: `torch.load`."""

@@ -126,7 +126,7 @@ class Context:
     """What settles whatever is found at a place."""
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
-    mentions: set[ast.expr] = field(default_factory=set)
+    mentions: dict[ast.AST, str] = field(default_factory=dict)
     """What only names a type, as annotations do, and runs nothing."""
     annotations: set[ast.expr] = field(default_factory=set)
     """Annotations, unions that stand for one, and parts of a profiler of the host alone."""

@@ -1,8 +1,9 @@
 """References to names that a table knows, through any alias."""
 
 import ast
+from dataclasses import replace
 
-from npulens.catalog.model import Fix
+from npulens.catalog.model import Fix, LocalizedText, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
@@ -15,6 +16,7 @@ from npulens.checks.entries import (
 )
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import (
     Instance,
     Member,
@@ -28,6 +30,15 @@ from npulens.syntax.scopes import Scope, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 from npulens.syntax.walking import choices
 from npulens.text.spans import Span
+
+_SEEDS = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
+_SEEDING = "torch.manual_seed("
+_SEEDS_ALL_SINCE = (2, 1)
+"""Source: torch/random.py, whose `_seed_custom_device` asks the plugin of a device."""
+_SEEDED = LocalizedText(
+    "`torch.manual_seed` beside it seeds the NPU as well, so that nothing is missing.",
+    "其旁边的 `torch.manual_seed` 也会设置 NPU 的随机种子，因此不会缺少任何效果。",
+)
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -71,8 +82,8 @@ def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> No
             qualified = f"{value.name}.{node.attr}"
             entry = context.catalogue.symbols.get(_cuda_name(qualified, context) or qualified)
             if entry is not None and entry.becomes is None:
-                if not out_of_reach(entry.rule, node, scope, context):
-                    report_entry(node, entry, [], context)
+                settled = out_of_reach(entry.rule, node, scope, context)
+                report_entry(node, entry, [], context, settled)
                 return
 
 
@@ -168,7 +179,7 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
                 return
             entry = longest_entry(value.name, context)
             if entry is not None and _is_optional(name, value, node, scope):
-                return
+                context.settle(context.span(node), "reported-at-import")
             if entry is not None:
                 if certain or not is_alias(name, value.name):
                     _report_reference(node, name, value.name, entry, scope, context)
@@ -207,7 +218,17 @@ def _report_reference(
     fixes: list[Fix] = []
     if exists(entry, context):
         fixes += npu_fix(target, written, entry, scope, context)
+    if entry.symbol in _SEEDS and _is_seeded_by_torch(scope, context):
+        entry = replace(entry, severity=Severity.INFO, note=_SEEDED)
     report_entry(target, entry, fixes, context, settled)
+
+
+def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
+    """Whether a function, or the module, also calls what seeds all devices."""
+    if context.target.torch_version < _SEEDS_ALL_SINCE or not context.holds(_SEEDING):
+        return False
+    function = getattr(scope.function_parent() or scope, "node", None)
+    return not isinstance(function, Function) or _SEEDING in context.source(function)
 
 
 def _levels(qualified: str, entry: SymbolEntry) -> int:

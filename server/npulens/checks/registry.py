@@ -29,6 +29,7 @@ from npulens.checks.python import (
     precision,
     ray_resources,
     requirements,
+    settings,
     strings,
     switches,
 )
@@ -36,6 +37,7 @@ from npulens.checks.visitor import Check, Checks
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEQUENCES = (ast.Tuple, ast.List, ast.Set)
+_SETTINGS = (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arguments)
 
 # In this order: what reports a place first may keep a later, more general check from it.
 _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
@@ -46,9 +48,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (attention_calls.in_statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)),
     (attention_calls.called, (ast.Call,)),
     (attention_options.in_call, (ast.Call,)),
-    (attention_options.assigned, (ast.Assign, ast.AnnAssign)),
-    (attention_options.dictionary, (ast.Dict,)),
-    (attention_options.defaults, (ast.arguments,)),
+    (attention_options.given, _SETTINGS),
     (library.referenced, (ast.Attribute,)),
     (library.imported, (ast.Import, ast.ImportFrom)),
     (library.loaded, (ast.Call,)),
@@ -112,13 +112,15 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (strings.formatted, (ast.JoinedStr,)),
     (strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
-    (lightning_settings.given, (ast.Call, ast.Dict, ast.Assign, ast.AnnAssign, ast.arguments)),
+    (settings.given, _SETTINGS),
+    (lightning_settings.given, _SETTINGS),
     (mapped_calls.called, (ast.Call,)),
     (extensions.built, (ast.Call,)),
     (extensions.called, (ast.Call,)),
     (library_calls.called, (ast.Call,)),
     (library_calls.provider_list, (ast.List,)),
     (library_calls.provider, (ast.Constant,)),
+    (library_calls.command_text, (ast.Constant,)),
     (native.attribute, (ast.Attribute,)),
     (native.imported, (ast.ImportFrom,)),
     (native.mentioned, (ast.Call, ast.Compare, ast.Assign, ast.AnnAssign, ast.Dict)),

@@ -304,10 +304,10 @@ def report_compared(
     scope: Scope,
     context: Context,
     *,
-    in_pattern: bool = False,
     settled: Settlement | None = None,
+    is_sure: bool = True,
 ) -> None:
-    """The word in a comparison; a pattern of `match` takes no call in its place.
+    """The word in a comparison, or in a pattern of `match`.
 
     Args:
         nodes: What may be the word.
@@ -315,14 +315,14 @@ def report_compared(
         word: The word.
         scope: Where that is.
         context: What is known of the module.
-        in_pattern: Whether it is a pattern of `match`.
         settled: What settles the comparison, if anything does.
+        is_sure: Whether what is compared is a device for certain.
     """
     rule = context.catalogue.rule_named(word.comparison_rule)
     if rule is None:
         return
     # With the device renamed throughout, the comparison decides as it did.
-    fix = Applicability.SAFE
+    fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
     if context.facts.shimmed and word is WORDS[Meaning.DEVICE]:
         # The shim renames devices, not texts.
         if any(_is_text(node, word, scope) for node in asked):
@@ -406,6 +406,21 @@ def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Cont
     finding = _Finding(word, rule, unsafe, _OF_A_FILE, severity=info)
     for literal, settled in literals(node, word, scope, context):
         _report(literal, finding, scope, context, settled)
+
+
+_UNKNOWN = LocalizedText(
+    "What takes it is not known here: see that it means a device.",
+    "此处不清楚由谁接收该参数：请确认它表示设备。",
+)
+
+
+def report_likely(node: ast.Constant, word: Word, scope: Scope, context: Context) -> None:
+    """The word where it very likely names a device, which nothing else shows."""
+    rule = context.catalogue.rule_named(word.rule)
+    if rule is None or not _matches(word.literal, node):
+        return
+    finding = _Finding(word, rule, Applicability.UNSAFE, _UNKNOWN, severity=Severity.INFO)
+    _report(node, finding, scope, context, context.by_shim())
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,10 @@ _COOKIE = re.compile(
     rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)"
 )
 
+_FUTURE_FSTRINGS = "future-fstrings"
+"""A codec that the package of this name registers: text in UTF-8, whose f-strings it rewrites for
+Python 2 and 3.5. Source: asottile/future-fstrings, future_fstrings.py."""
+
 # What every usable codec must write and read unchanged. The escape is there for codecs that would
 # turn it into another character.
 _ASCII_PROBE = "".join(map(chr, range(32, 127))) + "\t\n\f\r" + "\\u0041"
@@ -129,7 +133,7 @@ _ASCII_PROBE = "".join(map(chr, range(32, 127))) + "\t\n\f\r" + "\\u0041"
 def _find_codec(name: str) -> codecs.CodecInfo | None:
     """The standard library's codec, or None if there is none that suits source text."""
     normal = name[:12].lower().replace("_", "-")  # as CPython: an Emacs `utf-8-unix` is UTF-8
-    if re.match(r"utf-8(-|$)", normal):
+    if re.match(r"utf-8(-|$)", normal) or name.lower().replace("_", "-") == _FUTURE_FSTRINGS:
         return _UTF8
     if re.match(r"(latin-1|iso-8859-1|iso-latin-1)(-|$)", normal):
         name = "iso-8859-1"

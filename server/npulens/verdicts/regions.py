@@ -212,7 +212,7 @@ class Regions:
             if hands_to_named_kernel(node):
                 self._note(self._careful_tests, node.test, node.test)
             if self._builds_for_cuda(node.test, node.body):
-                settled = self.settlement("fallback", node.test)
+                settled = self.settlement("reported-at-build", node.test)
                 return [
                     (node.test, settled),
                     *self.statements(node.body, scope),
@@ -377,7 +377,7 @@ class Regions:
                 found = Answer(is_fallback(body, other))
         asked = self._test(node.test)
         if self._builds_for_cuda(node.test, (node.body,)):
-            asked, settled, found = self.settlement("fallback", node.test), None, Answer()
+            asked, settled, found = self.settlement("reported-at-build", node.test), None, Answer()
         return [
             (node.test, asked),
             (node.body, settled if found.holds is False else None),

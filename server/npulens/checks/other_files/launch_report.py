@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
@@ -27,10 +27,13 @@ from npulens.text.spans import Span
 
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
-_NAMED_PLACES = frozenset({Place.KEY, Place.OPTION})
+_NAMED_PLACES = frozenset({Place.KEY, Place.OPTION, Place.SETTING})
 _SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 """A value that says nothing without its key."""
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
+_OF_CUDA = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS)_")
+_CHECKED_BY_MEGATRON = "CUDA_DEVICE_MAX_CONNECTIONS"
+"""The port of Megatron for the NPU asks for this value, too."""
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
 _NPU_VARIABLE = re.compile(
@@ -87,11 +90,14 @@ class LaunchReport:
         is no finding, but renamed with the others. A reference reads it, or takes it back.
         """
         name = self.text[slice(*span)]
-        if self.catalogue.variable(name) is None:
-            if value is not None:
-                self.look_up(Place.VARIABLE, name, value, span, span)
+        entry = self.catalogue.variable(name)
+        if entry is None:
+            if value is not None and not self.look_up(Place.VARIABLE, name, value, span, span):
+                self._settle_variable(name, span)
             return False
         if value is not None and not may_be_wish(name, value):
+            with self.settling("no-effect"):
+                self.add(entry.rule, span, ())
             return True
         if value is not None and hides_all(name, value):
             value, is_told = None, False
@@ -101,6 +107,13 @@ class LaunchReport:
         if value is not None:
             self._values.setdefault(name, []).append(value)
         return True
+
+    def _settle_variable(self, name: str, span: Span) -> None:
+        """Say why a variable that is named like one of CUDA is no finding."""
+        rule = self.catalogue.rule_named("cuda-environment")
+        if rule is not None and _OF_CUDA.match(name) is not None:
+            with self.settling("no-effect" if name == _CHECKED_BY_MEGATRON else "own-word"):
+                self.add(rule, span, ())
 
     @cached_property
     def lacks_tuning(self) -> bool:
@@ -173,10 +186,10 @@ class LaunchReport:
             entry = self.catalogue.variable(name)
             if entry is None:
                 continue
-            if entry.becomes is not None and entry.becomes in self.text:
-                continue  # both are set: this was ported, or is for both
             values = self._values.get(name, [])
-            self._report_variable(entry, places, _applicability(entry, values))
+            is_beside = entry.becomes is not None and entry.becomes in self.text
+            with self.settling("npu-way-beside") if is_beside else nullcontext():
+                self._report_variable(entry, places, _applicability(entry, values))
         return self.findings
 
     def add(
@@ -212,7 +225,7 @@ class LaunchReport:
             entries = self.catalogue.launch.get(place, ())
             known = []
             if place not in self._any_name:
-                self._any_name[place] = _any_of(tuple(entry.name for entry in entries))
+                self._any_name[place] = any_of(tuple(entry.name for entry in entries))
             if self._any_name[place].fullmatch(name) is not None:
                 known = [entry for entry in entries if re.fullmatch(entry.name, name) is not None]
             self._known[place, name] = known
@@ -261,7 +274,7 @@ class LaunchReport:
 
 
 @lru_cache(maxsize=64)
-def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+def any_of(names: tuple[str, ...]) -> re.Pattern[str]:
     """Matches what one of the expressions for names does."""
     return re.compile("|".join(f"(?:{name})" for name in names) or "(?!)")
 

@@ -18,6 +18,7 @@ _SCRIPT = re.compile(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
     r"|\s*(?:#SBATCH|srun|torchrun)[ \t]"
 )
+_ASKING = frozenset({"update_parameters", "slurm_"})
 _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
 _RESOURCE = re.compile(r"--gres=(?P<value>\S+)")
@@ -59,11 +60,18 @@ def _resource(text: str, node: ast.expr, context: Context) -> None:
 
 
 def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`executor.update_parameters(gpus_per_node=8, slurm_gres="gpu:8")` of submitit."""
+    """`executor.update_parameters(gpus_per_node=8)` of submitit, `launcher.slurm_(gpus=8)` of Dora.
+
+    Where the object comes from is often another file, so that names of Slurm count as well.
+    """
     assert isinstance(node, ast.Call)
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "update_parameters":
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ASKING:
         return
-    if not any(getattr(v, "name", "").startswith("submitit.") for v in resolve(node.func, scope)):
+    names = {keyword.arg for keyword in node.keywords}
+    is_of_slurm = any(name is not None and name.startswith("slurm_") for name in names)
+    values = resolve(node.func, scope)
+    is_of_submitit = any(getattr(v, "name", "").startswith("submitit.") for v in values)
+    if node.func.attr == "update_parameters" and not is_of_slurm and not is_of_submitit:
         return
     report = LaunchReport(context.text, context.catalogue)
     for keyword in node.keywords:

@@ -2,9 +2,10 @@
 
 import ast
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
@@ -21,6 +22,12 @@ _FROM = re.compile(r"from\s+([\w.]+)")
 _PLUGIN_MEMBER = re.compile(r"npu|hccl")
 _MOST_NAMES = 100
 """Of one import that is rewritten: for each of its names all of them are looked at."""
+
+
+_IN_EVERY_BUILD = LocalizedText(
+    "The import works without CUDA, too; what is used of it is reported where it is used.",
+    "没有 CUDA 时该导入也能成功；所用到的部分会在使用处报告。",
+)
 
 
 class _Target(NamedTuple):
@@ -79,12 +86,18 @@ def _report(
             context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []
+    if isinstance(node, ast.Import) and alias.asname is None and _is_of_cuda(entry):
+        entry = replace(entry, severity=Severity.INFO, note=_IN_EVERY_BUILD)
     if written == entry.symbol:
         if isinstance(node, ast.Import):
             fixes = _module_fix(alias, entry, context)
         elif len(node.names) <= _MOST_NAMES:
             fixes = from_fix(node, alias, entry, context)
     report_entry(alias, entry, fixes, context, settled)
+
+
+def _is_of_cuda(entry: SymbolEntry) -> bool:
+    return entry.symbol == "torch.cuda" or entry.symbol.startswith("torch.cuda.")
 
 
 def _module_fix(alias: ast.alias, entry: SymbolEntry, context: Context) -> list[Fix]:

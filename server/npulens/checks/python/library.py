@@ -115,7 +115,7 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     if not uses_libraries(context):
         return
     written = dotted_name(node)
-    if written is None or not isinstance(node.ctx, ast.Load) or node in context.mentions:
+    if written is None or not isinstance(node.ctx, ast.Load):
         return
     place = (node.lineno, node.col_offset)
     values = resolve_name(written, scope, place)
@@ -138,6 +138,8 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
     span = context.span(used)
     if span in context.reported:
         return
+    if node in context.mentions:
+        context.settle(span, context.mentions[node])
     if not _is_reported_here(written.root, qualified, entry, scope, place, context):
         context.settle(span, "reported-at-import")
     name = dotted_name(used)

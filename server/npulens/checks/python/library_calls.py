@@ -31,6 +31,7 @@ _RUNNERS = frozenset(
 )
 _RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
 _NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
@@ -78,13 +79,27 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
         return
-    if not any(isinstance(v, Literal) and _COMMAND.search(v.text) for v in resolve(first, scope)):
+    texts = [value.text for value in resolve(first, scope) if isinstance(value, Literal)]
+    if not any(map(_COMMAND.search, texts)):
         return
+    if not isinstance(first, ast.Constant) and any(map(_WITH_OPTIONS.match, texts)):
+        return  # it is reported where it is written
     rule = context.catalogue.rule_named("nvidia-smi")
     if rule is not None:
         finder = "shutil.which" in qualified_names(node.func, scope)
         fixes = _npu_smi(command, first, is_list, finder, context)
         context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
+    assert isinstance(node, ast.Constant)
+    value, span = node.value, context.span(node)
+    if not isinstance(value, str) or _WITH_OPTIONS.match(value) is None or span in context.reported:
+        return
+    rule = context.catalogue.rule_named("nvidia-smi")
+    if rule is not None and not _is_for_nvidia(scope):
+        context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
 
 
 def _is_for_nvidia(scope: Scope) -> bool:

@@ -7,10 +7,14 @@ from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.checks.titles import use
+from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
 _ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
+_CLASSES = frozenset({"Trainer", "Fabric"})
+_CHOOSING = frozenset({"accelerator", "gpus", "tpu_cores", "ipus", "hpus", None})
+"""Parameters that say which accelerator, release by release, and `**settings`, which may."""
 _DATA_PARALLEL = frozenset({"strategy", "accelerator", "distributed_backend"})
 """Parameters that have taken `"dp"`, release by release."""
 _NO_GPUS: frozenset[object] = frozenset({None, 0, "0", ""})
@@ -23,7 +27,8 @@ _OWN_PRECISION = ("deepspeed", "fsdp", "xla")
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """`Trainer(gpus=2)`, `Trainer(strategy="dp")`, `Fabric(precision="16-mixed")`."""
     assert isinstance(node, ast.Call)
-    if not any(keyword.arg in _ASKED for keyword in node.keywords):
+    is_named = last_identifier(node.func) in _CLASSES
+    if not is_named and not any(keyword.arg in _ASKED for keyword in node.keywords):
         return
     entry = _accelerator(node.func, scope, context)
     if entry is None:
@@ -37,6 +42,22 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
             _data_parallel(keyword.value, context)
     if not context.facts.shimmed and _is_for_device(node, gpus):
         _precision(node, context)
+    if _chooses_itself(node, scope):
+        rule = context.catalogue.rule_named("auto-accelerator")
+        if rule is not None:
+            context.report(rule, context.span(node.func), context.source(node.func), [])
+
+
+def _chooses_itself(node: ast.Call, scope: Scope) -> bool:
+    """Whether nothing says which accelerator: since release 2 Lightning chooses one then.
+
+    So did release 1 if the number of devices was given, and took the CPU otherwise.
+    """
+    given = {keyword.arg for keyword in node.keywords}
+    if node.args or not given.isdisjoint(_CHOOSING) or last_identifier(node.func) not in _CLASSES:
+        return False
+    names = qualified_names(node.func, scope)
+    return "devices" in given or any(not n.startswith("pytorch_lightning.") for n in names)
 
 
 def _accelerator(callee: ast.expr, scope: Scope, context: Context) -> ParameterEntry | None:

@@ -35,17 +35,22 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.func.jvp`, `F.pdist`, `tensor.mode`; a mere mention of a class is none."""
     assert isinstance(node, ast.Attribute)
     native = context.catalogue.native
-    if not isinstance(node.ctx, ast.Load) or node in context.mentions:
+    mentioned_for = context.mentions.get(node)
+    if not isinstance(node.ctx, ast.Load):
         return
-    if node.attr not in native.words and native.verified is None:
+    if node.attr not in native.words and (native.verified is None or mentioned_for is not None):
         return
     name = dotted_name(node)
     values = resolve(node, scope) if name is not None else []
     entry = _entry(values, context)
     if entry is not None:
         is_method = not isinstance(values[0], Qualified)
+        if mentioned_for is not None:
+            context.settle(_attribute_span(node, is_method, context), mentioned_for)
         if not (is_method and _is_spared(node.value, entry, scope)):
             _report_always(entry, _attribute_span(node, is_method, context), scope, context)
+    elif mentioned_for is not None:
+        return
     elif len(values) == 1 and isinstance(values[0], Qualified):
         report_unverified(values[0].name, context.span(node), context)
     else:
@@ -107,7 +112,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     limits = _limits(entry, context)
     inputs = _inputs(entry, node, owner)
     if any(limit.always for limit in limits) and _are_on_host(inputs, scope, context):
-        context.mentions.add(function)
+        context.mentions[function] = "on-host"
         return
     if all(limit.always for limit in limits) or is_for_others(scope, context):
         return
@@ -188,14 +193,25 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
             annotation = node.slice  # `Union[nn.RNN, nn.GRU]`
         mentions.append(node.slice)  # `layers[nn.RNN]`
     elif isinstance(node, ast.Assign):
-        mentions += [*_replaced(node), *_unused_layer(node, scope, context)]
+        mentions += _asked_for(node, context)
+        context.mentions.update((part, "reported-at-use") for part in _replaced(node))
+        context.mentions.update((p, "unreachable") for p in _unused_layer(node, scope, context))
     if annotation is not None:
         types = _types(annotation)
         context.annotations.update(types)
-        context.mentions.update(types)
+        context.mentions.update(dict.fromkeys(types, "type-only"))
     for mention in mentions:
         if mention is not None and not isinstance(mention, (ast.Name, ast.Constant)):
-            context.mentions.update(_types(mention))
+            context.mentions.update(dict.fromkeys(_types(mention), "type-only"))
+
+
+def _asked_for(node: ast.Assign, context: Context) -> list[ast.expr]:
+    """The types of `layers = (nn.RNN, nn.GRU)` in a module with `isinstance(layer, layers)`."""
+    name = last_identifier(node.targets[0])
+    if not isinstance(node.value, ast.Tuple) or not name or not context.holds("isinstance("):
+        return []
+    is_asked = re.search(rf"\bisinstance\([^()\n]*,\s*(?:\w+\.)*{name}\)", context.text)
+    return [] if is_asked is None else [node.value]
 
 
 def _host_profile(node: ast.Call) -> list[ast.expr]:

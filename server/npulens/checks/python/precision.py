@@ -1,16 +1,28 @@
 """Numbers as such: double precision on the device, determinism, training without autocast."""
 
 import ast
+import re
 from collections.abc import Iterator
 
+from npulens.catalog.model import LocalizedText, Severity
 from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
-from npulens.syntax.scopes import ClassScope, ModuleScope, Scope
+from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from npulens.syntax.walking import choices, nodes_below
 from npulens.text.spans import Span
 
-_DOUBLES = frozenset({"torch.float64", "torch.double", "torch.DoubleTensor"})
+_DOUBLES = frozenset(
+    {"torch.float64", "torch.double", "torch.DoubleTensor", "torch.complex128", "torch.cdouble"}
+)
+_CONVERTING = frozenset({"to", "type", "double", "cdouble"})
+_ON_HOST = re.compile(r"\bnumpy\b|\bnp\.|\.cpu\(|[\"']cpu[\"']")
+"""What shows that a function computes on the host."""
+_IF_THERE = LocalizedText(
+    "This holds if the tensor is on the NPU: float32, or the CPU for this part, is the way then.",
+    "该提示仅在张量位于 NPU 上时成立：此时请使用 float32，或把这部分放到 CPU 上计算。",
+)
 _DEFAULTS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type"})
 _DEVICE_METHODS = frozenset({"cuda", "npu"})
 _CURRENT = Instance("torch.accelerator.current_accelerator")
@@ -29,6 +41,32 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_double(dtype.value, scope, context)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
+    if isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func, scope, context):
+        _report_making(node, scope, context, likely=True)
+
+
+def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> bool:
+    """Whether a method is one of what a function is handed, and nothing says it is on the host."""
+    function = scope.node if isinstance(scope, FunctionScope) else None
+    if method.attr not in _CONVERTING or not isinstance(function, Function):
+        return False
+    arguments = function.args
+    handed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    if _begins_with(method.value) not in handed - {"self", "cls"}:
+        return False
+    return _ON_HOST.search(context.source(function)) is None
+
+
+def _begins_with(node: ast.expr) -> str:
+    """`x` of `x[0].flatten().shape`."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return ""
+    return node.id
 
 
 def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
@@ -55,21 +93,22 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
             _report_making(making, scope, context)
 
 
-def _report_making(call: ast.Call, scope: Scope, context: Context) -> None:
-    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `torch.ones(2, dtype=...)`."""
+def _report_making(call: ast.Call, scope: Scope, context: Context, *, likely: bool = False) -> None:
+    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `torch.ones(2, dtype=...)`.
+
+    Where the tensor may also be on the host it is `likely`.
+    """
     assert isinstance(call.func, ast.Attribute)
     dtype = keyword_of(call, "dtype")
     if dtype is not None and any(n.startswith("torch.") for n in qualified_names(call.func, scope)):
         _report_double(dtype.value, scope, context)
     if call.func.attr in ("to", "type"):
         for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            _report_double(value, scope, context)
-    elif call.func.attr == "double" and not call.args and not call.keywords:
-        rule = context.catalogue.rule_named("double-on-device")
+            _report_double(value, scope, context, likely=likely)
+    elif call.func.attr in ("double", "cdouble") and not call.args and not call.keywords:
         end = context.span(call.func).end
-        span = Span(end - len("double"), end)
-        if rule is not None and span not in context.reported:
-            context.report(rule, span, ".double()", [])
+        span = Span(end - len(call.func.attr), end)
+        _report_place(span, f".{call.func.attr}()", context, likely=likely)
 
 
 def _moves(call: ast.Call, scope: Scope) -> bool:
@@ -97,15 +136,20 @@ def _on_device(node: ast.expr, scope: Scope) -> bool:
     )
 
 
-def _report_double(node: ast.expr, scope: Scope, context: Context) -> None:
-    rule = context.catalogue.rule_named("double-on-device")
+def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bool = False) -> None:
     for chosen in choices(node):
         names = qualified_names(chosen, scope) if isinstance(chosen, ast.Attribute) else []
         if isinstance(chosen, ast.Constant) and chosen.value == "torch.DoubleTensor":
             names = [chosen.value]
-        span = context.span(chosen)
-        if rule is not None and names and names[0] in _DOUBLES and span not in context.reported:
-            context.report(rule, span, names[0], [])
+        if names and names[0] in _DOUBLES:
+            _report_place(context.span(chosen), names[0], context, likely=likely)
+
+
+def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
+    rule = context.catalogue.rule_named("double-on-device")
+    if rule is not None and span not in context.reported:
+        note, severity = (_IF_THERE, Severity.INFO) if likely else (None, None)
+        context.report(rule, span, symbol, [], note=note, severity=severity)
 
 
 def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:

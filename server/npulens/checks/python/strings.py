@@ -20,6 +20,7 @@ from npulens.checks.words import (
     report_all,
     report_compared,
     report_composed,
+    report_likely,
     report_place_in_file,
     report_removed,
 )
@@ -48,6 +49,34 @@ _ACCESSORS = frozenset(
 _VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "type", "value"})
 _COMPARING = frozenset({"startswith", "endswith", "__eq__"})
 _REMOVING = frozenset({"replace", "removeprefix"})
+_OF_TEXTS = frozenset(
+    {
+        "print",
+        "write",
+        "append",
+        "add",
+        "join",
+        "pjoin",
+        "format",
+        "split",
+        "find",
+        "count",
+        "encode",
+    }
+    | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "echo", "secho"}
+    | {
+        "hasattr",
+        "delattr",
+        "getLogger",
+        "ValueError",
+        "RuntimeError",
+        "Literal",
+        "strip",
+        "lstrip",
+        "rstrip",
+    }
+)
+"""What takes texts for themselves."""
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
 _KEYS_FOR_CUDA = frozenset({"cuda", "gpu"})
@@ -76,6 +105,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     _function_for_devices(node, scope, context)
     _choice_for_people(node, scope, context)
     _named_option(node, scope, context)
+    _by_position(node, scope, context)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
         owner = node.func.value
         for word in WORDS.values():
@@ -106,18 +136,20 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     if any(_is_such_parameter(side, scope, context) for side in sides):
         return
     for word in WORDS.values():
-        about = [s for s in sides if holds(s, word, scope) or _is_backend(s, word, context)]
+        about = [s for s in sides if holds(s, word, scope) or _is_named_in_use(s, word, context)]
         if about:
             ported = node not in context.regions.to_port and any(
                 is_from_device_function(side, scope, context.known) for side in about
             )
             settled = Settlement("ported", context.span(node)) if ported else None
-            report_compared(sides, about, word, scope, context, settled=settled)
+            is_sure = word.old == "nccl" or any(holds(side, word, scope) for side in about)
+            report_compared(sides, about, word, scope, context, settled=settled, is_sure=is_sure)
 
 
-def _is_backend(node: ast.expr, word: Word, context: Context) -> bool:
-    """Whether a name is handed to what makes a process group."""
-    return word.old == "nccl" and last_identifier(node) in context.facts.backend_names
+def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
+    """Whether a name is handed to what takes a device (or backend), or compared with another."""
+    names = {"nccl": context.facts.backend_names, "cuda": context.facts.device_names}
+    return last_identifier(node) in names.get(word.old, ())
 
 
 def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -331,7 +363,6 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                     word,
                     scope,
                     context,
-                    in_pattern=True,
                     settled=settled,
                 )
 
@@ -345,9 +376,20 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
     word = WORDS[Meaning.DEVICE]
     if word.anywhere is not None and word.anywhere.match(value):
         report_all(node, word, None, scope, context)
+    elif value in ("cuda", "nccl"):
+        _word_of_the_project(node, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
         # The shim changes names, not the texts that `tensor.type()` takes and returns.
         _type_string(node, context.catalogue.symbols[value], context)
+
+
+def _word_of_the_project(node: ast.Constant, context: Context) -> None:
+    """What no other check has an answer for, which all have looked at what is around it."""
+    word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
+    rule, span = context.catalogue.rule_named(word.rule), context.span(node)
+    if rule is not None and span not in context.reported:
+        settled = Settlement("own-word", None)
+        context.report(rule, span, context.source(node), [], settled=settled)
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
@@ -443,6 +485,16 @@ def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> Non
             report_all(argument, word, None, scope, context)
 
 
+def _by_position(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`generate(model, "cuda")`, whose parameters are not known: it hardly means anything else."""
+    name = last_identifier(node.func) or ""
+    if name in _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS:
+        return
+    for argument in node.args:
+        if isinstance(argument, ast.Constant):
+            report_likely(argument, WORDS[Meaning.DEVICE], scope, context)
+
+
 def _choice_for_people(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Dropdown(["cuda", "cpu"], value="cuda")` of a form: a list of devices and one of them."""
     chosen = [k.value for k in node.keywords if k.arg in ("value", "default")]
@@ -465,13 +517,21 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
-        is_named = any(word.identifier.search(key) and not word.literal.match(key) for key in keys)
+        is_named = any(_names_option(key, word, context) for key in keys)
         if not is_named and not (word.old == "cuda" and _chooses_devices(node)):
             continue
         values: list[ast.expr] = list(node.args[1:])
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
             report_all(value, word, None, scope, context)
+
+
+def _names_option(key: str, word: Word, context: Context) -> bool:
+    """Whether an option or setting is named after what it holds, or read as a device elsewhere."""
+    name = key.lstrip("-").replace("-", "_")
+    is_read = word.old == "cuda" and name in context.facts.device_names
+    is_named = is_read or word.identifier.search(key) is not None
+    return is_named and word.literal.match(key) is None
 
 
 def _chooses_devices(node: ast.Call) -> bool:

@@ -16,7 +16,8 @@ _TAKES_TORCH = re.compile(
 """In a line: PyTorch is imported or required, not only spoken of as in comments and examples."""
 _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
-    *("#SBATCH", "srun", "--gres", "submitit", "torchrun"),
+    *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
+    *("flash_att", "xformers", "_8bit", "tf32", "accelerator"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
@@ -25,7 +26,7 @@ _LAUNCH_WORDS = (
     *("nsys", "ncu", "nvprof", "nvcc", "flash", "+cu", "-cu", "/cu", "transformer"),
     *("8bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention", "quantized"),
     *(
-        "accelerators",
+        "accelerator",
         "gres",
         "rmsprop",
         "tensorrt",

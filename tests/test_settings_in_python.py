@@ -1,0 +1,35 @@
+"""Settings that choose what only CUDA has, given in Python by whatever way."""
+
+import pytest
+
+from helpers import check, fixed
+
+FOUND = {
+    "by a keyword": 'TrainingArguments(out, optim=⟦NPU605:"adamw_bnb_8bit"⟧)',
+    "by an entry": 'model = {⟦NPU902:"flash_attn": True⟧}',
+    "by an argument of dict": "model = dict(type='EVA', ⟦NPU902:flash_attn=True⟧)",
+    "by an assignment": "⟦NPU902:config.use_flash_attn = True⟧",
+    "by a default": "def build(⟦NPU902:use_flash_attention=True⟧):\n    pass",
+    "by a field": "class Options:\n    ⟦NPU902:use_flash_attn: bool = True⟧",
+    "by an option": 'add_argument("--optim", default=⟦NPU605:"paged_adamw_8bit"⟧)',
+    "one of two": 'TrainingArguments(optim=⟦NPU902:"adamw_apex_fused"⟧ if apex else "adamw_torch")',
+    "attention by name": 'build(attn_mode=⟦NPU902:"xformers"⟧)',
+    "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
+}
+SILENT = {
+    "off": "model = dict(flash_attn=False, channels_last=False, use_xformers=None)",
+    "not known": "model = dict(flash_attn=args.flash)",
+    "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",
+    "another optimizer": 'TrainingArguments(optim="adamw_torch")',
+    "an order of dimensions": "LayerNorm(8, channels_last=True)",
+    "another meaning": 'run(tf32=True, mode="xformers")',
+}
+
+
+@pytest.mark.parametrize("name", [*FOUND, *SILENT])
+def test_what_settings_choose(name: str) -> None:
+    check({**FOUND, **SILENT}[name] + "\n")
+
+
+def test_the_fix_is_that_of_files_of_settings() -> None:
+    assert fixed("build(use_xformers=True)\n") == "build(use_xformers=False)\n"
