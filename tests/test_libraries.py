@@ -192,6 +192,8 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         'import os\nCOMMAND = "nvidia-smi"\nos.system(⟦NPU609:COMMAND⟧)\n',
         'import subprocess\nquery = ⟦NPU609:"nvidia-smi --query-gpu=name"⟧\n'
         "subprocess.check_output(query.split())\nsubprocess.run(query, shell=True)\n",
+        "from torchpack import distributed as dist\n⟦NPU605:dist.init⟧()\n",
+        "from kornia.utils.helpers import ⟦NPU605:get_cuda_device_if_available⟧\n",
         "from ⟦NPU602:warpconvnet.geometry.types.voxels⟧ import Voxels\n",
     ],
 )

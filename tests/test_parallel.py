@@ -15,6 +15,9 @@ DDP = "from torch.nn.parallel import DistributedDataParallel as DDP\n"
 BACKENDS = [
     "dist.init_process_group(⟦NPU201:'nccl'⟧)",
     "def main():\n    dist_params = dict(backend=⟦NPU201:'nccl'⟧)\n    start(**dist_params)",
+    "dist_params = dict(backend=⟦NPU201:'nccl'⟧)",
+    "dist_params = {'backend': ⟦NPU201:'nccl'⟧}",
+    "env = dict(mp='fork', dist_cfg=dict(backend=⟦NPU201:'nccl'⟧))",
     "dist.init_process_group(backend=⟦NPU201:'nccl'⟧, rank=0)",
     "dist.init_process_group(⟦NPU201:'cpu:gloo,cuda:nccl'⟧)",
     "dist.init_process_group(⟦NPU201:'cuda:nccl,cpu:gloo'⟧)",
@@ -99,9 +102,6 @@ NO_BACKENDS = [
     "class GroupKwargs(Handler):\n    backend: Optional[str] = 'nccl'\n    timeout: int = 600",
     # a number that NCCL has of its own, settings of mmcv, choices that are no backends
     "seconds = 1800 if self.backend != 'nccl' else 600",
-    "dist_params = dict(backend='nccl')",
-    "dist_params = {'backend': 'nccl'}",
-    "env = dict(mp='fork', dist_cfg=dict(backend='nccl'))",
     "bootstrap_backend = 'nccl'",
     "@parametrize('refit_backend', [param('nvshmem', marks=m), 'nccl', 'gloo'])\n"
     "def test(refit_backend): ...",
@@ -350,10 +350,10 @@ REDUCED = [
     "t = torch.zeros(2, dtype=torch.float32, device=d)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=torch.float64)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=torch.float64, device='cpu')\n    dist.all_reduce(t)",
-    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    dist.broadcast(t, 0)",
-    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    t = t.float()\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    dist.broadcast(t, 0)",
+    "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    t = t.float()\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=torch.int64, device=d)\n    dist.all_reduce(t)",
-    "t = torch.zeros(2, dtype=torch.float64, device=d)\n    mine.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    mine.all_reduce(t)",
 ]
 
 
@@ -623,3 +623,9 @@ def test_the_name_of_a_file_settles_no_process_group(path: str) -> None:
     source = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
     found = analyze(Document(path, source), CATALOGUE, Target())
     assert [finding.rule.code for finding in found] == ["NPU201"]
+
+
+def test_settings_of_mmcv_are_no_error() -> None:
+    """Its newer releases take HCCL by themselves."""
+    (found,) = findings("dist_params = dict(backend='nccl')\n")
+    assert found.effective_severity is Severity.INFO

@@ -17,6 +17,16 @@ from npulens.text.document import Document
 HEAD = "import torch\nfrom torch import Tensor, nn\n\n\n"
 # What is marked is found, and nothing else; each stands behind HEAD.
 FOUND = {
+    "functions-in-lists-and-tables": """
+        def pick(functions, x: Tensor):
+            return ⟦NPU802:x[x > 0]⟧
+
+        class Net(nn.Module):
+            def forward(self, x):
+                def inner(y):
+                    return y
+                return pick([inner, lambda z: z], x), pick({"f": inner}, x)
+        """,
     "windows-of-one-length-wait-for-where-they-start": """
         def forward(x: Tensor, pointer: Tensor, length: int) -> Tensor:
             start = ⟦NPU805:pointer.item()⟧

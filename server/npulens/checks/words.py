@@ -85,7 +85,7 @@ WORDS = {
         identifier=re.compile(
             r"\A(?!(?:--)?distributed[-_]backend\Z|.*bootstrap).*backend", re.IGNORECASE
         ),
-        literal=re.compile(r"\Anccl\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
+        literal=re.compile(r"\A(?:nccl|NCCL)\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"nccl\Z"),
         rule="nccl-backend",
@@ -477,7 +477,7 @@ def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], st
     """The edits inside one literal, and the literal they make."""
     words = {word.old: word.new}
     if word.old == "nccl":
-        words["cuda"] = "npu"
+        words |= {"cuda": "npu", "NCCL": "hccl"}  # PyTorch takes names of backends in capitals, too
     pattern = re.compile(r"(?<![A-Za-z])(?:" + "|".join(words) + r")(?![A-Za-z])")
     end = source.find("{") if word.old == "cuda" and "{" in source else len(source)
     matches = [match for match in pattern.finditer(source, 0, end) if match.start() > 0]

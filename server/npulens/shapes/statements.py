@@ -296,7 +296,7 @@ class Statements(Binding):
             if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
                 names[name] = value
         given = given_of(function.node, filled)
-        key = (function.node, tuple(map(repr_of, names.values())), given)
+        key = (function.node, tuple(names.values()), given)
         session, recorder = self.session, self.session.recorder
         session.visited.append(function.node)
         known = session.results.get(key) or session.shared.get(key)
@@ -346,11 +346,6 @@ class Statements(Binding):
         frame.control, frame.around, frame.rare = self.control, self.around, self.rare
         frame.depth, frame.steps = self.depth, self.steps
         return frame.read(node.body)
-
-
-def repr_of(value: Value) -> object:
-    """What tells arguments apart."""
-    return id(value) if isinstance(value, Closure) else value
 
 
 def evaluate(

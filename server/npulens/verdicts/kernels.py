@@ -29,8 +29,8 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
         behind: The statements behind it in its block.
     """
     tensors = set(tensors_asked(node.test))
-    other_way = node.orelse or behind
-    if not tensors or not other_way or isinstance(other_way[0], ast.Raise):
+    other_way = node.orelse or behind[:1]
+    if not tensors or not other_way or isinstance(other_way[-1], ast.Raise):
         return False
     return any(_is_of_extension(call, scope, known) for s in node.body for call in _calls(s))
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 
-from npulens.catalog.tables import Catalogue
+from npulens.catalog.tables import Catalogue, Place
 from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
@@ -13,6 +13,7 @@ from npulens.checks.other_files.makefiles import makefile_findings
 from npulens.checks.other_files.shell import (
     command_words,
     image,
+    normal_name,
     search_path,
     shell_findings,
 )
@@ -146,7 +147,9 @@ def _environment(span: Span, report: LaunchReport) -> None:
         value = pair["value"].strip("\"'")
         report.variable(Span(*pair.span("name")), value)
         start = report.text.find(value, *pair.span("value")) if value else pair.end()
-        image(report, _atom(start, value))
+        given = _atom(start, value)
+        image(report, given)
+        report.look_up(Place.KEY, normal_name(pair["name"]), value, given.span, given.span)
         search_path(pair["name"], _atom(start, value), report)
         if value.startswith("http"):
             requirement(report, start, value)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, Rule, Severity
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Rule, Severity
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL
@@ -222,6 +222,13 @@ Source: open-mmlab/mmcv 1.x: mmcv/runner/dist_utils.py; open-mmlab/mmengine: mme
 """
 
 
+_MMCV = LocalizedText(
+    "mmcv from 1.7.0 on and mmengine take HCCL on the NPU whatever stands here; older releases"
+    " take this.",
+    "mmcv 1.7.0 及以上版本和 mmengine 在 NPU 上总是使用 HCCL；更早的版本会直接使用此处的值。",
+)
+
+
 def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))` in settings.
 
@@ -240,7 +247,19 @@ def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
             parts = [k.value for k in value.keywords] if value.func.id == "dict" else []
         else:
             parts = value.values if isinstance(value, ast.Dict) else []
-        context.settle_all([p for p in parts if _is_nccl(p)], "library-devices")
+        for part in parts:
+            if _is_nccl(part):
+                _of_mmcv(part, context)
+
+
+def _of_mmcv(value: ast.expr, context: Context) -> None:
+    rule, span = context.catalogue.rule_named("nccl-backend"), context.span(value)
+    if rule is not None and span not in context.reported:
+        source = context.source(value)
+        text = source.replace("nccl", "hccl")
+        fix = Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))
+        severity = Severity.INFO
+        context.report(rule, span, source, [fix], replacement=text, note=_MMCV, severity=severity)
 
 
 def _is_nccl(node: ast.expr) -> bool:

@@ -37,8 +37,9 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
     if device is not None and dtype is not None:
         names = qualified_names(node.func, scope)
         is_torch = bool(names) and names[0].startswith("torch.")
-        if is_torch and _on_device(device.value, scope):
-            _report_double(dtype.value, scope, context)
+        is_sure = _on_device(device.value, scope)
+        if (is_sure and is_torch) or not _is_written(device.value, scope):
+            _report_double(dtype.value, scope, context, likely=not is_sure)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
     if isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func, scope, context):
@@ -134,6 +135,14 @@ def _on_device(node: ast.expr, scope: Scope) -> bool:
         or (isinstance(value, Literal) and value.text.partition(":")[0] in ("cuda", "npu"))
         for value in resolve(node, scope)
     )
+
+
+def _is_written(node: ast.expr, scope: Scope) -> bool:
+    """Whether a device is one that stands in the text, such as `"cpu"`, or none at all."""
+    if isinstance(node, ast.Call) and "torch.device" in qualified_names(node.func, scope):
+        return bool(node.args) and _is_written(node.args[0], scope)
+    values = resolve(node, scope)
+    return isinstance(node, ast.Constant) or any(isinstance(v, Literal) for v in values)
 
 
 def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bool = False) -> None:
