@@ -125,7 +125,8 @@ TYPES = [
     "def f(y: torch.Tensor):\n    return y.to(dtype=⟦NPU306:torch.float64⟧).⟦NPU504:cumsum⟧(0)",
     "def f(y: torch.Tensor):\n"
     "    return ⟦NPU504:torch.angle⟧(y.to(d, ⟦NPU306:torch.complex128⟧ if a else None))",
-    "⟦NPU504:torch.softmax⟧(torch.ones(3, dtype=None if a else ⟦NPU306:torch.float64⟧, device=d), 0)",
+    "⟦NPU504:torch.softmax⟧("
+    "torch.ones(3, dtype=None if a else ⟦NPU306:torch.float64⟧, device=d), 0)",
 ]
 
 NOTHING = [

@@ -351,7 +351,8 @@ REDUCED = [
     "t = torch.zeros(2, dtype=torch.float64)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=torch.float64, device='cpu')\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    dist.broadcast(t, 0)",
-    "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    t = t.float()\n    dist.all_reduce(t)",
+    "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    t = t.float()\n"
+    "    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=torch.int64, device=d)\n    dist.all_reduce(t)",
     "t = torch.zeros(2, dtype=⟦NPU306:torch.float64⟧, device=d)\n    mine.all_reduce(t)",
 ]

@@ -402,12 +402,15 @@ def _library_trigger(entry: SymbolEntry, libraries: Mapping[str, SymbolEntry]) -
     )
 
 
+_COMMON = frozenset({"torch", "utils", "distributed"})
+
+
 def _trigger(symbol: str) -> str:
     """The word of a qualified name that is least likely to stand in other code: its longest.
 
-    `torch` and `utils` stand everywhere.
+    `torch`, `utils` and `distributed` stand everywhere.
     """
-    parts = symbol.removeprefix("torch.").removeprefix("utils.").split(".")
+    parts = [part for part in symbol.split(".") if part not in _COMMON] or [symbol]
     if parts[0] == "apex":
         return parts[0]  # its names are common words, and the import has to be there
     rare = [word for word in ("cuda", "NCCL") if word in parts]

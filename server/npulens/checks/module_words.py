@@ -12,7 +12,7 @@ _SAID = {
     "elastic launcher": re.compile(r"TORCHELASTIC_"),
     "ray": re.compile(r" ray\b"),
     "setup": re.compile("setuptools"),
-    "megatron": re.compile(r"[Mm]egatron"),
+    "megatron": re.compile("egatron"),
     "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
 }
 _CHECKED_FOR_NONE = re.compile(

@@ -40,9 +40,9 @@ _DEVICE_USE = re.compile(
 _DEVICE_TAKERS = (".to(", "device", "map_location")
 """What such a use begins with, which is searched for first."""
 _OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
-_DEVICE_COMPARED = re.compile(
-    rf"\b([A-Za-z_]\w*)(?:\.lower\(\))? [=!]= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']"
-)
+_COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
+_NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
+_LONGEST_NAME = 80
 _BACKEND_USE = re.compile(
     r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
     r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
@@ -485,16 +485,20 @@ def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
         if piece.device_names is None:
             places = (at for taker in _DEVICE_TAKERS for at in piece.words.places(taker))
             found = (_DEVICE_USE.match(piece.parsed.text, at) for at in places)
-            taken = {use[1] for use in found if use is not None}
-            piece.device_names = frozenset(taken | _compared_with_devices(piece))
+            taken = (use[1] for use in found if use is not None)
+            piece.device_names = frozenset((*taken, *_compared_with_devices(piece)))
     return frozenset().union(*(piece.device_names or () for piece in pieces))
 
 
-def _compared_with_devices(piece: Piece) -> set[str]:
+def _compared_with_devices(piece: Piece) -> Iterator[str]:
     """Names that are compared with another device: `if kind == "mps"`."""
     if piece.words.identifiers.isdisjoint(_OTHER_DEVICES):
-        return set()
-    return set(_DEVICE_COMPARED.findall(piece.parsed.text))
+        return
+    text = piece.parsed.text
+    for found in _COMPARED.finditer(text):
+        before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
+        if (name := _NAME_BEFORE.search(before)) is not None:
+            yield name[1]
 
 
 def _backend_names(pieces: Sequence[Piece]) -> tuple[frozenset[str], frozenset[str]]:

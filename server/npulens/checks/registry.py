@@ -20,7 +20,6 @@ from npulens.checks.python import (
     library,
     library_calls,
     lightning,
-    lightning_settings,
     mapped_calls,
     methods,
     native,
@@ -48,7 +47,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (attention_calls.in_statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)),
     (attention_calls.called, (ast.Call,)),
     (attention_options.in_call, (ast.Call,)),
-    (attention_options.given, _SETTINGS),
+    (settings.given, _SETTINGS),
     (library.referenced, (ast.Attribute,)),
     (library.imported, (ast.Import, ast.ImportFrom)),
     (library.loaded, (ast.Call,)),
@@ -112,8 +111,6 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (strings.formatted, (ast.JoinedStr,)),
     (strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
-    (settings.given, _SETTINGS),
-    (lightning_settings.given, _SETTINGS),
     (mapped_calls.called, (ast.Call,)),
     (extensions.built, (ast.Call,)),
     (extensions.called, (ast.Call,)),
@@ -140,7 +137,6 @@ _ABOUT_STRINGS: frozenset[Check] = frozenset(
         *(strings.call, strings.comparison, strings.assignment, strings.loop),
         *(strings.conditional, strings.defaults, strings.returned, strings.dictionary),
         *(strings.case, strings.constant, strings.formatted, strings.concatenated),
-        lightning_settings.given,
     )
 )
 """What looks for "cuda" and "nccl" in every call and assignment."""

@@ -66,8 +66,6 @@ class LaunchReport:
         """Python inside this text, and the name of a file that would hold it."""
         self.one_liners: list[Span] = []
         """Python in quotes of the shell, where a fix might end the quotes or the line."""
-        self.probed = frozenset(_PROBED.findall(text))
-        """Commands of which the text asks whether they are there."""
         self._places: dict[str, dict[Span, _Use]] = {}
         self._values: dict[str, list[str]] = {}
         self._reported: set[Span] = set()
@@ -114,6 +112,11 @@ class LaunchReport:
         if rule is not None and _OF_CUDA.match(name) is not None:
             with self.settling("no-effect" if name == _CHECKED_BY_MEGATRON else "own-word"):
                 self.add(rule, span, ())
+
+    @cached_property
+    def probed(self) -> frozenset[str]:
+        """Commands of which the text asks whether they are there."""
+        return frozenset(_PROBED.findall(self.text))
 
     @cached_property
     def lacks_tuning(self) -> bool:

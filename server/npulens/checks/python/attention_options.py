@@ -6,7 +6,7 @@ import re
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import report_entry
-from npulens.checks.python.given import given_settings
+from npulens.checks.python.given import Given
 from npulens.checks.words import Word, last_identifier, literals
 from npulens.syntax.scopes import Scope
 
@@ -25,11 +25,10 @@ _OLD_OPTION = "use_flash_attention_2"
 _SETTER = "set_attn_implementation"
 
 
-def given(node: ast.AST, scope: Scope, context: Context) -> None:
+def given(setting: Given, scope: Scope, context: Context) -> None:
     """`from_pretrained(path, attn_implementation=...)`, `config._attn_implementation = ...`."""
-    for name, value, _ in given_settings(node):
-        if _is_option(name):
-            _report(value, scope, context)
+    if _is_option(setting.name):
+        _report(setting.value, scope, context)
 
 
 def in_call(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
-from npulens.checks.python.given import given_settings
+from npulens.checks.python.given import Given
 from npulens.checks.words import WORDS
 from npulens.syntax.scopes import Scope, imports_any
 from npulens.syntax.walking import choices
@@ -18,17 +18,16 @@ _NAMES = frozenset({"accelerator", "--accelerator"})
 _PACKAGES = frozenset({"lightning", "lightning_fabric", "pytorch_lightning"})
 
 
-def given(node: ast.AST, scope: Scope, context: Context) -> None:
+def given(setting: Given, scope: Scope, context: Context) -> None:
     """`{"accelerator": "gpu"}`, `config["accelerator"] = "auto"`, `def f(accelerator="gpu")`."""
+    if setting.name not in _NAMES:
+        return
     word = WORDS[Meaning.ACCELERATOR].literal
-    for name, value, _ in given_settings(node):
-        if name not in _NAMES:
+    for each in choices(setting.value):
+        if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
             continue
-        for each in choices(value):
-            if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
-                continue
-            if (word.match(each.value) or each.value == "auto") and imports_any(_PACKAGES, scope):
-                _report(each, context)
+        if (word.match(each.value) or each.value == "auto") and imports_any(_PACKAGES, scope):
+            _report(each, context)
 
 
 def _report(value: ast.Constant, context: Context) -> None:

@@ -4,29 +4,67 @@ They are those of files for launching, in Python.
 """
 
 import ast
+from functools import lru_cache
 
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
 from npulens.checks.other_files.launch_report import LaunchReport, any_of
 from npulens.checks.other_files.shell import normal_name
+from npulens.checks.python import attention_options, lightning_settings
 from npulens.checks.python.environment import take_over
-from npulens.checks.python.given import given_settings
+from npulens.checks.python.given import Given, given_settings
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import choices
 
+_WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp)
+_MOST_NAMES = 10_000
+
 
 def given(node: ast.AST, scope: Scope, context: Context) -> None:
-    """A setting of the tables, with a value that is written."""
-    names = any_of(context.catalogue.setting_names)
-    for name, value, place in given_settings(node):
-        normal = normal_name(name.lstrip("-"))
-        if names.fullmatch(normal) is None or normal.endswith("channels_last"):
-            continue  # in Python that is the order of dimensions that a layer takes
-        if isinstance(node, ast.Call) and normal == "load_in_8bit":
+    """Settings of transformers, of Lightning, and those of the tables."""
+    known = _known(context.catalogue.setting_names)
+    for setting in given_settings(node):
+        attention_options.given(setting, scope, context)
+        lightning_settings.given(setting, scope, context)
+        if isinstance(node, ast.Call) and setting.name == "load_in_8bit":
             continue  # this has a check of its own, see `library_calls.py`
-        for each in choices(value):
-            if isinstance(each, ast.Constant):
-                span = context.span(each)
-                report = LaunchReport(context.text, context.catalogue)
-                report.look_up(Place.SETTING, normal, str(each.value), context.span(place), span)
-                take_over(report.findings, context)
+        if isinstance(setting.value, _WRITTEN) and known[setting.name]:
+            _look_up(setting, context)
+
+
+def _look_up(setting: Given, context: Context) -> None:
+    """Report a setting of the tables, if its value is written."""
+    name, place = _normal(setting.name), context.span(setting.place)
+    for each in choices(setting.value):
+        if isinstance(each, ast.Constant):
+            report = LaunchReport(context.text, context.catalogue)
+            report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
+            take_over(report.findings, context)
+
+
+def _normal(name: str) -> str:
+    return normal_name(name.lstrip("-"))
+
+
+class _Names(dict[str, bool]):
+    """Whether names are those of settings; most stand in a project many times.
+
+    `channels_last` is none in Python, but the order of dimensions that a layer takes.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self._any = any_of(names)
+
+    def __missing__(self, name: str) -> bool:
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        normal = _normal(name)
+        is_one = self._any.fullmatch(normal) is not None and not normal.endswith("channels_last")
+        self[name] = is_one
+        return is_one
+
+
+@lru_cache(maxsize=4)
+def _known(names: tuple[str, ...]) -> _Names:
+    return _Names(names)

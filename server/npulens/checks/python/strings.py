@@ -77,6 +77,7 @@ _OF_TEXTS = frozenset(
     }
 )
 """What takes texts for themselves."""
+_NOT_FOR_DEVICES = _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
 _KEYS_FOR_CUDA = frozenset({"cuda", "gpu"})
@@ -487,11 +488,10 @@ def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> Non
 
 def _by_position(node: ast.Call, scope: Scope, context: Context) -> None:
     """`generate(model, "cuda")`, whose parameters are not known: it hardly means anything else."""
-    name = last_identifier(node.func) or ""
-    if name in _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS:
-        return
     for argument in node.args:
-        if isinstance(argument, ast.Constant):
+        is_one = isinstance(argument, ast.Constant) and str(argument.value).startswith("cuda")
+        if is_one and last_identifier(node.func) not in _NOT_FOR_DEVICES:
+            assert isinstance(argument, ast.Constant)
             report_likely(argument, WORDS[Meaning.DEVICE], scope, context)
 
 

@@ -85,8 +85,8 @@ def _imported_functions(
         return ()
 
     def answer() -> list[str]:
-        functions = _functions(_STATEMENT.split(content.data))
-        return [name.decode() for name, text in functions.items() if b"return " in text]
+        functions = _Functions(_STATEMENT.split(content.data))
+        return [name.decode() for name, text in functions.texts.items() if b"return " in text]
 
     names = memo.recall("functions that return", (content.digest,), answer, texts)
     stem = file.parent.name if file.stem == PACKAGE else file.stem
@@ -97,7 +97,8 @@ def _with_source(content: Content, names: Iterable[str], memo: Memo) -> tuple[st
     """Of functions of a module those that hold a word of some source, or call one that does."""
 
     def answer() -> list[str]:
-        return [name for name, text in _texts_of(content, names) if _holds_source(text)]
+        functions = _Functions(_STATEMENT.split(content.data))
+        return [name for name in names if _holds_source(functions.text_from(name.encode()))]
 
     return memo.recall("functions with source", (content.digest, *names), answer, texts)
 
@@ -108,39 +109,46 @@ def _calling(
     """Of functions of a module those that call any of some functions, or one that does."""
 
     def answer() -> list[str]:
+        functions = _Functions(_STATEMENT.split(content.data))
         wanted = {name.encode() for name in called}
-        return [n for n, text in _texts_of(content, names) if wanted & {*_CALLED.findall(text)}]
+        return [n for n in names if not wanted.isdisjoint(functions.calls_from(n.encode()))]
 
     about = (content.digest, *names, "", *called)
     return memo.recall("functions that call", about, answer, texts)
 
 
-def _texts_of(content: Content, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Functions with their text and that of the functions of their module that they call."""
-    functions = _functions(_STATEMENT.split(content.data))
-    for name in names:
-        reached = _called_by([name.encode()], functions)
-        yield name, b"\n".join(functions[each] for each in reached)
+class _Functions:
+    """The functions among the statements of a module, and what they call."""
 
+    def __init__(self, statements: Iterable[bytes]) -> None:
+        found = ((_DEFINED.match(statement), statement) for statement in statements)
+        self.texts = {defined[1]: text for defined, text in found if defined is not None}
+        self._calls: dict[bytes, list[bytes]] = {}
 
-def _functions(statements: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The functions among the statements of a module."""
-    found = ((_DEFINED.match(statement), statement) for statement in statements)
-    return {defined[1]: statement for defined, statement in found if defined is not None}
+    def reached(self, names: Iterable[bytes], limit: int = _MOST_CALLED) -> set[bytes]:
+        """Functions by their names, and so many of the module that they call."""
+        reached: set[bytes] = set()
+        pending = list(names)
+        while pending and len(reached) < limit:
+            name = pending.pop()
+            if name in self.texts and name not in reached:
+                reached.add(name)
+                pending += self._called_in(name)
+        return reached
 
+    def text_from(self, name: bytes) -> bytes:
+        """The text of a function and of those of the module that it calls."""
+        return b"\n".join(self.texts[each] for each in self.reached([name]))
 
-def _called_by(
-    names: Iterable[bytes], functions: Mapping[bytes, bytes], limit: int = _MOST_CALLED
-) -> set[bytes]:
-    """Functions of a module, and so many of it that they call."""
-    reached: set[bytes] = set()
-    pending = list(names)
-    while pending and len(reached) < limit:
-        name = pending.pop()
-        if name in functions and name not in reached:
-            reached.add(name)
-            pending += _CALLED.findall(functions[name])
-    return reached
+    def calls_from(self, name: bytes) -> set[bytes]:
+        """What a function calls, and those of the module that it calls."""
+        return {called for each in self.reached([name]) for called in self._called_in(each)}
+
+    def _called_in(self, name: bytes) -> list[bytes]:
+        calls = self._calls.get(name)
+        if calls is None:
+            calls = self._calls[name] = _CALLED.findall(self.texts[name])
+        return calls
 
 
 def _holds_source(text: bytes) -> bool:
@@ -216,7 +224,7 @@ def _excerpt(data: bytes, names: frozenset[str]) -> bytes:
     The rest need not be parsed. Where the cutting at unindented lines errs, less is known.
     """
     statements = _STATEMENT.split(data)
-    kept = _called_by(map(str.encode, names), _functions(statements), len(statements))
+    kept = _Functions(statements).reached(map(str.encode, names), len(statements))
     return b"\n".join(statement for statement in statements if _is_kept(statement, kept)) + b"\n"
 
 

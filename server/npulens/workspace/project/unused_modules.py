@@ -9,7 +9,8 @@ from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.module_imports import imported_names
 from npulens.workspace.project.unused import READS, may_be_used_elsewhere
 
-_IMPORTS_BY_NAME = re.compile(rb"import_module|__import__|iter_modules|walk_packages|run_module")
+_IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
+"""What imports modules by names that are made up."""
 _CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
 """A statement at the top of a module that runs something."""
 
@@ -37,7 +38,7 @@ def unused_modules(
     named = list(folders)
     if not named or any(map(may_be_used_elsewhere, named)):
         return frozenset()
-    if any(_IMPORTS_BY_NAME.search(content.data) for content in modules.values()):
+    if any(word in content.data for content in modules.values() for word in _IMPORTING):
         return frozenset()
     if all(map(_only_defines, modules.values())):
         return frozenset()  # nothing is run here
@@ -81,11 +82,10 @@ def _only_defines(content: Content) -> bool:
 
 def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:
     """Whether another file names a module: in a string, a setting, or a command."""
-    around, name = file.parent.name, file.stem
+    around, name = file.parent.name.encode(), file.stem.encode()
     written = re.compile(
         rb"(?<!\w)(?:%b[./])%b(?!\w)|(?<!\w)%b\.py(?!\w)"
-        % (re.escape(around.encode()), re.escape(name.encode()), re.escape(name.encode()))
+        % (re.escape(around), re.escape(name), re.escape(name))
     )
-    return any(
-        written.search(contents.of(other).data) is not None for other in files if other != file
-    )
+    texts = (contents.of(other).data for other in files if other != file)
+    return any(name in text and written.search(text) is not None for text in texts)
