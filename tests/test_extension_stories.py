@@ -367,3 +367,29 @@ def test_a_library_that_the_project_brings_along_is_reported_where_it_is_built(
         },
     )
     assert (2, "NPU602", "reported-at-build") in found["train.py"]
+
+
+def test_an_extension_of_pytorch_before_1_0(here: Path) -> None:
+    """`create_extension` compiled C; the kernels came as objects, so that no source is for CUDA."""
+    build = code(
+        """
+        from torch.utils.ffi import create_extension
+
+        ffi = create_extension(
+            "_ext.boxes",
+            sources=["src/boxes_cuda.c"],
+            relative_to=__file__,
+            with_cuda=True,
+            extra_objects=["src/boxes.cu.o"],
+        )
+        """
+    )
+    files = {
+        "net/ops/build.py": build,
+        "net/ops/boxes.py": "from ._ext import boxes\n\n\ndef f(x):\n    return boxes.f(x)\n",
+        "net/host/build.py": build.replace("with_cuda=True", "with_cuda=False"),
+        "net/host/boxes.py": "from ._ext import boxes\n\n\ndef f(x):\n    return boxes.f(x)\n",
+    }
+    found = places(here, files)
+    assert found["net/ops/boxes.py"][0][:2] == (1, "NPU612")
+    assert "net/host/boxes.py" not in found

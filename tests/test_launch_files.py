@@ -283,6 +283,7 @@ OTHER = [
     ("compose.yaml", "devices:\n  - driver: ⟦NPU903:nvidia⟧\n    capabilities: [⟦NPU903:gpu⟧]"),
     ("Dockerfile", 'FROM x\nENV DEVICE="⟦NPU902:cuda⟧"\nARG BACKEND=⟦NPU902:nccl⟧'),
     ("requirements.txt", "⟦NPU606:faster-whisper==1.0⟧\n⟦NPU606:ctranslate2⟧"),
+    ("a.sh", "#SBATCH ⟦NPU903:--constraint gpu80⟧\n#SBATCH --constraint=cpu\npython a.py"),
     ("Dockerfile", "ARG NAME\nFROM ⟦NPU904:${NAME}:10.2-cudnn7-devel-ubuntu18.04⟧"),
     (
         "Dockerfile",

@@ -199,7 +199,7 @@ class _BuildFile:
         sources = self._sources(call)
         is_cuda = _CUDA in kinds or any(s.endswith(CUDA_SUFFIXES) for s in sources)
         bound = tuple(self._bound(call)) if _LOADED in kinds else ()
-        is_cuda = is_cuda or (_LOADED in kinds and self._gives_cuda(call))
+        is_cuda = is_cuda or (_LOADED in kinds and self._gives_cuda(call)) or _is_with_cuda(call)
         yield from _checked(module, sources, is_cuda, call, bound, _LOADED in kinds)
 
     def _through_helper(self, call: ast.Call, kinds: set[str]) -> Iterator[_Declared]:
@@ -277,6 +277,12 @@ def _checked(
         parts = parts[-1:]
     files = tuple(s for s in sources if "*" not in s)
     yield _Declared(".".join(parts), files, is_cuda, call.lineno, bound, is_loaded)
+
+
+def _is_with_cuda(call: ast.Call) -> bool:
+    """`create_extension("_ext.boxes", with_cuda=with_cuda)` of PyTorch before 1.0."""
+    given = (keyword.value for keyword in call.keywords if keyword.arg == "with_cuda")
+    return any(not isinstance(value, ast.Constant) or value.value is True for value in given)
 
 
 def _argument(call: ast.Call, name: str) -> ast.expr | None:
