@@ -31,6 +31,9 @@ _RULE = "flash-attention-call"
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
+_HELD = "names of attention functions"
+
+
 def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
     """`out = flash_attn_func(q, k, v).flatten(2)`: what is done first in a statement.
 
@@ -102,11 +105,11 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
 
 def _may_be_one(written: Name, context: Context) -> bool:
     """Whether a name may be that of an attention function, by the words of the piece alone."""
+    if _HELD not in context.held:
+        context.held[_HELD] = any(name in context.text for name in _LAST_NAMES)
     last = written.path[-1] if written.path else written.root
     aliases = context.facts.aliases
-    return (
-        last in aliases or f".{last}" in aliases or any(context.holds(name) for name in _LAST_NAMES)
-    )
+    return context.held[_HELD] or last in aliases or f".{last}" in aliases
 
 
 def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple[str, bool] | None:

@@ -18,6 +18,8 @@ _RESULTS = frozenset({Instance(_ASKED), Instance("torch.npu.get_device_capabilit
 
 def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
     """`major, minor = torch.cuda.get_device_capability()`, `capability[0]`, `>= (8, 0)`."""
+    if "capability" not in context.facts.said:
+        return
     entry = context.catalogue.symbols.get(_ASKED)
     rule = context.catalogue.rule_named("cuda-api-unsupported")
     if entry is None or rule is None:
