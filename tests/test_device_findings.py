@@ -664,3 +664,20 @@ def test_seeds_beside_one_for_all_devices_are_no_error(text: str, severity: Seve
     assert (found.rule.code, found.effective_severity) == ("NPU101", severity)
     (older,) = findings("import torch\n" + text, torch=(2, 0))
     assert older.effective_severity is Severity.ERROR
+
+
+def test_names_that_are_only_compared_have_fixes_to_read() -> None:
+    """All together, so that no half of them is renamed; what `to` takes is renamed throughout."""
+    compared = code(
+        """
+        import torch
+        add_argument("--gpu_type", default="cuda")
+        if args.gpu_type == "cuda":
+            pass
+        elif args.gpu_type == "mps":
+            pass
+        """
+    )
+    assert [f.fixes[0].applicability for f in findings(compared)] == [Applicability.UNSAFE] * 2
+    taken = "import torch\nkind = 'cuda'\nx.to(kind)\nif kind == 'cuda':\n    pass\n"
+    assert [f.fixes[0].applicability for f in findings(taken)] == [Applicability.SAFE] * 2

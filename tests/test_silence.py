@@ -74,8 +74,6 @@ REASONS = {
         "type-only"
     ),
     "ok = isinstance(m, torch.nn.TransformerEncoder)": "type-only",
-    "def build():\n    if torch.cuda.is_available() and CUDA_HOME is not None:\n"
-    "        source.extend(source_cuda)": "reported-at-build",
     "from torch.utils import cpp_extension\nextension = cpp_extension.CppExtension\n"
     "if torch.cuda.is_available():\n    extension = cpp_extension.CUDAExtension": (
         "reported-at-build"

@@ -43,6 +43,7 @@ class ModuleFacts:
         unpatched_names: Names that the module took from torch before the shim was imported.
         shim_can_move: It imports the shim in a statement of its own.
         device_names: Names that are handed to something that takes a device.
+        compared_names: Names that are compared with another device: very likely they hold one.
         backend_names: Names that are handed to something that makes a process group.
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         own_methods: Method names that classes of this module define.
@@ -69,6 +70,7 @@ class ModuleFacts:
     unpatched_names: frozenset[str]
     shim_can_move: bool
     device_names: frozenset[str]
+    compared_names: frozenset[str]
     backend_names: frozenset[str]
     backend_types: frozenset[str]
     own_methods: frozenset[str]

@@ -183,7 +183,8 @@ class Piece:
         said: Words in it that decide elsewhere in the module, see `module_words.said_in`.
         npu_words: Where it names the NPU.
         device_names: Names handed to something that takes a device; `None` until asked for.
-        backend_names: The same for process groups.
+        compared_names: Names that are compared with another device; `None` until asked for.
+        backend_names: The same as `device_names` for process groups.
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
         device_functions: Its functions that say which device is used, and know the NPU.
@@ -225,6 +226,7 @@ class Piece:
     pins_memory: bool = False
     said: frozenset[str] = frozenset()
     device_names: frozenset[str] | None = None
+    compared_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
     word_places: Sequence[tuple[int, str]] | None = None
@@ -414,6 +416,7 @@ def module_facts(
         ),
         shim_can_move=any(p.shim.statement is not None for p in pieces),
         device_names=_device_names(pieces),
+        compared_names=_compared_names(pieces),
         backend_names=backend_names,
         backend_types=backend_types,
         own_methods=frozenset().union(*(p.methods for p in pieces)),
@@ -485,9 +488,18 @@ def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
         if piece.device_names is None:
             places = (at for taker in _DEVICE_TAKERS for at in piece.words.places(taker))
             found = (_DEVICE_USE.match(piece.parsed.text, at) for at in places)
-            taken = (use[1] for use in found if use is not None)
-            piece.device_names = frozenset((*taken, *_compared_with_devices(piece)))
+            piece.device_names = frozenset(use[1] for use in found if use is not None)
     return frozenset().union(*(piece.device_names or () for piece in pieces))
+
+
+def _compared_names(pieces: Sequence[Piece]) -> frozenset[str]:
+    """Names compared with another device; of use only where "cuda" is written."""
+    if not any("cuda" in piece.triggers for piece in pieces):
+        return frozenset()
+    for piece in pieces:
+        if piece.compared_names is None:
+            piece.compared_names = frozenset(_compared_with_devices(piece))
+    return frozenset().union(*(piece.compared_names or () for piece in pieces))
 
 
 def _compared_with_devices(piece: Piece) -> Iterator[str]:

@@ -375,8 +375,12 @@ def report_all(
     context: Context,
     *,
     even_shimmed: bool = False,
+    is_sure: bool = True,
 ) -> None:
-    """Every string of an expression that is the word, unless the expression weighs the NPU too."""
+    """Every string of an expression that is the word, unless the expression weighs the NPU too.
+
+    Where it is not sure that a device is meant, the fix has to be read.
+    """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
     rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
@@ -385,6 +389,7 @@ def report_all(
     ported = Settlement("ported", context.span(node)) if _falls_back(node, scope, context) else None
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE
+    fix = fix if is_sure else Applicability.UNSAFE
     for literal, settled in literals(node, word, scope, context):
         _report(literal, _Finding(word, rule, fix, note), scope, context, ported or settled or shim)
 

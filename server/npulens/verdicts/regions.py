@@ -32,8 +32,6 @@ from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_
 Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
-_BUILD = re.compile(r"CUDAExtension|\bWITH_CUDA\b|\bsources?_cuda\b")
-"""What an extension for CUDA is built with."""
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
@@ -61,7 +59,7 @@ class Regions:
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
         """Tests for CUDA behind which devices are set or models moved, in whatever form."""
-        self._mentions_extensions = _BUILD.search(code.text) is not None
+        self._mentions_extensions = "CUDAExtension" in code.text
         self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
 
@@ -266,7 +264,7 @@ class Regions:
             isinstance(part, ast.Not) for part in ast.walk(test)
         ):
             return False
-        return any(_BUILD.search(self._code.source(part)) is not None for part in built)
+        return any("CUDAExtension" in self._code.source(part) for part in built)
 
     def _asks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
         """The parts of `if get_device() == "cuda"`, where that function knows the NPU.

@@ -143,14 +143,21 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
                 is_from_device_function(side, scope, context.known) for side in about
             )
             settled = Settlement("ported", context.span(node)) if ported else None
-            is_sure = word.old == "nccl" or any(holds(side, word, scope) for side in about)
+            is_sure = any(
+                holds(side, word, scope)
+                or not _is_compared(last_identifier(side) or "", word, context)
+                or last_identifier(side) in context.facts.device_names
+                for side in about
+            )
             report_compared(sides, about, word, scope, context, settled=settled, is_sure=is_sure)
 
 
 def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
     """Whether a name is handed to what takes a device (or backend), or compared with another."""
-    names = {"nccl": context.facts.backend_names, "cuda": context.facts.device_names}
-    return last_identifier(node) in names.get(word.old, ())
+    name, facts = last_identifier(node), context.facts
+    if word.old == "cuda":
+        return name in facts.device_names or name in facts.compared_names
+    return word.old == "nccl" and name in facts.backend_names
 
 
 def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -169,10 +176,11 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
                 name = last_identifier(part)
                 if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
                     continue
-                if _is_named_so(name, word, context):
+                is_sure = _is_named_so(name, word, context)
+                if is_sure or _is_compared(name, word, context):
                     if word.old == "nccl" and _looks_backends_up(scope, context):
                         continue
-                    report_all(value, word, None, scope, context)
+                    report_all(value, word, None, scope, context, is_sure=is_sure)
 
 
 def _is_of_arguments(scope: Scope) -> bool:
@@ -242,6 +250,11 @@ def _is_named_so(name: str, word: Word, context: Context) -> bool:
     return name in names
 
 
+def _is_compared(name: str, word: Word, context: Context) -> bool:
+    """Whether a name is compared with another device, which says what it holds, very likely."""
+    return word.old == "cuda" and name in context.facts.compared_names
+
+
 def _says(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is.
 
@@ -276,8 +289,9 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
         if _names_its_values(parameter.annotation, context):
             continue
         for word in WORDS.values():
-            if _is_named_so(parameter.arg, word, context):
-                report_all(default, word, None, scope, context)
+            is_sure = _is_named_so(parameter.arg, word, context)
+            if is_sure or _is_compared(parameter.arg, word, context):
+                report_all(default, word, None, scope, context, is_sure=is_sure)
 
 
 def returned(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -517,21 +531,15 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
-        is_named = any(_names_option(key, word, context) for key in keys)
-        if not is_named and not (word.old == "cuda" and _chooses_devices(node)):
+        is_sure = any(word.identifier.search(key) and not word.literal.match(key) for key in keys)
+        is_sure = is_sure or (word.old == "cuda" and _chooses_devices(node))
+        names = (key.lstrip("-").replace("-", "_") for key in keys)
+        if not is_sure and not any(_is_compared(name, word, context) for name in names):
             continue
         values: list[ast.expr] = list(node.args[1:])
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
-            report_all(value, word, None, scope, context)
-
-
-def _names_option(key: str, word: Word, context: Context) -> bool:
-    """Whether an option or setting is named after what it holds, or read as a device elsewhere."""
-    name = key.lstrip("-").replace("-", "_")
-    is_read = word.old == "cuda" and name in context.facts.device_names
-    is_named = is_read or word.identifier.search(key) is not None
-    return is_named and word.literal.match(key) is None
+            report_all(value, word, None, scope, context, is_sure=is_sure)
 
 
 def _chooses_devices(node: ast.Call) -> bool:
