@@ -16,6 +16,7 @@ from helpers import (
     marks,
     unmarked,
 )
+from npulens.analysis import StatementCache
 from npulens.catalog.model import Applicability, Severity
 from npulens.text.decoding import decode_source
 
@@ -662,6 +663,8 @@ SEEDS = [
 def test_seeds_beside_one_for_all_devices_are_no_error(text: str, severity: Severity) -> None:
     (found,) = findings("import torch\n" + text)
     assert (found.rule.code, found.effective_severity) == ("NPU101", severity)
+    kept = findings("import torch\n" + text, cache=StatementCache())
+    assert kept == (found,), "with a cache the answer is another"
     (older,) = findings("import torch\n" + text, torch=(2, 0))
     assert older.effective_severity is Severity.ERROR
 

@@ -22,6 +22,11 @@ SILENT = {
     "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",
     "another optimizer": 'TrainingArguments(optim="adamw_torch")',
     "an order of dimensions": "LayerNorm(8, channels_last=True)",
+    "Megatron, which has its own": "ENGINE = 'megatron'\nmodel = dict(use_flash_attn=True)",
+    "what has to stand near it is elsewhere": (
+        "batches = dict(per_device_train_batch_size=8)\nrun(tf32=True)"
+    ),
+    "a number of many digits": f"build(0x{'f' * 5000}, optim=0x{'f' * 5000})",
     "another meaning": 'run(tf32=True, mode="xformers")',
 }
 

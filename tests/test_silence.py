@@ -70,9 +70,8 @@ REASONS = {
     "import torch.backends.cudnn as cudnn": "no-effect",
     "y = upfirdn(x, impl='cuda')": "own-word",
     "if self.backend == 'cuda':\n    pass": "own-word",
-    "layers = (torch.nn.Linear, torch.nn.TransformerEncoder)\nok = isinstance(m, layers)": (
-        "type-only"
-    ),
+    "def f(m):\n    layers = (torch.nn.Linear, torch.nn.TransformerEncoder)\n"
+    "    return isinstance(m, layers)": "type-only",
     "ok = isinstance(m, torch.nn.TransformerEncoder)": "type-only",
     "from torch.utils import cpp_extension\nextension = cpp_extension.CppExtension\n"
     "if torch.cuda.is_available():\n    extension = cpp_extension.CUDAExtension": (

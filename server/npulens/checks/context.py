@@ -43,7 +43,7 @@ class ModuleFacts:
         unpatched_names: Names that the module took from torch before the shim was imported.
         shim_can_move: It imports the shim in a statement of its own.
         device_names: Names that are handed to something that takes a device.
-        compared_names: Names that are compared with another device: very likely they hold one.
+        compared_names: Other names, compared with another device: very likely they hold one.
         backend_names: Names that are handed to something that makes a process group.
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         own_methods: Method names that classes of this module define.
@@ -129,7 +129,7 @@ class Context:
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
     mentions: dict[ast.AST, str] = field(default_factory=dict)
-    """What only names a type, as annotations do, and runs nothing."""
+    """What runs nothing where it stands, such as names of types, each with the reason."""
     annotations: set[ast.expr] = field(default_factory=set)
     """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
     spared_functions: dict[ast.AST, bool] = field(default_factory=dict)

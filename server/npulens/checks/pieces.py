@@ -415,8 +415,8 @@ def module_facts(
             else frozenset()
         ),
         shim_can_move=any(p.shim.statement is not None for p in pieces),
-        device_names=_device_names(pieces),
-        compared_names=_compared_names(pieces),
+        device_names=(device_names := _device_names(pieces)),
+        compared_names=_compared_names(pieces) - device_names,
         backend_names=backend_names,
         backend_types=backend_types,
         own_methods=frozenset().union(*(p.methods for p in pieces)),

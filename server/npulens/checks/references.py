@@ -179,7 +179,8 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
                 return
             entry = longest_entry(value.name, context)
             if entry is not None and _is_optional(name, value, node, scope):
-                context.settle(context.span(node), "reported-at-import")
+                used = _owner(node, _levels(value.name, entry))
+                context.settle(context.span(used), "reported-at-import")
             if entry is not None:
                 if certain or not is_alias(name, value.name):
                     _report_reference(node, name, value.name, entry, scope, context)
@@ -225,7 +226,7 @@ def _report_reference(
 
 def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
     """Whether a function, or the module, also calls what seeds all devices."""
-    if context.target.torch_version < _SEEDS_ALL_SINCE or not context.holds(_SEEDING):
+    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.said:
         return False
     function = getattr(scope.function_parent() or scope, "node", None)
     return not isinstance(function, Function) or _SEEDING in context.source(function)

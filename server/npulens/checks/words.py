@@ -419,12 +419,18 @@ _UNKNOWN = LocalizedText(
 )
 
 
-def report_likely(node: ast.Constant, word: Word, scope: Scope, context: Context) -> None:
-    """The word where it very likely names a device, which nothing else shows."""
+def report_likely(
+    node: ast.expr,
+    word: Word,
+    scope: Scope,
+    context: Context,
+    note: LocalizedText = _UNKNOWN,
+) -> None:
+    """The word as information: where it very likely means what it says, or only for some."""
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or not _matches(word.literal, node):
         return
-    finding = _Finding(word, rule, Applicability.UNSAFE, _UNKNOWN, severity=Severity.INFO)
+    finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
     _report(node, finding, scope, context, context.by_shim())
 
 
@@ -482,7 +488,7 @@ def _replaced_words(source: str, span: Span, word: Word) -> tuple[list[Edit], st
     """The edits inside one literal, and the literal they make."""
     words = {word.old: word.new}
     if word.old == "nccl":
-        words |= {"cuda": "npu", "NCCL": "hccl"}  # PyTorch takes names of backends in capitals, too
+        words |= {"cuda": "npu", "NCCL": "HCCL"}  # PyTorch takes names of backends in capitals, too
     pattern = re.compile(r"(?<![A-Za-z])(?:" + "|".join(words) + r")(?![A-Za-z])")
     end = source.find("{") if word.old == "cuda" and "{" in source else len(source)
     matches = [match for match in pattern.finditer(source, 0, end) if match.start() > 0]

@@ -1,6 +1,5 @@
 """The command `npulens`: its parts, each in a file of its own and imported when it is asked for."""
 
-import gc
 import importlib
 import io
 import os
@@ -23,7 +22,6 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command and end the process."""
-    gc.set_threshold(100_000, 20, 20)  # modules and trees are made by the thousand, and stay
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, who wants the exit code only

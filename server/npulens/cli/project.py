@@ -44,10 +44,12 @@ def find_project(
         use_cache: Whether what earlier runs found counts.
         force_exclude: Whether what is excluded is left out even where it is named.
     """
+    from npulens.workspace.garbage import collect_seldom
+
+    collect_seldom()
     from npulens.workspace.cache import FactCache, FindingCache
     from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.discovery import discover
-    from npulens.workspace.processes import collect_seldom
     from npulens.workspace.project.contents import Contents
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.operators import project_facts
@@ -55,7 +57,6 @@ def find_project(
     from npulens.workspace.run import Checker
 
     configuration, catalogue = asked
-    collect_seldom()
     found = discover(
         paths,
         configuration.exclude,

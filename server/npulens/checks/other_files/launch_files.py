@@ -150,7 +150,7 @@ def _environment(span: Span, report: LaunchReport) -> None:
         given = _atom(start, value)
         image(report, given)
         report.look_up(Place.KEY, normal_name(pair["name"]), value, given.span, given.span)
-        search_path(pair["name"], _atom(start, value), report)
+        search_path(pair["name"], given, report)
         if value.startswith("http"):
             requirement(report, start, value)
     if not pairs and (name := _WORD.match(report.text, *span)) is not None:

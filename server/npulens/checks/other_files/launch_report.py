@@ -58,8 +58,16 @@ class _Use(IntEnum):
 class LaunchReport:
     """The findings of one shell script, Dockerfile or file of settings, as they come in."""
 
-    def __init__(self, text: str, catalogue: Catalogue) -> None:
+    def __init__(self, text: str, catalogue: Catalogue, around: str | None = None) -> None:
+        """Begin without findings.
+
+        Args:
+            text: The text.
+            catalogue: The rules.
+            around: Where entries look for what has to stand near them; the text if not given.
+        """
         self.text = text
+        self._around = text if around is None else around
         self.catalogue = catalogue
         self.findings: list[Finding] = []
         self.embedded: list[tuple[Span, str]] = []
@@ -241,7 +249,7 @@ class LaunchReport:
 
     def _holds(self, word: str) -> bool:
         if word not in self._words:
-            self._words[word] = word in self.text
+            self._words[word] = word in self._around
         return self._words[word]
 
     def _report(self, entry: LaunchEntry, span: Span, replaced: Span) -> None:

@@ -193,7 +193,7 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
             annotation = node.slice  # `Union[nn.RNN, nn.GRU]`
         mentions.append(node.slice)  # `layers[nn.RNN]`
     elif isinstance(node, ast.Assign):
-        mentions += _asked_for(node, context)
+        mentions += _asked_for(node, scope, context)
         context.mentions.update((part, "reported-at-use") for part in _replaced(node))
         context.mentions.update((p, "unreachable") for p in _unused_layer(node, scope, context))
     if annotation is not None:
@@ -205,12 +205,13 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
             context.mentions.update(dict.fromkeys(_types(mention), "type-only"))
 
 
-def _asked_for(node: ast.Assign, context: Context) -> list[ast.expr]:
-    """The types of `layers = (nn.RNN, nn.GRU)` in a module with `isinstance(layer, layers)`."""
+def _asked_for(node: ast.Assign, scope: Scope, context: Context) -> list[ast.expr]:
+    """The types of `layers = (nn.RNN, nn.GRU)` in a function with `isinstance(layer, layers)`."""
     name = last_identifier(node.targets[0])
-    if not isinstance(node.value, ast.Tuple) or not name or not context.holds("isinstance("):
+    if not isinstance(node.value, ast.Tuple) or not name or not isinstance(scope, FunctionScope):
         return []
-    is_asked = re.search(rf"\bisinstance\([^()\n]*,\s*(?:\w+\.)*{name}\)", context.text)
+    text = context.source(scope.node)
+    is_asked = re.search(rf"\bisinstance\([^()\n]*,\s*{name}\)", text)
     return [] if is_asked is None else [node.value]
 
 

@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Rule, Severity
+from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.titles import use
+from npulens.checks.words import WORDS, report_likely
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
@@ -248,18 +250,7 @@ def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
         else:
             parts = value.values if isinstance(value, ast.Dict) else []
         for part in parts:
-            if _is_nccl(part):
-                _of_mmcv(part, context)
-
-
-def _of_mmcv(value: ast.expr, context: Context) -> None:
-    rule, span = context.catalogue.rule_named("nccl-backend"), context.span(value)
-    if rule is not None and span not in context.reported:
-        source = context.source(value)
-        text = source.replace("nccl", "hccl")
-        fix = Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))
-        severity = Severity.INFO
-        context.report(rule, span, source, [fix], replacement=text, note=_MMCV, severity=severity)
+            report_likely(part, WORDS[Meaning.BACKEND], scope, context, _MMCV)
 
 
 def _is_nccl(node: ast.expr) -> bool:

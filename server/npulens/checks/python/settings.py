@@ -29,17 +29,28 @@ def given(node: ast.AST, scope: Scope, context: Context) -> None:
         if isinstance(node, ast.Call) and setting.name == "load_in_8bit":
             continue  # this has a check of its own, see `library_calls.py`
         if isinstance(setting.value, _WRITTEN) and known[setting.name]:
-            _look_up(setting, context)
+            _look_up(setting, node, context)
 
 
-def _look_up(setting: Given, context: Context) -> None:
-    """Report a setting of the tables, if its value is written."""
+def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
+    """Report a setting of the tables, if its value is written.
+
+    What the tables want to stand near it is looked for in the same call or statement, and among
+    what is said in the module: pieces of a module are not all of its text.
+    """
     name, place = _normal(setting.name), context.span(setting.place)
+    statement = setting.place if isinstance(node, ast.arguments) else node
+    around = " ".join((context.source(statement), *sorted(context.facts.said)))
     for each in choices(setting.value):
-        if isinstance(each, ast.Constant):
-            report = LaunchReport(context.text, context.catalogue)
+        if isinstance(each, ast.Constant) and _is_short(each.value):
+            report = LaunchReport(context.text, context.catalogue, around)
             report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
             take_over(report.findings, context)
+
+
+def _is_short(value: object) -> bool:
+    """Whether a value can be one of a table; a number of many digits cannot even be written out."""
+    return isinstance(value, (str, bool)) or (isinstance(value, int) and value.bit_length() < 32)
 
 
 def _normal(name: str) -> str:

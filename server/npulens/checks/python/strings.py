@@ -50,31 +50,12 @@ _VALUE_KEYWORDS = frozenset({"default", "choices", "const", "default_value", "ty
 _COMPARING = frozenset({"startswith", "endswith", "__eq__"})
 _REMOVING = frozenset({"replace", "removeprefix"})
 _OF_TEXTS = frozenset(
-    {
-        "print",
-        "write",
-        "append",
-        "add",
-        "join",
-        "pjoin",
-        "format",
-        "split",
-        "find",
-        "count",
-        "encode",
-    }
-    | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "echo", "secho"}
-    | {
-        "hasattr",
-        "delattr",
-        "getLogger",
-        "ValueError",
-        "RuntimeError",
-        "Literal",
-        "strip",
-        "lstrip",
-        "rstrip",
-    }
+    (
+        *("print", "write", "append", "add", "join", "pjoin", "format", "split", "find", "count"),
+        *("encode", "strip", "lstrip", "rstrip", "hasattr", "delattr", "getLogger", "Literal"),
+        *("debug", "info", "warning", "warn", "error", "exception", "critical", "log", "echo"),
+        *("secho", "ValueError", "RuntimeError"),
+    )
 )
 """What takes texts for themselves."""
 _NOT_FOR_DEVICES = _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS
@@ -146,7 +127,6 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
             is_sure = any(
                 holds(side, word, scope)
                 or not _is_compared(last_identifier(side) or "", word, context)
-                or last_identifier(side) in context.facts.device_names
                 for side in about
             )
             report_compared(sides, about, word, scope, context, settled=settled, is_sure=is_sure)
@@ -503,9 +483,9 @@ def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> Non
 def _by_position(node: ast.Call, scope: Scope, context: Context) -> None:
     """`generate(model, "cuda")`, whose parameters are not known: it hardly means anything else."""
     for argument in node.args:
-        is_one = isinstance(argument, ast.Constant) and str(argument.value).startswith("cuda")
+        value = argument.value if isinstance(argument, ast.Constant) else None
+        is_one = isinstance(value, str) and value.startswith("cuda")
         if is_one and last_identifier(node.func) not in _NOT_FOR_DEVICES:
-            assert isinstance(argument, ast.Constant)
             report_likely(argument, WORDS[Meaning.DEVICE], scope, context)
 
 
