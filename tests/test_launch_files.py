@@ -664,12 +664,19 @@ ENDLESS = [
 @pytest.mark.parametrize("file", FILES)
 def test_time_is_in_proportion_to_size(file: str, piece: str) -> None:
     def seconds(size: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         findings(file, piece * (size // len(piece)))
-        return time.perf_counter() - start
+        return time.process_time() - start
+
+    def measured() -> tuple[float, float]:
+        return max(seconds(20_000), 0.004), seconds(320_000)
 
     seconds(1000)
-    small, large = max(seconds(20_000), 0.004), seconds(320_000)
+    small, large = measured()
+    for _ in range(2):  # a machine that is busy once is not busy three times at the same test
+        if large < small * 60:
+            break
+        small, large = measured()
     assert large < small * 60, f"{small:.3f} s, then {large:.3f} s for 16 times the text"
 
 
