@@ -88,6 +88,7 @@ SAME = {
         "x.chunk(2, -1)[0] * x.chunk(2, -1)[1]",
     ),
     "even places": ("x[..., ::2]", "x[..., 0::2]"),
+    "all of a stored array": ("x[()] * 2", "2 * x[()]"),
     "pairs unbound": ("x.reshape(*x.shape[:-1], -1, 2).unbind(-1)[1]", "x[..., 1::2]"),
     "view and reshape": ("x.view(2, 3)", "x.reshape((2, 3))"),
     "roots of one number": ("d ** -0.25 * (x * d ** -0.25)", "x * d ** -0.5"),

@@ -20,6 +20,9 @@ PACKAGE = {
     "pack/__init__.py": "from .common import torch, nn\n",
     "pack/common.py": COMMON,
     "pack/listed.py": f"{COMMON}__all__ = ['nn']\n",
+    "pack/inner/__init__.py": "from ..common import *\n",
+    "pack/further.py": "from pack.inner import *\n",
+    "pack/render.py": "import nvdiffrast.torch as dr\n",
     "pack/twice.py": "import torch\n\nif FLAG:\n    import paddle as torch\n",
     "other/__init__.py": "",
     "other/torch.py": "import torch as cuda\n",
@@ -41,6 +44,9 @@ CASES = {
     "all": ("pack/run.py", f"from .common import *{WAIT}{MODEL}", WAITS + SHARES),
     "all, absolute": ("run.py", f"from pack.common import *{WAIT}", WAITS),
     "handed on by the package": ("run.py", f"from pack import torch{WAIT}", WAITS),
+    "re-exported by name": ("run.py", f"from pack.further import torch{WAIT}", WAITS),
+    "all, of what takes all": ("pack/run.py", f"from .inner import *{WAIT}", WAITS),
+    "all, through three modules": ("run.py", f"from pack.further import *{WAIT}", WAITS),
     "all that is listed": ("pack/run.py", f"from .listed import *{WAIT}{MODEL}", SHARES),
     "told where it is imported first": (
         "pack/run.py",
@@ -62,6 +68,15 @@ CASES = {
 def test_what_is_told(where: str, text: str, told: list[str], tmp_path: Path) -> None:
     write(tmp_path, where, text)
     assert checked(tmp_path, where) == told
+
+
+def test_a_library_that_another_module_imports_is_reported_there(tmp_path: Path) -> None:
+    draw = "from pack.render import *\n\n\ndef draw(x):\n    x.cuda()\n    return dr.rasterize(x)\n"
+    write(tmp_path, "run.py", draw)
+    assert checked(tmp_path, "run.py") == ["NPU105"]
+    assert checked(tmp_path, "pack/render.py") == ["NPU602"]
+    explained = CliRunner().invoke(cli, ["explain", f"{tmp_path}/run.py:6"]).stdout
+    assert "reported-at-import" in explained and "`dr`" in explained
 
 
 def test_beside_sources_of_cuda(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
-from npulens.checks.intent.file_purpose import is_host_file, without_counterpart, worth_telling
+from npulens.checks.intent.file_purpose import without_counterpart, worth_telling
 from npulens.checks.intent.kernel_arms import without_kernel_arms
 from npulens.checks.intent.kernel_conditions import with_careful_conditions
 from npulens.checks.intent.kernel_inputs import with_careful_moves
@@ -62,6 +62,7 @@ from npulens.syntax.strings import comments
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
+from npulens.verdicts.file_role import FileRole, file_role
 from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.verdicts.overruling import BY_COMMENT, overruled
 
@@ -321,7 +322,9 @@ def analyze_returned_shapes(
         project: What is known of other modules.
         functions: The names of the functions that are asked about.
     """
-    if document.kind is not Kind.PYTHON or is_host_file(project.place_of(document.path)):
+    if document.kind is not Kind.PYTHON or FileRole.HOST in file_role(
+        project.place_of(document.path)
+    ):
         return {}
     return _hotspots(document, catalogue, Target(project=project)).returned(functions)
 

@@ -90,7 +90,7 @@ _AUTOLOAD_SINCE = TorchVersion(2, 5)
 
 
 class LibraryName(NamedTuple):
-    """A name of a module of the project that stands for a module of PyTorch.
+    """A name of a module of the project that stands for a module of a library.
 
     Attributes:
         qualified: What it stands for, `torch.nn`.
@@ -99,6 +99,11 @@ class LibraryName(NamedTuple):
 
     qualified: str
     is_public: bool
+
+    @property
+    def is_of_pytorch(self) -> bool:
+        """It stands for a module of PyTorch."""
+        return self.qualified.partition(".")[0] == "torch"
 
 
 class ExtensionName(NamedTuple):
@@ -166,7 +171,7 @@ class ProjectFacts:
             the path of its module without its ending.
         own_methods: The classes with methods that tensors have, too, each with the path of its
             module without its ending, and the names of these methods.
-        library_names: What modules hand on of PyTorch, each with the path of the module without
+        library_names: What modules re-export of libraries, each with the path of the module without
             its ending, and the name.
         configured: Classes of configurations that name activations by default, each with the path
             of its module without its ending, and the attributes with the names.
@@ -221,6 +226,7 @@ class ProjectFacts:
         modules = {module for module, _ in self.bound_operators if module}
         modules |= {name for _, name, _ in self.extension_names}
         modules |= self.foreign_extensions
+        modules |= {n for _, n, known in self.library_names if not known.is_of_pytorch}
         return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
 
 

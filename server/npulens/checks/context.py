@@ -225,8 +225,6 @@ class Context:
     def add(self, finding: Finding, settled: Settlement | None = None) -> None:
         """Keep a finding, with what settles it where it stands or for the reason given."""
         settled = self.settled or settled or self.settlements.get(finding.span)
-        if self.regions.chooses_named_kernel(finding.span):
-            finding = replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         self.reported.add(finding.span)
         self.findings.append(finding if settled is None else replace(finding, settlement=settled))
 

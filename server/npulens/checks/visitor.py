@@ -8,7 +8,7 @@ from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, last_name
 
 Check = Callable[[ast.AST, Scope, Context], None]
 Checks = Mapping[type[ast.AST], Sequence[Check]]
@@ -255,10 +255,10 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
         default = Settlement("npu-way-beside", context.span(node.args[1]))
         yield from _with_scope(node.args[2:], scope, settled or default)
         return
-    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    name = last_name(callee)
     table = callee.value if isinstance(callee, ast.Attribute) and name == "get" else None
     yield callee, scope, settled
-    if isinstance(table, ast.Dict) and context.regions.mentions_npu(table):
+    if isinstance(table, ast.Dict) and context.code.mentions_npu(table):
         # `{"npu": "hccl"}.get(kind, "nccl")`: the rest is for other devices.
         others = Settlement("npu-way-beside", context.span(table))
         yield from _with_scope(node.args[:1], scope, settled)

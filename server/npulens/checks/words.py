@@ -359,7 +359,7 @@ def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context:
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or context.facts.shimmed:
         return
-    has_npu = context.regions.mentions_npu(*nodes)
+    has_npu = context.code.mentions_npu(*nodes)
     settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
     finding = _Finding(word, rule, Applicability.SAFE)
     for node in nodes[:1]:

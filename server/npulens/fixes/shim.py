@@ -12,6 +12,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import NOT_UNUSED, running_imports, statement_edit, torch_import
 from npulens.syntax.parsing import module_tree
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -130,7 +131,7 @@ def _imported(node: ast.Import | ast.ImportFrom | ast.Call) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names if not node.level)
     elif node.args and isinstance(node.args[0], ast.Constant):
         callee = node.func
-        name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        name = last_name(callee)
         if name in ("import_module", "__import__") and isinstance(node.args[0].value, str):
             yield node.args[0].value
 

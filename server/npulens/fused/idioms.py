@@ -8,7 +8,6 @@ from itertools import chain
 
 from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.intent.file_purpose import is_host_file
 from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.configured import activations_by_default
@@ -17,6 +16,7 @@ from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
 from npulens.graphs.definitions import Definitions, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
+from npulens.verdicts.file_role import FileRole, file_role
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
 
@@ -84,7 +84,9 @@ class Idioms:
         self, piece: Piece, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a piece, but for what is known and holds still."""
-        is_on_host = is_host_file(self._place)  # where data is prepared, nothing runs on the NPU
+        is_on_host = FileRole.HOST in file_role(
+            self._place
+        )  # where data is prepared, nothing runs on the NPU
         if is_on_host or not self._has_torch or not self._may_hold_some(piece):
             return {}
         lines, definitions = piece.parsed.lines, self._definitions

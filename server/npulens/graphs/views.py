@@ -45,6 +45,8 @@ def half(graph: Graph, tensor: Node, index: int, dimension: Node) -> Node:
 
 def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
     """`tensor[items]`, with halves and every-second-element slices told apart from others."""
+    if not items:  # `x[()]`
+        return graph.node("index", (tensor,))
     if len(items) == 1:
         position = number(items[0])
         if isinstance(position, int) and tensor.operator in _SEQUENCES:

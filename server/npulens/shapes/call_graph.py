@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from npulens.checks.intent.file_purpose import is_cold_file, is_host_file
 from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.described import MODULE, described
@@ -16,6 +15,7 @@ from npulens.shapes.scoring import (
     score,
 )
 from npulens.shapes.twins import has_npu_twin, is_for_npu
+from npulens.verdicts.file_role import FileRole, file_role
 
 _NOWHERE = Reach(is_hot=False, is_cold=False)
 
@@ -42,8 +42,9 @@ class CallGraph:
         self._pieces = pieces
         self._definitions = definitions
         self._unused = unused
-        self.is_cold_file = is_unused or is_cold_file(path)
-        self.is_of_host = is_host_file(path)
+        role = file_role(path)
+        self.is_cold_file = is_unused or FileRole.COLD in role
+        self.is_of_host = FileRole.HOST in role
 
     def reach(self, function: str) -> Reach:
         """From where `function` or `Class.method` is reached."""

@@ -92,6 +92,11 @@ def root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def last_name(node: ast.expr) -> str:
+    """`c` of `a.b.c`, and of whatever stands before that dot; nothing for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
+
+
 def expression(node: ast.expr | None, depth: int = 0) -> Expression:
     """What the tree alone says of an expression."""
     if node is None or depth > MAX_PARTS:

@@ -16,6 +16,10 @@ class Span(NamedTuple):
         """The same span in a text that has `distance` more code points before it."""
         return Span(self.start + distance, self.end + distance)
 
+    def covers(self, other: "Span") -> bool:
+        """Whether all of another one is in it."""
+        return self.start <= other.start and other.end <= self.end
+
     def overlaps(self, other: "Span") -> bool:
         """Whether edits of the two spans would conflict.
 

@@ -15,12 +15,12 @@ from npulens.catalog.verdict_tables import ConditionTable
 from npulens.syntax.meanings import Instance, Member, Qualified, Value, resolve
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.library_questions import library_asked_for
 from npulens.verdicts.releases import (
     by_beginning,
     by_release,
-    names_release,
     within_releases,
 )
 
@@ -117,7 +117,7 @@ def _is_property_of_tensor(node: ast.expr) -> bool:
 def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
     """A call that is asked whether it is true."""
     callee = node.func
-    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    name = last_name(callee)
     if name == "hasattr" and len(node.args) == 2:
         return _has_attribute(node, scope, known)
     if name in _STRING_TESTS and isinstance(callee, ast.Attribute) and len(node.args) == 1:
@@ -129,8 +129,9 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
         )
     if name == "is_torch_version" and len(node.args) == 2:
         return by_release(node, known.torch_version)
-    if names_release(name):
-        return within_releases(node, known.torch_version)
+    within = within_releases(node, name, known.torch_version)
+    if within.holds is not None:
+        return within
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
     if library_asked_for(node, known.missing_libraries):
@@ -304,7 +305,7 @@ def _device_name(node: ast.expr) -> str:
 def _device_name_of_call(node: ast.Call) -> str:
     """The same of `str(device)`, `device.lower()`, `getattr(config, "device")`, `get_device()`."""
     callee = node.func
-    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    name = last_name(callee)
     if name in ("str", "lower", "getattr") and (node.args or isinstance(callee, ast.Attribute)):
         inner = callee.value if isinstance(callee, ast.Attribute) else node.args[0]
         asked = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from npulens.catalog.verdicts import Settlement
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.npu_words import PieceText
 
@@ -86,7 +87,7 @@ def _distinct(tests: list[ast.If], code: PieceText) -> list[tuple[ast.If, Effect
 
 def _effect_of_call(callee: ast.expr) -> str:
     """A name for what a call does to a device; empty for all other calls."""
-    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    name = last_name(callee)
     if _WRAPPERS.search(name):
         return str(name)
     owner = callee.value if isinstance(callee, ast.Attribute) else None
@@ -151,7 +152,8 @@ class Evidence:
             twin = renamed(target) if _CUDA.search(target) else target
             if twin != target and twin in targets:
                 return targets[twin]
-            if self._is_weighed(statement, target, uses):
+            # `has_cuda = torch.cuda.is_available()`, then `torch.cuda if has_cuda else torch.npu`
+            if _CUDA.search(code.source(statement.value)) and uses.are_weighed(target, statement):
                 return statement
             again = decided.get(target)
             if again is None or code.mentions_npu(statement.value):
@@ -163,15 +165,6 @@ class Evidence:
             if wanted.called and _CUDA.search(code.source(statement)):
                 return next((node for node, found in done if found.covers(wanted)), None)
         return None
-
-    def _is_weighed(self, statement: ast.Assign, name: str, uses: "_LastUses") -> bool:
-        """Whether what is asked of CUDA is only used where the NPU is the other way.
-
-        `has_cuda = torch.cuda.is_available()`, and then `torch.cuda if has_cuda else torch.npu`.
-        """
-        if not name.isidentifier() or not _CUDA.search(self._code.source(statement.value)):
-            return False
-        return uses.are_weighed(name, statement.end_lineno or statement.lineno)
 
     def _twin_of_test(
         self, statement: ast.If, tests: dict[str, ast.If], done: list[tuple[ast.If, Effects]]
@@ -238,9 +231,10 @@ class _LastUses:
         self._body = body
         self._code = code
 
-    def are_weighed(self, name: str, line: int) -> bool:
-        """Whether a name is used behind a line, and always with the NPU's way beside it."""
+    def are_weighed(self, name: str, statement: ast.stmt) -> bool:
+        """Whether a name is used behind a statement, and always with the NPU's way beside it."""
         used, used_alone = self._lines
+        line = statement.end_lineno or statement.lineno
         return used.get(name, 0) > line >= used_alone.get(name, 0)
 
     @cached_property

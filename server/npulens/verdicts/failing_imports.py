@@ -27,6 +27,15 @@ def suppresses(node: ast.With) -> bool:
     return any(_last(c.func) == "suppress" and any(map(_names_failure, c.args)) for c in calls)
 
 
+def packages(statement: ast.AST) -> list[str]:
+    """The packages that an import takes something from."""
+    if isinstance(statement, ast.ImportFrom):
+        return [(statement.module or "").partition(".")[0]]
+    if isinstance(statement, ast.Import):
+        return [alias.name.partition(".")[0] for alias in statement.names]
+    return []
+
+
 def _names_failure(kind: ast.expr) -> bool:
     """Whether an exception, or one of several, is that of an import."""
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]

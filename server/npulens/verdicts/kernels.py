@@ -5,15 +5,16 @@ As it is, the NPU takes the other way, which works and is slower.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.walking import names_in, nodes_below
+from npulens.syntax.values import last_name
+from npulens.syntax.walking import nodes_below
 from npulens.verdicts.conditions import Known
 
-_OF_KERNEL = re.compile(r"cuda_|_cuda|kernel|triton", re.IGNORECASE)
-_EXTENSION = re.compile(r"(?:\A|\.)(?:_C|_ext|\w+_ext|\w*_cuda|cuda_ext)(?:\.|\Z)")
+EXTENSION = re.compile(r"(?:\A|\.)(?:_C|_ext|\w+_ext|\w*_cuda|cuda_ext)(?:\.|\Z)")
+"""The names of modules that are built."""
 _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "get_device_name"})
 
 
@@ -28,34 +29,12 @@ def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.s
         known: What is known of conditions.
         behind: The statements behind it in its block.
     """
-    tensors = set(tensors_asked(node.test))
     other_way = node.orelse or behind[:1]
-    if not tensors or not other_way or isinstance(other_way[-1], ast.Raise):
+    if not any(tensors_asked(node.test)) or not other_way or isinstance(other_way[-1], ast.Raise):
         return False
-    return any(_is_of_extension(call, scope, known) for s in node.body for call in _calls(s))
-
-
-def hands_to_named_kernel(node: ast.If) -> bool:
-    """Whether an `if` on the device of a tensor hands it to what is named after a kernel.
-
-    That may run on CUDA alone: `if x.is_cuda: return roll_cuda(x)`.
-    """
-    tensors = set(tensors_asked(node.test))
-    return any(
-        _OF_KERNEL.search(_called(call)) and not tensors.isdisjoint(names_in(call))
-        for statement in node.body
-        for call in _calls(statement)
-    )
-
-
-def has_kernels_alone(node: ast.If, scope: Scope, known: Known) -> bool:
-    """Whether both arms of an `if` on the device of a tensor call kernels of an extension.
-
-    The other arm is for the host, and fails for a tensor of the NPU as the first does.
-    """
-    return bool(node.orelse and set(tensors_asked(node.test))) and all(
-        any(_is_of_extension(call, scope, known) for statement in arm for call in _calls(statement))
-        for arm in (node.body, node.orelse)
+    # The extension's own way for the host fails for a tensor of the NPU as well.
+    return calls_extension(node.body, scope, known) and not calls_extension(
+        node.orelse, scope, known
     )
 
 
@@ -70,7 +49,7 @@ def moves_what_the_host_has(body: list[ast.stmt], scope: Scope, known: Known) ->
         for call in calls
         for value in resolve(call.func, scope)
     )
-    return moves and not any(_called(call) in ("cuda", "to", "npu") for call in calls)
+    return moves and not any(last_name(call.func) in ("cuda", "to", "npu") for call in calls)
 
 
 def asks_only_for_card(body: list[ast.stmt]) -> bool:
@@ -110,18 +89,14 @@ def _calls(statement: ast.AST) -> Iterator[ast.Call]:
     return (part for part in nodes_below(statement) if isinstance(part, ast.Call))
 
 
-def _called(call: ast.Call) -> str:
-    callee = call.func
-    return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
-
-
-def _is_of_extension(call: ast.Call, scope: Scope, known: Known) -> bool:
-    """Whether a call is of something imported from an extension, or from a library for CUDA."""
-    for value in resolve(call.func, scope):
+def calls_extension(body: Iterable[ast.AST], scope: Scope, known: Known) -> bool:
+    """Whether statements call what is imported from an extension, or from a library for CUDA."""
+    called = (call.func for statement in body for call in _calls(statement))
+    for value in (value for callee in called for value in resolve(callee, scope)):
         if isinstance(value, Qualified):
             root = value.name.lstrip(".").partition(".")[0]
             if root in known.missing_libraries:
                 return True
-            if root != "torch" and _EXTENSION.search(value.name.rpartition(".")[0]):
+            if root != "torch" and EXTENSION.search(value.name.rpartition(".")[0]):
                 return True
     return False

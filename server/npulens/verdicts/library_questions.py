@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from npulens.syntax.values import last_name
+
 _ASKS = re.compile(
     r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
 )
@@ -22,7 +24,7 @@ def library_asked_for(node: ast.expr, libraries: Collection[str] | None = None) 
         libraries: The roots of the libraries; `None` stands for all there are.
     """
     callee = node.func if isinstance(node, ast.Call) else node
-    name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+    name = last_name(callee)
     named = _named_library(name)
     asked = [named] if named else []
     if isinstance(node, ast.Call) and _ASKS.search(name):

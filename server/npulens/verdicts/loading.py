@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from npulens.syntax.walking import nodes_below
 
 _OPTION = "map_location"
+_HOST = "cpu"
 _GIVEN = re.compile(rf"{_OPTION}\s*=[\s(]*\Z")
 LONGEST_BEFORE = 60
 """How much of the text in front of an expression tells what it is given to."""
@@ -30,7 +31,7 @@ def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
         return False  # a chain of conditions, each of which would look at all behind it
     given = [value for node in (first[0], second[0]) for value in _locations(node)]
     same = _without_locations(first[0]) == _without_locations(second[0])
-    return len(given) == 1 and _is_host(given[0]) and same
+    return same and [_location(value) for value in given] == [_HOST]
 
 
 def chooses_host(node: ast.IfExp, before: str) -> bool:
@@ -40,12 +41,8 @@ def chooses_host(node: ast.IfExp, before: str) -> bool:
         node: The expression.
         before: The text in front of it, `LONGEST_BEFORE` of it at most.
     """
-    arms = node.body, node.orelse
-    return (
-        _GIVEN.search(before) is not None
-        and any(map(_is_nothing, arms))
-        and any(map(_is_host, arms))
-    )
+    arms = {_location(node.body), _location(node.orelse)}
+    return _GIVEN.search(before) is not None and arms == {_HOST, None}
 
 
 def _locations(node: ast.AST) -> list[ast.expr]:
@@ -70,15 +67,15 @@ def _shown(node: ast.AST) -> str:
     return f"{type(node).__name__} {name}"
 
 
-def _is_nothing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _location(node: ast.expr) -> object:
+    """What is given as a location: `None`, `"cpu"` in whatever form, or something else.
 
-
-def _is_host(node: ast.AST) -> bool:
-    """`"cpu"`, `torch.device("cpu")`, `lambda storage, location: storage`."""
+    `"cpu"`, `torch.device("cpu")`, `lambda storage, location: storage`.
+    """
     if isinstance(node, ast.Call) and len(node.args) == 1:
-        return _is_host(node.args[0])
+        return _location(node.args[0])
     if isinstance(node, ast.Lambda):
         arguments = [argument.arg for argument in node.args.args]
-        return isinstance(node.body, ast.Name) and arguments[:1] == [node.body.id]
-    return isinstance(node, ast.Constant) and node.value == "cpu"
+        is_host = isinstance(node.body, ast.Name) and arguments[:1] == [node.body.id]
+        return _HOST if is_host else ...
+    return node.value if isinstance(node, ast.Constant) else ...

@@ -7,7 +7,7 @@ beside the device-neutral way never runs with a torch that torch_npu supports to
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _NEUTRAL = re.compile(
     r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype)"
@@ -21,18 +21,25 @@ _VERSION = re.compile(
 )
 
 
-def is_fallback(neutral: str, cuda_only: str) -> bool:
-    """Whether the second of two ways is what the first replaced."""
-    return (
-        _CUDA_ONLY.search(cuda_only) is not None
-        and _NEUTRAL.search(neutral) is not None
-        and _NEUTRAL.search(cuda_only) is None
-    )
+def way_of_old(
+    ways: Sequence[Sequence[ast.AST]], test: ast.AST | None, source: Callable[[ast.AST], str]
+) -> int | None:
+    """Which of two ways is what the other replaced, 0 or 1; `None` if neither is.
 
-
-def chooses_release(test: str) -> bool:
-    """Whether a test asks for a release of torch, or for what only newer ones have."""
-    return _VERSION.search(test) is not None
+    Args:
+        ways: The statements of both.
+        test: What chooses between them, which has to ask for a release of torch, or for what only
+            newer ones have; `None` if the first is tried.
+        source: Gives the text of a node.
+    """
+    if test is not None and _VERSION.search(source(test)) is None:
+        return None
+    texts = ["\n".join(map(source, way)) for way in ways]
+    neutral = [_NEUTRAL.search(text) is not None for text in texts]
+    if neutral[0] is neutral[1]:
+        return None
+    old = 1 if neutral[0] else 0
+    return old if _CUDA_ONLY.search(texts[old]) is not None else None
 
 
 _CAUGHT = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")

@@ -7,13 +7,13 @@ part that an NPU does not reach comes with the reason.
 
 import ast
 import re
-from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 
 from npulens.catalog.verdicts import Settlement
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
+from npulens.text.stretches import Stretches
 from npulens.verdicts.answers import UNKNOWN, Answer
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_functions import holds_on_cuda
@@ -21,13 +21,11 @@ from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
     asks_for_kernel,
     asks_only_for_card,
-    hands_to_named_kernel,
-    has_kernels_alone,
     moves_what_the_host_has,
 )
 from npulens.verdicts.loading import LONGEST_BEFORE, chooses_host, read_to_host
 from npulens.verdicts.npu_words import PieceText
-from npulens.verdicts.older_torch import catches_old_torch, chooses_release, is_fallback
+from npulens.verdicts.older_torch import catches_old_torch, way_of_old
 
 Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
@@ -53,19 +51,13 @@ class Regions:
         self._evidence = Evidence(code)
         self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
-        self._cuda_tests: list[Span] = []
-        self._kernel_tests: list[Span] = []
-        self._careful_tests: list[Span] = []
+        self._cuda_tests = Stretches()
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
         """Tests for CUDA behind which devices are set or models moved, in whatever form."""
         self._mentions_extensions = "CUDAExtension" in code.text
         self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
-
-    def mentions_npu(self, *nodes: ast.AST) -> bool:
-        """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
-        return self._code.mentions_npu(*nodes)
 
     def answer(self, test: ast.expr, scope: Scope) -> Answer:
         """What a condition comes to on an NPU; kept, for several ask."""
@@ -100,7 +92,11 @@ class Regions:
         """What settles all that stands behind a statement in its block, if it always leaves."""
         if isinstance(statement, ast.If) and leaves(statement.body):
             found = self.answer(statement.test, scope)
-            if found.holds and found.reason == "fallback" and _raises(statement.body):
+            if (
+                found.holds
+                and found.reason == "fallback"
+                and isinstance(statement.body[-1], ast.Raise)
+            ):
                 return self.settlement("reported-with-library", found.node)  # no other way
             if found.holds:
                 return self._settled(found)
@@ -111,7 +107,7 @@ class Regions:
 
     def _twins(self, body: list[ast.stmt], scope: Scope) -> dict[ast.stmt, Settlement]:
         """Statements that others of the block do for the NPU."""
-        if not self.mentions_npu(*body):
+        if not self._code.mentions_npu(*body):
             return {}
         npu_tests = self._npu_tests(body, scope)
         found = dict(self._evidence.beside(body, npu_tests))
@@ -132,13 +128,13 @@ class Regions:
             statement
             for statement in body
             if isinstance(statement, ast.If)
-            and self.mentions_npu(statement.test)
+            and self._code.mentions_npu(statement.test)
             and self.answer(statement.test, scope).holds
         ]
 
     def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         """Note the statements of a function, in whatever block, that it has for the NPU as well."""
-        if not self.mentions_npu(node):
+        if not self._code.mentions_npu(node):
             return
         by_list = self._evidence.in_function(node)
         self._handled.update((s, self.settlement("npu-way-beside", s)) for s in by_list)
@@ -160,7 +156,7 @@ class Regions:
             # One whose answer needs no port comes before one that does.
             index = min(deciding, key=lambda i: answers[i].reason == "never-runs-on-npu")
             return self._decided(node.values, index, answers[index])
-        if decides and self.mentions_npu(node):
+        if decides and self._code.mentions_npu(node):
             return self._beside_npu(node.values)
         return [(value, None) for value in node.values]
 
@@ -182,7 +178,7 @@ class Regions:
 
     def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
         """`x.is_cuda or x.is_npu`: each device is asked for."""
-        npus = next((value for value in values if self.mentions_npu(value)), values[0])
+        npus = next((value for value in values if self._code.mentions_npu(value)), values[0])
         settled = self.settlement("npu-way-beside", npus)
         return [
             (value, settled if _CUDA.search(self._code.source(value)) else None) for value in values
@@ -201,16 +197,13 @@ class Regions:
                 settled = self.settlement("no-effect", node.test)
                 return self._all((node.test, *node.body, *node.orelse), settled)
             if "available" not in test:
-                self._note(self._cuda_tests, node.body[0], node.body[-1])
+                first, last = map(self._code.span, (node.body[0], node.body[-1]))
+                self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
-            if has_kernels_alone(node, scope, self._known):
-                self._note(self._kernel_tests, node.test, node.test)
-            elif asks_for_kernel(node, scope, self._known, block[index + 1 :]):
+            if asks_for_kernel(node, scope, self._known, block[index + 1 :]):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-            if hands_to_named_kernel(node):
-                self._note(self._careful_tests, node.test, node.test)
             if self._builds_for_cuda(node.test, node.body):
                 settled = self.settlement("reported-at-build", node.test)
                 return [
@@ -285,24 +278,17 @@ class Regions:
 
     def _for_old_torch(self, node: ast.If) -> list[Part] | None:
         """The parts of an `if` of which one arm is for releases of PyTorch of old."""
-        if not (self._mentions_old_amp and chooses_release(self._code.source(node.test))):
+        if not self._mentions_old_amp:
             return None
-        body = "\n".join(map(self._code.source, node.body))
-        other = "\n".join(map(self._code.source, node.orelse))
+        ways = node.body, node.orelse
+        old = way_of_old(ways, node.test, self._code.source)
+        if old is None:
+            return None
         settled = self.settlement("older-torch", node.test)
-        if is_fallback(body, other):
-            return [
-                (node.test, None),
-                *((s, None) for s in node.body),
-                *self._all(node.orelse, settled),
-            ]
-        if is_fallback(other, body):
-            return [
-                (node.test, None),
-                *self._all(node.body, settled),
-                *((s, None) for s in node.orelse),
-            ]
-        return None
+        parts: list[Part] = [(node.test, None)]
+        for index, way in enumerate(ways):
+            parts += [(statement, settled if index == old else None) for statement in way]
+        return parts
 
     def _orelse(self, node: ast.If, found: Answer | None, scope: Scope) -> list[Part]:
         if found is not None and found.holds:
@@ -311,7 +297,7 @@ class Regions:
 
     def _test(self, test: ast.expr) -> Settlement | None:
         """What settles a test itself: it weighs the NPU."""
-        if isinstance(test, ast.Compare) and self.mentions_npu(test):
+        if isinstance(test, ast.Compare) and self._code.mentions_npu(test):
             return self.settlement("npu-way-beside", test)
         return None
 
@@ -320,7 +306,7 @@ class Regions:
 
         It asks the same of the NPU, or does so in words of its author.
         """
-        if not self._code.has_npu_words or self.mentions_npu(node.test):
+        if not self._code.has_npu_words or self._code.mentions_npu(node.test):
             return None
         test = self._code.source(node.test)
         if not _CUDA.search(test):
@@ -331,13 +317,13 @@ class Regions:
             if self._code.author_mentions_npu(other.test) or self._code.source(other.test) == twin:
                 return other.test
             # A fix renames all tests of a chain, so that this arm is its author's.
-            if self.mentions_npu(other.test) and effects(other.body, self._code).covers(done):
+            if self._code.mentions_npu(other.test) and effects(other.body, self._code).covers(done):
                 return other.test
         return None
 
     def cases(self, node: ast.Match) -> list[tuple[ast.match_case, Settlement | None]]:
         """The cases: those for CUDA are settled by one for the NPU."""
-        npus = [case for case in node.cases if self.mentions_npu(case.pattern)]
+        npus = [case for case in node.cases if self._code.mentions_npu(case.pattern)]
         settled = self.settlement("npu-way-beside", npus[0].pattern) if npus else None
         return [
             (case, settled if _CUDA.search(self._code.source(case.pattern)) else None)
@@ -356,8 +342,8 @@ class Regions:
             return self._all((node.test, node.body, node.orelse), harmless)
         found = self.answer(node.test, scope)
         if (
-            self.mentions_npu(node.orelse)
-            and not self.mentions_npu(node.test)
+            self._code.mentions_npu(node.orelse)
+            and not self._code.mentions_npu(node.test)
             and not isinstance(node.test, ast.UnaryOp)  # then it is CUDA that takes the second
             and is_about_cuda
         ):
@@ -370,11 +356,10 @@ class Regions:
                 self.to_port.update(nodes_below(node.test))
             else:
                 settled, found = self.settlement("ported", node.test), Answer(not on_cuda)
-        elif self._mentions_old_amp and chooses_release(self._code.source(node.test)):
-            body, other = self._code.source(node.body), self._code.source(node.orelse)
-            if is_fallback(body, other) or is_fallback(other, body):
-                settled = self.settlement("older-torch", node.test)
-                found = Answer(is_fallback(body, other))
+        elif self._mentions_old_amp:
+            old = way_of_old(((node.body,), (node.orelse,)), node.test, self._code.source)
+            if old is not None:
+                settled, found = self.settlement("older-torch", node.test), Answer(old == 1)
         asked = self._test(node.test)
         if self._builds_for_cuda(node.test, (node.body,)):
             asked, settled, found = self.settlement("reported-at-build", node.test), None, Answer()
@@ -395,15 +380,14 @@ class Regions:
 
     def _handled_failure(self, node: ast.Try) -> Settlement | None:
         imports = [s for s in node.body if isinstance(s, (ast.Import, ast.ImportFrom))]
-        if imports and self.mentions_npu(*imports):
+        if imports and self._code.mentions_npu(*imports):
             return self.settlement("npu-way-beside", imports[0])
         source = self._code.source
         if self._mentions_old_torch and catches_old_torch(node, source):
             return self.settlement("older-torch", node.body[0])
         if self._mentions_old_amp:
-            tried = "\n".join(map(source, node.body))
             for handler in node.handlers:
-                if is_fallback(tried, "\n".join(map(source, handler.body))):
+                if way_of_old((node.body, handler.body), None, source) == 1:
                     return self.settlement("older-torch", node.body[0])
         return None
 
@@ -414,7 +398,7 @@ class Regions:
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             has_npu = any(isinstance(e, ast.Constant) and e.value == "npu" for e in node.elts)
         else:
-            has_npu = self.mentions_npu(node)
+            has_npu = self._code.mentions_npu(node)
         if has_npu:
             return self.settlement("npu-way-beside", node)
         return None
@@ -428,26 +412,12 @@ class Regions:
             return self.settlement("npu-way-beside", keys["npu"])
         return self.settlement("other-device", keys["cuda"])
 
-    def _note(self, spans: list[Span], first: ast.AST, last: ast.AST) -> None:
-        """Keep a stretch; the outer ones come first, and inner ones add nothing."""
-        span = Span(self._code.span(first).start, self._code.span(last).end)
-        if not _covers(spans, span):
-            insort(spans, span)
-
     def is_under_cuda_test(self, span: Span) -> bool:
         """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
 
         Not of one that asks whether CUDA is available, which stands for any accelerator.
         """
-        return _covers(self._cuda_tests, span)
-
-    def is_for_kernels(self, span: Span) -> bool:
-        """Whether a place is in a test that chooses between kernels of an extension alone."""
-        return _covers(self._kernel_tests, span)
-
-    def chooses_named_kernel(self, span: Span) -> bool:
-        """Whether a place is in a test behind which something named after a kernel is called."""
-        return _covers(self._careful_tests, span)
+        return self._cuda_tests.holds(span)
 
     def _settled(self, found: Answer) -> Settlement:
         return self.settlement(found.reason, found.node)
@@ -455,16 +425,6 @@ class Regions:
     @staticmethod
     def _all(nodes: Iterable[ast.AST], settled: Settlement) -> list[Part]:
         return [(node, settled) for node in nodes]
-
-
-def _covers(spans: Sequence[Span], span: Span) -> bool:
-    """Whether one of some stretches, in order and apart from each other, holds a place."""
-    index = bisect_right(spans, Span(span.start, 1 << 60)) - 1
-    return index >= 0 and span.end <= spans[index].end
-
-
-def _raises(body: list[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Raise)
 
 
 def _chain(node: ast.If) -> list[ast.If]:

@@ -20,11 +20,6 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[tuple[int, ...], tuple[int, ...]], bo
 _RELATIONS = dict(zip(("<", "<=", ">", ">="), _ORDER.values(), strict=True))
 
 
-def names_release(name: str) -> bool:
-    """Whether a name is about the release of PyTorch."""
-    return _VERSION_NAME.search(name) is not None
-
-
 def by_release(test: ast.expr, release: TorchVersion) -> Answer:
     """`TORCH_VERSION >= (1, 6)`, `is_torch_version("<", "2.1")`: what the target's release says.
 
@@ -78,9 +73,15 @@ def by_beginning(node: ast.Call, release: TorchVersion) -> Answer:
     return Answer(target.startswith(given), "older-torch", node) if is_known else UNKNOWN
 
 
-def within_releases(node: ast.Call, release: TorchVersion) -> Answer:
-    """`required_torch_version(max_version="2.0")`: what the target's release says."""
-    target = (*release,)
+def within_releases(node: ast.Call, name: str, release: TorchVersion) -> Answer:
+    """`required_torch_version(max_version="2.0")`: what the target's release says.
+
+    Args:
+        node: A call.
+        name: The last part of what is called.
+        release: The target's release.
+    """
+    target = (*release,) if _VERSION_NAME.search(name) is not None else ()
     for keyword in node.keywords:
         given = _numbers(str(getattr(keyword.value, "value", "")))
         if given and keyword.arg == "max_version" and given < target:
@@ -90,17 +91,14 @@ def within_releases(node: ast.Call, release: TorchVersion) -> Answer:
 
 def _names_version(node: ast.expr) -> bool:
     """Whether an expression is the release of PyTorch, or a part of it."""
-    return any(
-        (isinstance(part, ast.Attribute) and _is_version_attribute(part))
-        or (isinstance(part, ast.Name) and _VERSION_NAME.search(part.id) is not None)
-        for part in nodes_below(node)
-    )
+    return any(_VERSION_NAME.search(_name(part)) is not None for part in nodes_below(node))
 
 
-def _is_version_attribute(node: ast.Attribute) -> bool:
-    if node.attr == "__version__":
-        return isinstance(node.value, ast.Name) and node.value.id == "torch"
-    return _VERSION_NAME.search(node.attr) is not None
+def _name(node: ast.AST) -> str:
+    """`torch_version` of `torch.__version__`, of others the name or the last part of it."""
+    if isinstance(node, ast.Attribute) and node.attr == "__version__":
+        return f"{getattr(node.value, 'id', '')}_version"
+    return getattr(node, "id", "") or getattr(node, "attr", "")
 
 
 def _version_of(node: ast.expr) -> tuple[int, ...]:

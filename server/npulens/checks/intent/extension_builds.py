@@ -108,7 +108,7 @@ class _Builds:
     def _uses_of_helper(self, call: ast.Call) -> list[ast.Call]:
         """The calls that give CUDA sources to the function around a call, which names nothing."""
         place = self._span(call)
-        around = [node for span, node in self._functions if _holds(span, place)]
+        around = [node for span, node in self._functions if span.covers(place)]
         if not around:
             return []
         helper = around[-1]
@@ -170,7 +170,7 @@ class _Builds:
 
     def _lead_at(self, span: Span) -> _Lead:
         """The lead whose call holds a place, else the first."""
-        holding = [lead for lead in self._leads if _holds(lead.whole, span)]
+        holding = [lead for lead in self._leads if lead.whole.covers(span)]
         return min(
             holding, key=lambda lead: lead.whole.end - lead.whole.start, default=self._leads[0]
         )
@@ -211,10 +211,6 @@ class _Builds:
 
 def _settled(finding: Finding, lead: Span) -> Finding:
     return replace(finding, settlement=Settlement(_REASON, lead))
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _is_source(node: ast.Constant) -> bool:

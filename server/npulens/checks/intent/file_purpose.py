@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.python.performance import ADVICE
 from npulens.checks.whole_module import place_of
+from npulens.verdicts.file_role import FileRole, file_role
 
 _FOR_OTHER_ACCELERATOR = re.compile(
     r"(?:^|/)(?:\w+_)?(?:ipex|xpu|hpu|gaudi|mlu|musa|rocm|tpu)(?:/[^/]+)?\.py\Z",
@@ -18,48 +19,8 @@ _OF_OTHER_MAKERS = re.compile(
     r"|\btorch\.(?:xpu|hpu|mlu|musa|version\.hip)\b|[\"'](?:xpu|hpu|mlu|musa|xla)\b|\bis_hip\b"
 )
 """What such modules name: the folder alone may just be called so."""
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testdata|test_utils)/")
-_TEST_FILE = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py\Z")
-_COLD_FILE = re.compile(
-    r"(?:^|[/\\])(?:[\w-]*(?:(?<![a-z])(?:metric|plot|eval|bench|test|export|convert|logger|calibrat"
-    r"|loaders?|debug|results)|visuali[sz])[\w-]*|val)(?:\.py$|[/\\])"
-)
-_HOST_FILE = re.compile(
-    r"(?:^|[/\\])(?:data|datasets?|transforms|pipelines_data|samplers)[/\\]|(?:^|[/\\])"
-    r"(?:image_processing|processing|feature_extraction|tokenization|augment|dataset)\w*\.py$"
-)
-_COLD_FOLDERS, _HOST_FOLDERS = frozenset({"evaluation", "metrics"}), frozenset({"datasets"})
-"""These say what they hold from one folder further out, too."""
+_VARIABLE = "cuda-environment"
 _OF_OPERATORS = frozenset({"native-api-unsupported", "torch-api-limited"})
-
-
-def is_of_tests(path: str) -> bool:
-    """Whether a file is in a folder of tests."""
-    return _OF_TESTS.search(path.replace("\\", "/")) is not None
-
-
-def is_test_file(path: str) -> bool:
-    """Whether a file is a test by its folder or its name."""
-    return is_of_tests(path) or _TEST_FILE.search(path.replace("\\", "/")) is not None
-
-
-def is_cold_file(path: str) -> bool:
-    """Whether a file is for evaluation, pictures or conversion."""
-    return _says(path, _COLD_FILE, _COLD_FOLDERS)
-
-
-def is_host_file(path: str) -> bool:
-    """Whether a file prepares data on the host."""
-    return _says(path, _HOST_FILE, _HOST_FOLDERS)
-
-
-def _says(path: str, pattern: re.Pattern[str], folders: frozenset[str]) -> bool:
-    """Whether the name of a file or of its folder says something.
-
-    Folders further out do not: whole projects stand in `/data` and `tests`.
-    """
-    *outside, folder, name = ("", "", *re.split(r"[/\\\\]", path))
-    return pattern.search(f"{folder}/{name}") is not None or outside[-1] in folders
 
 
 def without_counterpart(
@@ -83,15 +44,13 @@ def worth_telling(
     place = project.place_of(unquote(path.removeprefix("file://")))
     if _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text):
         return [finding for finding in findings if finding.rule.family == "engine"]
-    tests = is_of_tests(place)
-    on_host = is_host_file(place) and not any(f.rule.family == "device" for f in findings)
+    role = file_role(place)
+    on_host = FileRole.HOST in role and not any(f.rule.family == "device" for f in findings)
+    in_tests = FileRole.IN_TESTS in role
+    idle = (_OF_OPERATORS if on_host else frozenset()) | (ADVICE if in_tests else frozenset())
     return [
         finding
         for finding in findings
-        if not (tests and (finding.rule.name in ADVICE or _is_idle_variable(finding)))
-        and not (on_host and finding.rule.name in _OF_OPERATORS)
+        if finding.rule.name not in idle
+        and (not in_tests or finding.rule.name != _VARIABLE or finding.arguments["replacement"])
     ]
-
-
-def _is_idle_variable(finding: Finding) -> bool:
-    return finding.rule.name == "cuda-environment" and not finding.arguments.get("replacement")

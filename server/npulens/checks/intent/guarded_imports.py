@@ -85,7 +85,7 @@ def _tried(statement: Import, guard: ast.Try, names: frozenset[str]) -> GuardedI
     fails = dict(_bound([s for handler in guard.handlers for s in handler.body]))
     flags = {name for name, given in works.items() if _constant(given) is True}
     flags |= {name for name, given in fails.items() if _constant(given) is False}
-    nothing = {name for name in names if name not in fails or _is_nothing(fails[name])}
+    nothing = {name for name in names if _constant(fails.get(name)) in (None, False)}
     others = {name: fails[name] for name in names - nothing}
     return GuardedImport(
         statement, guard, names, frozenset(nothing | flags), frozenset(flags), others
@@ -106,10 +106,9 @@ def _bound(body: "list[ast.stmt] | tuple[ast.stmt, ...]") -> Iterator[tuple[str,
                     yield alias.asname or alias.name.partition(".")[0], part
 
 
-def _constant(statement: ast.stmt) -> object:
+def _constant(statement: ast.stmt | None) -> object:
+    """The constant that is assigned; `None` without a statement, `...` of everything else."""
+    if statement is None:
+        return None
     value = statement.value if isinstance(statement, ast.Assign) else None
     return value.value if isinstance(value, ast.Constant) else ...
-
-
-def _is_nothing(statement: ast.stmt) -> bool:
-    return _constant(statement) is None or _constant(statement) is False

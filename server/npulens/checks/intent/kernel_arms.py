@@ -66,35 +66,24 @@ def _kernels(tree: ast.Module) -> set[str]:
 
 
 def _handles(tree: ast.Module) -> Iterator[str]:
-    """Names bound to what a call gives that was told of CUDA sources, as loaders are."""
+    """Names bound to what a call gives that gets CUDA sources, as loaders do."""
     for scope in (tree, *(n for n in nodes_below(tree) if isinstance(n, ast.FunctionDef))):
         parts = list(nodes_below(scope)) if scope is not tree else list(tree.body)
-        sources = {
-            name
-            for part in parts
-            if isinstance(part, ast.Assign) and _names_source(part.value)
-            for target in part.targets
-            for name in target_names(target)
-        }
+        sources = {_SOURCE}
         for part in parts:
-            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
-                given = (*part.value.args, *(k.value for k in part.value.keywords))
-                if any(_names_source(each) or _is_one_of(each, sources) for each in given):
-                    for target in part.targets:
-                        yield from target_names(target)
+            if isinstance(part, ast.Assign) and not sources.isdisjoint(_sources(part.value)):
+                bound = [name for target in part.targets for name in target_names(target)]
+                sources.update(bound)
+                yield from bound if isinstance(part.value, ast.Call) else ()
 
 
-def _names_source(node: ast.expr) -> bool:
-    return any(
-        isinstance(part, ast.Constant)
-        and isinstance(part.value, str)
-        and part.value.endswith(_SOURCE)
-        for part in nodes_below(node)
-    )
-
-
-def _is_one_of(node: ast.expr, names: set[str]) -> bool:
-    return isinstance(node, ast.Name) and node.id in names
+def _sources(node: ast.expr) -> Iterator[str]:
+    """The CUDA sources that an expression names, each as their suffix, and all its names."""
+    for part in nodes_below(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value[-len(_SOURCE) :]
+        elif isinstance(part, ast.Name):
+            yield part.id
 
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:

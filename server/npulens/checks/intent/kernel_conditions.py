@@ -1,7 +1,7 @@
-"""Conditions that lead to CUDA code of the project: where it is built, or imported.
+"""Conditions that lead to CUDA code of the project: where it is built, imported or called.
 
 Without CUDA the project goes on without it. A condition that holds on the NPU would build or import
-it there, so such an edit has to be read.
+it there, so such an edit has to be read; where it would call an extension there is none.
 """
 
 import ast
@@ -9,68 +9,73 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.model import Finding, Fix, LocalizedText
 from npulens.checks.whole_module import WholeModule
+from npulens.syntax.values import last_name, root_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
-from npulens.text.spans import Span
+from npulens.text.stretches import Stretches
+from npulens.verdicts.kernels import EXTENSION, tensors_asked
 
-_ASKED = "torch.cuda.is_available"
 _SOURCES = re.compile(r"\.cu(?:\.o)?\Z|\AWITH_CUDA\Z|\Anvcc\Z")
 _BUILDERS = frozenset({"CUDAExtension", "CUDA_HOME"})
 _MODULES = re.compile(r"(?:\A|[._])(?:cuda|gpu)(?:\Z|[._])")
-"""Parts of the names of modules. Weak evidence, which is enough to have a fix read."""
+_KERNELS = re.compile(r"cuda_\w+\Z|(?:_cuda|_kernel)\Z|\Atriton_")
+"""Names of modules and functions. Weak evidence, which is enough to have a fix read."""
 _MAY_BE = re.compile(
-    r"\.cu\b|WITH_CUDA|nvcc|CUDAExtension|CUDA_HOME|import (?!torch)[^\n]*(?:cuda|gpu)"
-    r"|from (?!torch)[^\n]*(?:cuda|gpu)"
+    r"\.cu\b|WITH_CUDA|nvcc|CUDAExtension|CUDA_HOME|(?:import|from) (?!torch)[^\n]*(?:cuda|gpu)"
+    r"|(?:_cuda|_kernel|cuda_\w+|\btriton_\w+)\(|(?:_C|_?ext|_cuda)\."
 )
 """Texts without it are not looked through."""
 _NOTE = LocalizedText(
-    "CUDA code of this project is built or imported where it holds: port that first.",
-    "此条件成立时会编译或导入本项目的 CUDA 代码，请先移植后者。",
+    "CUDA code of this project is built, imported or called where it holds: port that first.",
+    "此条件成立时会编译、导入或调用本项目的 CUDA 代码，请先移植后者。",
 )
 
 
 def with_careful_conditions(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings with no safe fix for conditions of such code, and a note why."""
-    if not any(map(_has_safe_condition, findings)) or _MAY_BE.search(module.text) is None:
+    fixed = [f for f in findings if f.rule.family == "device" and f.fixes and f.settlement is None]
+    if not fixed or _MAY_BE.search(module.text) is None:
         return list(findings)
-    careful = _asked_before(module)
-    return [
-        _careful(each) if _has_safe_condition(each) and each.span in careful else each
-        for each in findings
-    ]
-
-
-def _careful(finding: Finding) -> Finding:
-    return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes))).with_note(_NOTE)
-
-
-def _has_safe_condition(finding: Finding) -> bool:
-    is_asked = finding.arguments.get("symbol") == _ASKED and finding.settlement is None
-    return is_asked and any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
-
-
-def _asked_before(module: WholeModule) -> set[Span]:
-    """Where names stand in conditions before such code."""
-    lines = LineMap(module.text)
-    conditions = (node for node in nodes_below(module.tree) if isinstance(node, ast.If))
-    return {
-        lines.span(part)
-        for node in conditions
-        if any(_is_cuda_code(each) for statement in node.body for each in nodes_below(statement))
-        for part in nodes_below(node.test)
-        if isinstance(part, (ast.Name, ast.Attribute))
+    led_to, called = _tests(module)
+    careful = {
+        id(finding): replace(
+            finding.with_note(_NOTE),
+            fixes=() if called.holds(finding.span) else tuple(map(Fix.to_be_read, finding.fixes)),
+        )
+        for finding in fixed
+        if led_to.holds(finding.span)
     }
+    return [careful.get(id(finding), finding) for finding in findings]
 
 
-def _is_cuda_code(node: ast.AST) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        names = [node.module or "", *(alias.name for alias in node.names)]
-        return not (node.module or "").startswith("torch") and any(map(_MODULES.search, names))
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names if not alias.name.startswith("torch")]
-        return any(map(_MODULES.search, names))
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and _SOURCES.search(node.value) is not None
-    return isinstance(node, ast.Name) and node.id in _BUILDERS
+def _tests(module: WholeModule) -> tuple[Stretches, Stretches]:
+    """The conditions before such code, and those of them behind which an extension is called."""
+    lines = LineMap(module.text)
+    led_to, called = Stretches(), Stretches()
+    for node in nodes_below(module.tree):
+        if isinstance(node, ast.If):
+            inside = [part for statement in node.body for part in nodes_below(statement)]
+            is_of_tensor = any(tensors_asked(node.test))
+            callees = [part.func for part in inside if is_of_tensor and isinstance(part, ast.Call)]
+            if any(EXTENSION.search(root_name(callee)) for callee in callees):
+                called.add(lines.span(node.test))
+            elif not any(map(_KERNELS.search, map(last_name, callees))) and not any(
+                map(_built, inside)
+            ):
+                continue
+            led_to.add(lines.span(node.test))
+    return led_to, called
+
+
+def _built(node: ast.AST) -> str:
+    """What of CUDA code a node builds or imports; empty if nothing."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        module = getattr(node, "module", None)
+        names = [module or "", *(alias.name for alias in node.names)]
+        is_of_torch = names[0 if module else 1].startswith("torch")
+        return "" if is_of_torch else next(filter(_MODULES.search, names), "")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value if _SOURCES.search(node.value) is not None else ""
+    return node.id if isinstance(node, ast.Name) and node.id in _BUILDERS else ""

@@ -16,12 +16,13 @@ from npulens.catalog.model import (
     Related,
     Rule,
 )
-from npulens.checks.intent.file_purpose import is_test_file
 from npulens.checks.intent.guarded_imports import GuardedImport, Import, ImportFinder
 from npulens.checks.intent.needed_libraries import Needs
 from npulens.checks.intent.stand_ins import stand_in
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
+from npulens.verdicts.failing_imports import packages
+from npulens.verdicts.file_role import FileRole, file_role
 from npulens.verdicts.ledger import Ledger
 
 LIBRARY = "library"
@@ -34,7 +35,6 @@ _NEEDED_BY = frozenset({"cuda-library", "cuda-library-name"})
 _CALLS = "flash-attention-call"
 _FAMILIES = frozenset({"library", "fused"})
 _IS_NEEDED = LocalizedText("it is needed here", "此处必须有它")
-_READ_ONLY = "TYPE_CHECKING"
 _MOST_FIXES = 3
 _MOST_IMPORTS = 20
 """Of one library in one file; more are taken for optional."""
@@ -73,7 +73,7 @@ class _Libraries:
         self._ledger = ledger
         self._rule = rule
         self._finder = ImportFinder(module.tree, module.text)
-        self._is_test = is_test_file(project.place_of(str(module.place)))
+        self._is_test = FileRole.TEST in file_role(project.place_of(str(module.place)))
         self._is_optional_module = str(module.place) in project.optional_modules
 
     def tell(self) -> None:
@@ -141,18 +141,14 @@ class _Libraries:
             guarded = self._finder.guarded(statement)
             if guarded is None and not self._is_optional_module:
                 continue
-            if guarded is not None and (self._is_only_read(guarded) or _is_same(guarded)):
-                continue
+            others = guarded.others.values() if guarded is not None else ()
+            if any(library in packages(other) for other in others):
+                continue  # another release of it takes its place
             arguments = {**finding.arguments, LIBRARY: library}
             fixes = finding.fixes or tuple(self._fixes_of_calls(library))
             note = _joined(self._instead(guarded), finding.note)
             self._open(finding, Finding(rule, finding.span, arguments, note, fixes))
             return
-
-    def _is_only_read(self, guarded: GuardedImport) -> bool:
-        """Whether an import is for type checkers alone."""
-        is_condition = isinstance(guarded.guard, ast.If)
-        return is_condition and _READ_ONLY in self._finder.source(guarded.guard.test)  # type: ignore[union-attr]
 
     def _instead(self, guarded: GuardedImport | None) -> LocalizedText | None:
         """What is used where the import fails, as far as the module shows it."""
@@ -169,21 +165,6 @@ class _Libraries:
         found = [f for f in self._ledger.settled if f.rule.name == _CALLS and f.fixes]
         for finding in [f for f in found if _library(f) == library][:_MOST_FIXES]:
             yield replace(finding.fixes[0], applicability=Applicability.MANUAL)
-
-
-def _is_same(guarded: GuardedImport) -> bool:
-    """Whether what is imported where it fails is of the same library, as in another release."""
-    others = guarded.others.values()
-    roots = {root for other in others for root in _roots(other)}
-    return bool(others) and roots == set(_roots(guarded.statement))
-
-
-def _roots(statement: ast.stmt) -> Iterator[str]:
-    """The packages that an import takes something from; nothing of another statement."""
-    if isinstance(statement, ast.ImportFrom):
-        yield (statement.module or "").partition(".")[0]
-    elif isinstance(statement, ast.Import):
-        yield from (alias.name.partition(".")[0] for alias in statement.names)
 
 
 def _library(finding: Finding) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
-from npulens.verdicts.failing_imports import tried_parts
+from npulens.verdicts.failing_imports import packages, tried_parts
 
 _LOADER = "torch.utils.cpp_extension.load"
 _WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
@@ -47,13 +47,4 @@ def _tried_packages(module: WholeModule) -> Iterator[str]:
         if isinstance(node, ast.Try):
             for part in tried_parts(node):
                 for each in nodes_below(part):
-                    yield from _packages(each)
-
-
-def _packages(statement: ast.AST) -> list[str]:
-    """The packages that an import takes something from."""
-    if isinstance(statement, ast.ImportFrom):
-        return [(statement.module or "").partition(".")[0]]
-    if isinstance(statement, ast.Import):
-        return [alias.name.partition(".")[0] for alias in statement.names]
-    return []
+                    yield from packages(each)

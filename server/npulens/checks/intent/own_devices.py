@@ -6,7 +6,6 @@ library.
 """
 
 import ast
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -17,6 +16,7 @@ from npulens.syntax.values import root_name
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
+from npulens.text.stretches import Stretches
 
 _LIBRARIES = ("ctranslate2", "faster_whisper")
 """Source: OpenNMT/CTranslate2 src/devices.cc, which takes cpu, cuda and auto; the other is built on
@@ -36,7 +36,7 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
 
 
 class _Devices:
-    """Where devices for the libraries stand: `own` go nowhere else, `shared` do.
+    """Where devices for the libraries stand: `_own` holds those that go nowhere else.
 
     A name is taken for the same in the whole module.
     """
@@ -47,24 +47,22 @@ class _Devices:
         self._uses: dict[str, list[ast.AST]] = {}
         for node in nodes_below(tree):
             self._uses.setdefault(_key(node), []).append(node)
-        self.own: list[Span] = []
-        self.shared: list[Span] = []
+        self._own, self._shared = Stretches(), Stretches()
         handed: set[ast.AST] = set()
         for call in _calls(tree):
             for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-                self.own.append(self._span(argument))
+                self._own.add(self._span(argument))
                 handed.update(nodes_below(argument))
         for key in {_key(node) for node in handed} - {""}:
             self._follow(self._uses[key], handed)
-        self.own, self.shared = _merged(self.own), _merged(self.shared)
 
     def judged(self, finding: Finding) -> Finding | None:
         """A finding as it is to be told, `None` if there is nothing to tell."""
         if finding.rule.family != "device":
             return finding
-        if _holds(self.own, finding.span):
+        if self._own.holds(finding.span):
             return None
-        if _holds(self.shared, finding.span):
+        if self._shared.holds(finding.span):
             return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         return finding
 
@@ -73,9 +71,11 @@ class _Devices:
         compared = {p: None for each in uses if isinstance(p := self._parents[each], ast.Compare)}
         read = [each for each in uses if isinstance(getattr(each, "ctx", None), ast.Load)]
         is_own = all(each in handed or self._parents[each] in compared for each in read)
-        spans = self.own if is_own else self.shared
-        spans += (self._span(node) for node in (*compared, *self._values(uses)))
-        self.shared += map(self._span, self._tests(uses))
+        places = self._own if is_own else self._shared
+        for node in (*compared, *self._values(uses)):
+            places.add(self._span(node))
+        for node in self._tests(uses):
+            self._shared.add(self._span(node))
 
     def _values(self, uses: Iterable[ast.AST]) -> Iterator[ast.expr]:
         """What is assigned to a name, and its default as a parameter."""
@@ -135,19 +135,3 @@ def _default(arguments: ast.AST, parameter: ast.arg) -> ast.expr | None:
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
     return next((default for each, default in defaults if each is parameter), None)
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """The stretches that some spans cover, in order."""
-    merged: list[Span] = []
-    for span in sorted(spans):
-        if merged and span.start <= merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return merged
-
-
-def _holds(merged: Sequence[Span], span: Span) -> bool:
-    index = bisect_right(merged, span.start, key=lambda each: each.start) - 1
-    return index >= 0 and span.end <= merged[index].end

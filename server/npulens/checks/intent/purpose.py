@@ -12,9 +12,11 @@ from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import Scope
 
-_ON_HOST = re.compile(r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)")
-_LOADS_DATA = re.compile(r"Dataset\Z|Collat(?:e|or)\Z|\Acollate|\A__getitem__\Z")
-_OF_CUDA = re.compile(r"cudnn|nvshmem", re.IGNORECASE)
+_NAMED = re.compile(
+    r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)"
+    r"|Dataset\Z|Collat(?:e|or)\Z|\Acollate|\A__getitem__\Z|(?i:cudnn|nvshmem)"
+)
+"""Functions for the host, those that load data, and those about a library for CUDA."""
 _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xla\b")
 _OTHER_ACTIVITIES = frozenset({"HPU", "MTIA", "XPU"})
 
@@ -38,26 +40,18 @@ ON_HOST = Settlement("on-host")
 def is_for_others(scope: Scope, context: Context) -> bool:
     """Whether a function is for the host or another accelerator.
 
-    So are those that load data: `_init_weight_cpu`, `TextDataset.__getitem__`.
+    It says so by its name, as `_init_weight_cpu` and `TextDataset.__getitem__`, or by what it uses.
     """
     current: Scope | None = scope
     while current is not None:
         node = getattr(current, "node", None)
         if isinstance(node, ast.AST):
             if node not in context.spared_functions:
-                context.spared_functions[node] = _is_for_others(node, context)
+                text = context.source(node) if isinstance(node, Function) else "cuda"
+                uses_other = "cuda" not in text and _OTHER_BACKEND.search(text) is not None
+                named = _NAMED.search(getattr(node, "name", "")) is not None
+                context.spared_functions[node] = named or uses_other
             if context.spared_functions[node]:
                 return True
         current = getattr(current, "owner", None) or current.parent
     return False
-
-
-def _is_for_others(node: ast.AST, context: Context) -> bool:
-    """Whether a function or class says so by its name, or uses another accelerator."""
-    name = getattr(node, "name", "")
-    if any(pattern.search(name) for pattern in (_ON_HOST, _LOADS_DATA, _OF_CUDA)):
-        return True
-    if not isinstance(node, Function):
-        return False
-    text = context.source(node)
-    return "cuda" not in text and _OTHER_BACKEND.search(text) is not None

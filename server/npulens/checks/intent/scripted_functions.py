@@ -10,6 +10,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _SCRIPT = "torch.jit.script"
+_ALL = frozenset({None, "Exception"})
 
 
 def without_plain_scripts(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
@@ -17,14 +18,16 @@ def without_plain_scripts(findings: Sequence[Finding], module: WholeModule) -> l
 
     Nor are there those where a failure of any kind is caught: something else is done then.
     """
-    if not any(_is_of_script(finding) for finding in findings):
+    found = {f.span.start for f in findings if f.arguments.get("symbol") == _SCRIPT}
+    if not found:
         return list(findings)
     scripts = _Scripts(module.tree, LineMap(module.text))
-    return [f for f in findings if not (_is_of_script(f) and scripts.is_plain(f.span.start))]
-
-
-def _is_of_script(finding: Finding) -> bool:
-    return finding.arguments.get("symbol") == _SCRIPT
+    plain = set(filter(scripts.is_plain, found))
+    return [
+        finding
+        for finding in findings
+        if finding.arguments.get("symbol") != _SCRIPT or finding.span.start not in plain
+    ]
 
 
 class _Scripts:
@@ -39,7 +42,7 @@ class _Scripts:
         for node in nodes_below(tree):
             if isinstance(node, Function):
                 self._decorated |= {self._start(each): node.name for each in node.decorator_list}
-            elif isinstance(node, ast.Try) and any(map(_catches_all, node.handlers)):
+            elif isinstance(node, ast.Try) and not _ALL.isdisjoint(map(_caught, node.handlers)):
                 self._tried.append(range(self._start(node.body[0]), self._end(node.body[-1])))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._uses.setdefault(node.id, []).append(node)
@@ -60,6 +63,6 @@ class _Scripts:
         return self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _catches_all(handler: ast.ExceptHandler) -> bool:
-    kind = handler.type
-    return kind is None or (isinstance(kind, ast.Name) and kind.id == "Exception")
+def _caught(handler: ast.ExceptHandler) -> str | None:
+    """The name of what a handler catches; `None` of all, empty of what has no single name."""
+    return None if handler.type is None else getattr(handler.type, "id", "")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
-from npulens.checks.intent.file_purpose import is_of_tests
 from npulens.checks.other_files.dependencies import dependency
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import (
@@ -24,6 +23,7 @@ from npulens.syntax.settings import (
 )
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
+from npulens.verdicts.file_role import FileRole, file_role
 
 _CI = re.compile(
     r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
@@ -49,7 +49,7 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     """Report what a file of settings holds."""
     settings = list(_READERS[kind](report.text))
     only_variables = _CI.search(path.replace("\\", "/")) is not None
-    of_tests = is_of_tests(path)
+    of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
         if not only_variables:
             command_words(report, words)

@@ -20,6 +20,7 @@ from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.values import Imported, expression, root_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
+from npulens.verdicts.kernels import calls_extension
 
 BUILT, TAKEN, CALLED = "cuda-extension", "cuda-extension-import", "cuda-operator-call"
 """The rules about building an extension, importing one of the project, and calling it."""
@@ -197,7 +198,7 @@ def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
             not isinstance(part, ast.If)
             or not part.orelse
             or "is_cuda" not in context.source(part.test)
-            or context.regions.is_for_kernels(context.span(part.test))
+            or calls_extension(part.orelse, scope, context.known)
         ):
             continue
         first, last = part.body[0], part.body[-1]

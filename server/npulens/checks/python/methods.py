@@ -8,7 +8,6 @@ from npulens.catalog.model import (
     Edit,
     Fix,
     ImportNeed,
-    LocalizedText,
     Severity,
 )
 from npulens.catalog.tables import MethodEntry
@@ -156,12 +155,6 @@ def _is_of_like_framework(context: Context) -> bool:
     return context.held["of like framework"]
 
 
-_KERNELS_ALONE = LocalizedText(
-    "Both arms hand it to kernels of an extension, of which none is for the NPU.",
-    "两个分支都把它交给扩展中的核函数，其中没有面向 NPU 的实现。",
-)
-
-
 def _method(
     node: ast.Attribute, entry: MethodEntry, scope: Scope, context: Context, call: ast.Call | None
 ) -> None:
@@ -174,9 +167,7 @@ def _method(
     note, severity = entry.note, None
     if entry.called and holds_no_tensor(node.value, scope):
         note, severity = MOVES_NOTHING, Severity.INFO
-    if not entry.called and context.regions.is_for_kernels(span):
-        fixes, note = [], _KERNELS_ALONE
-    elif not entry.called and _is_in_operator(scope):
+    if not entry.called and _is_in_operator(scope):
         fixes = [fix.to_be_read() for fix in fixes]
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""

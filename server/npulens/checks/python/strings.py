@@ -320,15 +320,15 @@ def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
 
     The first is right for files from a GPU. With `"cpu"` there is nothing to add for others.
     """
-    word, regions = WORDS[Meaning.DEVICE], context.regions
-    knows_npu = regions.mentions_npu(*(key for key in node.keys if key is not None))
+    word = WORDS[Meaning.DEVICE]
+    knows_npu = context.code.mentions_npu(*(key for key in node.keys if key is not None))
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None or not _is_numbered_device(key, word, scope, context):
             continue
         if knows_npu or (isinstance(value, ast.Constant) and value.value == "cpu"):
             found = literals(key, word, scope, context)
             context.settle_all((part for part, _ in found), "no-effect")
-        elif is_word(value, word, scope, context) or regions.mentions_npu(value):
+        elif is_word(value, word, scope, context) or context.code.mentions_npu(value):
             report_place_in_file(key, word, scope, context)
 
 
@@ -346,7 +346,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
         if holds(node.subject, word, scope):
             ported = is_from_device_function(node.subject, scope, context.known)
             for arm, settled in context.regions.cases(node):
-                if context.regions.mentions_npu(arm.pattern):
+                if context.code.mentions_npu(arm.pattern):
                     continue
                 pattern = nodes_below(arm.pattern)
                 values = [p.value for p in pattern if isinstance(p, ast.MatchValue)]

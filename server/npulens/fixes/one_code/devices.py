@@ -11,6 +11,7 @@ from npulens.fixes.one_code.vocabulary import CHECKED_SINCE
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, is_bound
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
@@ -314,7 +315,7 @@ def _chosen(name: str, value: ast.expr, scope: Scope, torch: str) -> Device | No
     """How a variable is used whose value chooses a device of CUDA, or none."""
     if isinstance(value, ast.Call):
         callee = value.func
-        spelled = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+        spelled = last_name(callee)
         if spelled not in _MAKERS:
             return None
         made = qualified_names(callee, scope)

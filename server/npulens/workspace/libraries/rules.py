@@ -10,11 +10,11 @@ from typing import Any
 
 import npulens
 from npulens.catalog.model import Applicability, Finding, Severity
-from npulens.checks.intent.file_purpose import is_of_tests
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
 from npulens.text.places import place_at
+from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.libraries.apis import Library, Node
 from npulens.workspace.libraries.modules import read_module
@@ -71,7 +71,7 @@ def examine_library(
         for file in files
         if file.suffix == ".py"
         and file.name != "setup.py"
-        and not is_of_tests(str(file.resolve().relative_to(root)))
+        and FileRole.IN_TESTS not in file_role(str(file.resolve().relative_to(root)))
     ]
     modules: list[Module] = []
     problems: list[FileReport] = []

@@ -1,19 +1,21 @@
-"""Modules of PyTorch that modules of a project hand on: `from .common import torch`."""
+"""Modules of libraries that modules of a project re-export: `from .common import torch`."""
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePath
 from typing import Any
 
 from npulens.catalog.model import LibraryName
 from npulens.syntax.bindings import bindings_of
+from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import handed_on, place_of
+from npulens.workspace.project.handing_on import place_of
 from npulens.workspace.project.memo import Memo, text
-from npulens.workspace.project.module_imports import ModuleImport, module_imports
+from npulens.workspace.project.module_imports import module_imports
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -27,34 +29,69 @@ _MODULES = frozenset(
         *("torch.utils", "torch.utils.data", "torch.autograd", "torch.amp", "torch.jit"),
     }
 )
-"""What is handed on of `torch.cuda`, and classes, are told where they are imported first."""
+"""What is re-exported of `torch.cuda`, and classes, are told where they are imported first."""
+_MOST_ROUNDS = 4
+"""Through so many modules, each of which takes from the next, a name is followed."""
 _Facts = frozenset[tuple[str, str, LibraryName]]
 
 
-def library_names(modules: Modules, memo: Memo) -> _Facts:
-    """Names of modules of PyTorch that others take from a module, by its path without ending.
+def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> _Facts:
+    """Names of modules of libraries that others take from a module, by its path without ending.
 
-    Only modules are looked at from which some file takes everything, or something called `torch`.
+    Only modules are looked at from which some file takes everything, or something called `torch`,
+    and those that they take from.
 
     Args:
         modules: The Python files of the project.
         memo: What is known of them.
+        libraries: The roots of libraries that the NPU does not have.
     """
-    wanted = {
-        _last_part(file, import_)
-        for file, content in modules.items()
-        if _takes(content, memo)
-        for import_ in module_imports(content, memo)
-        if import_.level >= 0 and any(name in ("*", "torch") for name, _ in import_.names)
+    takers = [file for file, content in modules.items() if _takes(content, memo)]
+    sources: dict[Path, Content] = {}
+    for _ in range(_MOST_ROUNDS):
+        wanted = {name for file in takers for name in _taken_from(file, modules[file], memo)}
+        found = {
+            file: content
+            for file, content in modules.items()
+            if PurePath(place_of(file)).name in wanted and file not in sources
+        }
+        sources |= found
+        takers = [file for file, content in found.items() if b"import" in content.data]
+        if not takers:
+            break
+    known = {
+        (place_of(file), name): LibraryName(qualified, is_public)
+        for file, content in sources.items()
+        for name, qualified, is_public in _names(content, memo)
+        if qualified in _MODULES or qualified.partition(".")[0] in libraries
     }
-    found = {
-        (place_of(file), name): known
-        for file, content in modules.items()
-        if PurePath(place_of(file)).name in wanted and b"torch" in content.data
-        for name, known in _names(content, memo)
-    }
-    found.update(handed_on(modules, found, memo))
-    return frozenset((path, name, known) for (path, name), known in found.items())
+    for _ in range(_MOST_ROUNDS if known else 0):
+        new = dict(_re_exported(sources, _facts(known), memo))
+        if new.keys() <= known.keys():
+            break
+        known = {**new, **known}
+    return _facts(known)
+
+
+def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:
+    return frozenset((path, name, each) for (path, name), each in known.items())
+
+
+def _re_exported(
+    modules: Modules, known: _Facts, memo: Memo
+) -> Iterator[tuple[tuple[str, str], LibraryName]]:
+    """The names that modules take from those of which something is known."""
+    for file, content in modules.items():
+        elsewhere = OtherModules(known, file.as_posix())
+        for import_ in module_imports(content, memo):
+            module = "." * import_.level + import_.module
+            if not import_.is_at_top or import_.level < 0 or elsewhere.is_empty:
+                continue
+            for name, known_as in import_.names:
+                for taken in elsewhere.names_in(module) if name == "*" else (name,):
+                    each = elsewhere.find(member_of(module, taken))
+                    if each is not None and (each.is_public or name != "*"):
+                        yield (place_of(file), taken if name == "*" else known_as), each
 
 
 def _takes(content: Content, memo: Memo) -> bool:
@@ -79,15 +116,16 @@ def _is_from_other(data: bytes, named: bytes) -> bool:
     return False
 
 
-def _last_part(file: Path, import_: ModuleImport) -> str:
-    """The last part of the name of the module that is imported from."""
-    if import_.module:
-        return import_.module.rpartition(".")[2]
-    return file.parents[min(import_.level, len(file.parents)) - 1].name
+def _taken_from(file: Path, content: Content, memo: Memo) -> Iterator[str]:
+    """The last parts of the names of modules from which a file takes all, or `torch`."""
+    for import_ in module_imports(content, memo):
+        if import_.level >= 0 and any(name in ("*", "torch") for name, _ in import_.names):
+            above = file.parents[min(import_.level, len(file.parents)) - 1].name
+            yield import_.module.rpartition(".")[2] or above
 
 
-def _names(content: Content, memo: Memo) -> list[tuple[str, LibraryName]]:
-    """The names at the top of a module that stand for modules of PyTorch."""
+def _names(content: Content, memo: Memo) -> list[tuple[str, str, bool]]:
+    """The names at the top of a module that stand for modules: their full names, and if public."""
 
     def answer() -> list[tuple[str, str, bool]]:
         tree = parse(content.text)
@@ -100,7 +138,7 @@ def _names(content: Content, memo: Memo) -> list[tuple[str, LibraryName]]:
             for name, bindings in names.items()
             for value in (bindings[0].value,)
             if len(bindings) == 1 and isinstance(value, Imported)
-            if value.qualified in _MODULES
+            if not value.qualified.startswith(".")
         ]
 
     return memo.recall("names of libraries", (content.digest,), answer, _read_names)
@@ -123,10 +161,10 @@ def _strings(node: ast.expr) -> Iterator[str]:
             yield element.value
 
 
-def _read_names(plain: Any) -> list[tuple[str, LibraryName]]:
+def _read_names(plain: Any) -> list[tuple[str, str, bool]]:
     found = []
     for name, qualified, is_public in plain:
         if not isinstance(is_public, bool):
             raise TypeError("no name")
-        found.append((text(name), LibraryName(text(qualified), is_public)))
+        found.append((text(name), text(qualified), is_public))
     return found

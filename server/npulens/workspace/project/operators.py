@@ -75,7 +75,7 @@ def project_facts(
         unused_modules=unused_modules(modules, files, folders, contents, memo),
         returned_shapes=returned_shapes(modules, catalogue, memo),
         own_methods=own_methods(modules, catalogue, memo),
-        library_names=library_names(modules, memo),
+        library_names=library_names(modules, memo, catalogue.missing_libraries - own),
         configured=configured_activations(modules, memo),
         with_counterparts=with_counterparts(files),
         device_functions=device_functions(modules, memo),

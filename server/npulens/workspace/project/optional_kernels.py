@@ -12,12 +12,12 @@ from pathlib import Path
 from types import NoneType
 from typing import NamedTuple
 
-from npulens.checks.intent.file_purpose import is_test_file
 from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.verdicts.failing_imports import tried_parts
+from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, texts, truth
 
@@ -78,7 +78,7 @@ def _loaders(source: Path, modules: Modules, memo: Memo) -> list[Path]:
         for file, content in modules.items()
         if _names(content, source.name, memo)
         and (folder in content.data or file.parent == source.parent)
-        and not is_test_file(str(file))
+        and FileRole.TEST not in file_role(str(file))
     ]
     return [] if any(_BUILD_FILE.search(file.stem) for file in loaders) else loaders
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.tables import Catalogue
-from npulens.checks.intent.file_purpose import is_test_file
+from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.project.contents import Modules
 from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.module_imports import (
@@ -114,7 +114,7 @@ class _Importers:
         found = [
             is_spared
             for file, is_spared in self._of_extension(extension, careful)
-            if not is_test_file(str(file))
+            if FileRole.TEST not in file_role(str(file))
         ]
         return bool(found) and all(found)
 
@@ -138,7 +138,7 @@ class _Importers:
     def _importers(self, module: Path) -> Iterator[tuple[Path, bool]]:
         parts = module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts
         for file in self._by_word.get(parts[-1], ()):
-            if file == module or is_test_file(str(file)):
+            if file == module or FileRole.TEST in file_role(str(file)):
                 continue
             for each in self._imports(file):
                 if any(_is_module(name, parts, file) for name in imported_paths(each, file)):
