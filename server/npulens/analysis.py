@@ -23,7 +23,6 @@ from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
 from npulens.checks.intent.file_purpose import without_counterpart, worth_telling
 from npulens.checks.intent.kernel_arms import without_kernel_arms
-from npulens.checks.intent.kernel_conditions import with_careful_conditions
 from npulens.checks.intent.kernel_inputs import with_careful_moves
 from npulens.checks.intent.library_hints import tell_of_libraries
 from npulens.checks.intent.needless_imports import with_needless_imports
@@ -255,8 +254,7 @@ def _python_findings(
     ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
     ledger.settle(without_kernel_arms(ledger.open, module), "fallback")
     together = with_uses_together(with_builds_together(ledger.open, module), module)
-    careful = with_careful_conditions(with_careful_moves(together, module), module)
-    ledger.go_on(careful)
+    ledger.go_on(with_careful_moves(together, module))
     ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)

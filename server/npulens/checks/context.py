@@ -28,10 +28,15 @@ from npulens.syntax.values import Imported, Name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
+from npulens.verdicts.kernels import CALLED
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.regions import Regions
 
 _BY_SHIM = Settlement("by-shim")
+_BEFORE_KERNELS = LocalizedText(
+    "CUDA code of this project is built, imported or called where it holds: port that first.",
+    "此条件成立时会编译、导入或调用本项目的 CUDA 代码，请先移植后者。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +230,10 @@ class Context:
     def add(self, finding: Finding, settled: Settlement | None = None) -> None:
         """Keep a finding, with what settles it where it stands or for the reason given."""
         settled = self.settled or settled or self.settlements.get(finding.span)
+        led_to = self.regions.leads_to(finding.span) if finding.fixes else ""
+        if led_to and finding.rule.family == "device":
+            fixes = () if led_to == CALLED else tuple(map(Fix.to_be_read, finding.fixes))
+            finding = replace(finding.with_note(_BEFORE_KERNELS), fixes=fixes)
         self.reported.add(finding.span)
         self.findings.append(finding if settled is None else replace(finding, settlement=settled))
 

@@ -9,12 +9,18 @@ from collections.abc import Iterable, Iterator
 
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import last_name
+from npulens.syntax.values import last_name, root_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.conditions import Known
 
 EXTENSION = re.compile(r"(?:\A|\.)(?:_C|_ext|\w+_ext|\w*_cuda|cuda_ext)(?:\.|\Z)")
 """The names of modules that are built."""
+_SOURCES = re.compile(r"\.cu(?:\.o)?\Z|\AWITH_CUDA\Z|\Anvcc\Z")
+_BUILDERS = frozenset({"CUDAExtension", "CUDA_HOME"})
+_MODULES = re.compile(r"(?:\A|[._])(?:cuda|gpu)(?:\Z|[._])")
+_KERNELS = re.compile(r"cuda_\w+\Z|(?:_cuda|_kernel)\Z|\Atriton_")
+CALLED, BUILT = "called", "built"
+"""What a condition leads to."""
 _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "get_device_name"})
 
 
@@ -70,6 +76,34 @@ def asks_only_for_card(body: list[ast.stmt]) -> bool:
         if used:
             return False
     return asks
+
+
+def leads_to(node: ast.If) -> str:
+    """What CUDA code of the project the body of an `if` leads to: `CALLED`, `BUILT` or nothing.
+
+    It is called for the tensor that the test asks for, or built or imported. Without CUDA the
+    project goes on without it. Names are weak evidence, which is enough to have a fix read.
+    """
+    inside = [part for statement in node.body for part in nodes_below(statement)]
+    if any(tensors_asked(node.test)):
+        callees = [part.func for part in inside if isinstance(part, ast.Call)]
+        if any(EXTENSION.search(root_name(callee)) for callee in callees):
+            return CALLED
+        if any(_KERNELS.search(last_name(callee)) for callee in callees):
+            return BUILT
+    return BUILT if any(map(_built, inside)) else ""
+
+
+def _built(node: ast.AST) -> str:
+    """What of CUDA code a node builds or imports; empty if nothing."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        module = getattr(node, "module", None)
+        names = [module or "", *(alias.name for alias in node.names)]
+        is_of_torch = names[0 if module else 1].startswith("torch")
+        return "" if is_of_torch else next(filter(_MODULES.search, names), "")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value if _SOURCES.search(node.value) is not None else ""
+    return node.id if isinstance(node, ast.Name) and node.id in _BUILDERS else ""
 
 
 def tensors_asked(test: ast.expr) -> Iterator[str]:

@@ -19,8 +19,11 @@ from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_functions import holds_on_cuda
 from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
+    BUILT,
+    CALLED,
     asks_for_kernel,
     asks_only_for_card,
+    leads_to,
     moves_what_the_host_has,
 )
 from npulens.verdicts.loading import LONGEST_BEFORE, chooses_host, read_to_host
@@ -52,6 +55,7 @@ class Regions:
         self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests = Stretches()
+        self._before_kernels = {CALLED: Stretches(), BUILT: Stretches()}
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
         """Tests for CUDA behind which devices are set or models moved, in whatever form."""
@@ -204,6 +208,9 @@ class Regions:
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
+            led_to = leads_to(node)
+            if led_to:
+                self._before_kernels[led_to].add(self._code.span(node.test))
             if self._builds_for_cuda(node.test, node.body):
                 settled = self.settlement("reported-at-build", node.test)
                 return [
@@ -411,6 +418,11 @@ class Regions:
         if "npu" in keys:
             return self.settlement("npu-way-beside", keys["npu"])
         return self.settlement("other-device", keys["cuda"])
+
+    def leads_to(self, span: Span) -> str:
+        """What CUDA code the condition leads to that holds a place, as `kernels.leads_to` says."""
+        found = (kind for kind, places in self._before_kernels.items() if places.holds(span))
+        return next(found, "")
 
     def is_under_cuda_test(self, span: Span) -> bool:
         """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
