@@ -343,7 +343,31 @@ OTHER = [
         "env.yml",
         "dependencies:\n  - ⟦NPU905:cudatoolkit=11.3⟧\n  - pip:\n    - ⟦NPU905:torch==1.12+cu113⟧",
     ),
-    (".github/workflows/a.yml", "env:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0\n  NCCL_DEBUG: INFO"),
+    (
+        ".github/workflows/a.yml",
+        "env:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0",
+    ),
+    (
+        ".github/workflows/a.yml",
+        "a:\n  container:\n    image: ⟦NPU904:nvidia/cuda:12.1.1⟧",
+    ),
+    (".github/workflows/a.yml", "jobs:\n  a:\n    runs-on: [self-hosted, ⟦NPU903:gpu-a100⟧]"),
+    (
+        ".circleci/config.yml",
+        "a:\n  machine:\n    image: ⟦NPU904:ubuntu-1604-cuda-11.1:202012-01⟧\n"
+        "  resource_class: ⟦NPU903:gpu.nvidia.small⟧",
+    ),
+    (".circleci/config.yml", "jobs:\n  - tests:\n      pytorch_version: '⟦NPU905:1.9+cu111⟧'"),
+    (
+        "run.sh",
+        '#BSUB ⟦NPU903:-gpu "num=4"⟧\n#PBS ⟦NPU903:-l select=1:ngpus=4⟧\n#$ ⟦NPU903:-l gpu=2⟧',
+    ),
+    ("run.sh", 'bsub -q a ⟦NPU903:-gpu num=1:gmem=1G⟧ "python train.py --device ⟦NPU902:cuda⟧"'),
+    ("a.yaml", "memory: ${eval:\"f('⟦NPU906:nvidia-smi⟧ -i 0')\"}"),
+    ("run.sh", "colmap sequential_matcher ⟦NPU902:--SiftMatching.use_gpu 1⟧"),
+    ("requirements.txt", "⟦NPU905:https://a.org/me/KNN_CUDA/0.2/KNN_CUDA-0.2-py3-none-any.whl⟧"),
+    ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),
+    ("run.sh", "qsub ⟦NPU903:-l nodes=1:gpus=2⟧ run.sh"),
     ("a.json", '{"model": {"device": "⟦NPU902:cuda⟧", "n": [1, 2]}}'),
     ("a.json", '{"dist_backend": "⟦NPU902:nccl⟧"}'),
     ("a.json", '{"env": {"⟦NPU901:CUDA_VISIBLE_DEVICES⟧": "0,1"}}'),
@@ -390,11 +414,20 @@ NOT_OTHER = [
     ("a.yaml", "text: |\n  device: cuda\n  backend: nccl\nlast: 1"),
     ("a.yaml", 'text: "first\n  device: cuda\n  last"'),
     ("a.yaml", "accelerator: gpu\nzone: east"),
+    (
+        ".circleci/config.yml",
+        "a:\n  machine:\n    image: ubuntu-2004:202107-02\n  resource_class: medium",
+    ),
+    (".github/workflows/a.yml", "jobs:\n  a:\n    runs-on: ubuntu-latest"),
+    ("a.yaml", "hint: run nvidia-smi first"),
+    ("run.sh", "colmap mapper\npython run.py --use_gpu 1"),
+    ("run.sh", "colmap sequential_matcher --SiftMatching.use_gpu 0"),
+    ("requirements.txt", "https://a.org/me/tools/0.2/tools-0.2-py3-none-any.whl"),
+    ("run.sh", "qsub -l walltime=1:00:00,ncpus=4 run.sh\nbsub -n 4 python train.py --gpu 0"),
     ("a.yaml", "tensor_model_parallel_size: 2\ndistributed_backend: nccl"),
     ("a.yaml", "distributed_type: MULTI_NPU"),
     ("a.yaml", "device: ${oc.env:DEVICE,cuda}"),
     ("a.yaml", "description: CUDA_VISIBLE_DEVICES is not read"),
-    (".github/workflows/a.yml", "jobs:\n  a:\n    container:\n      image: nvidia/cuda:12.1.1"),
     ("a.json", '{"text": "device: cuda", "description": "--device cuda"}'),
     ("a.json", '["device", "cuda"]'),
     ("a.json", '{"device_names": ["cuda", "npu"]}'),
@@ -657,6 +690,15 @@ ENDLESS = [
     "ssh h 'a'\n", "'a' ssh ", "cat <<E\n E\n", "x=`a`\n", "if a; then b; fi\n", "elif a; then b\n",
     "poetry run ", "python -c 'x.cuda()'\n",
 ]  # fmt: skip
+
+
+def test_of_what_a_service_runs_nothing_is_more_than_information() -> None:
+    text = "jobs:\n  a:\n    container:\n      image: nvidia/cuda:12.1.1\n    steps:\n"
+    text += '      - run: python -c "import torch; torch.cuda.synchronize()"\n'
+    found = findings(".github/workflows/a.yml", text)
+    assert [f.rule.code for f in found] == ["NPU904", "NPU101"]
+    assert {f.effective_severity.value for f in found} == {"info"}
+    assert findings("deploy/a.yml", text)[0].effective_severity.value == "warning"
 
 
 @pytest.mark.endurance

@@ -5,6 +5,14 @@ import pytest
 from helpers import SHIM, check, fixed
 
 ASKED = {
+    "settings of a function": (
+        "from lightning import Trainer\ndef f(n):\n    options = {⟦NPU116:'gpus': n⟧}\n"
+        "    options['strategy'] = ⟦NPU202:'dp'⟧\n    return Trainer(**options)"
+    ),
+    "settings by a call": (
+        "from lightning import Trainer\ndef f(n):\n    options = dict(⟦NPU116:gpus=n⟧)\n"
+        "    return Trainer(**options)"
+    ),
     "a trainer": 'from lightning import Trainer\nTrainer(accelerator=⟦NPU116:"gpu"⟧, devices=8)',
     "CUDA": "from lightning.pytorch import Trainer\nTrainer(accelerator=⟦NPU116:'cuda'⟧)",
     "the older package": "import pytorch_lightning as pl\npl.Trainer(accelerator=⟦NPU116:'gpu'⟧)",

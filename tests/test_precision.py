@@ -7,6 +7,8 @@ import pytest
 from helpers import AGNOSTIC, NPU, SHIM, check, code, each_fix, findings, fixed, parses, unmarked
 from npulens.catalog.model import Applicability, Severity
 
+SHARDED = "from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler\n"
+
 FOUND = [
     # torch.cuda.amp by any name
     "with ⟦NPU301:torch.cuda.amp.autocast⟧(): pass",
@@ -38,6 +40,10 @@ FOUND = [
     "ok = torch.amp.is_autocast_available(⟦NPU302:'cuda'⟧)",
     # torch.amp.GradScaler
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧()",
+    f"{SHARDED}scaler = ⟦NPU303:ShardedGradScaler⟧()",
+    f"{SHARDED}scaler = ⟦NPU303:ShardedGradScaler⟧(enabled=on)",
+    f"{SHARDED}scaler = ShardedGradScaler(⟦NPU303:'cuda'⟧)",
+    f"{SHARDED}scaler = ShardedGradScaler(device='npu')\nother = ShardedGradScaler(**options)",
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧('cuda')",
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧(device='cuda', enabled=on)",
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧(enabled=on)",

@@ -32,7 +32,11 @@ from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.interest import Interest
 from npulens.checks.one_code import with_one_code, without_vendors
-from npulens.checks.other_files.launch_files import comments_of, launch_findings
+from npulens.checks.other_files.launch_files import (
+    comments_of,
+    is_run_by_service,
+    launch_findings,
+)
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
 from npulens.checks.python.data_parallel import with_whole_module
@@ -358,6 +362,8 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
             found = (finding.shifted(span.start) for finding in inner.findings)
             findings += (each if has_lines else replace(each, fixes=()) for each in found)
             ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
+    if is_run_by_service(target.project.place_of(document.path)):
+        findings = [finding.at_most(Severity.INFO) for finding in findings]
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return Judgement(findings, ledger.settled)
 

@@ -457,6 +457,12 @@ class Finding:
             note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
         return replace(self, note=note)
 
+    def at_most(self, severity: Severity) -> "Finding":
+        """The same, mattering no more than this."""
+        order = list(Severity)
+        is_less = order.index(self.effective_severity) >= order.index(severity)
+        return self if is_less else replace(self, severity=severity)
+
     def message(self, language: Language) -> str:
         """The finding in words."""
         text = self.rule.message.in_language(language).format_map(self.arguments)

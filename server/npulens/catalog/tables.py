@@ -383,10 +383,12 @@ _OTHER_WORDS = (
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
+    *("CUDA", "ShardedGradScaler"),
 )
 """What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
 scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for;
-double precision; settings by their names, or the values of those with common ones."""
+double precision; settings by their names, or the values of those with common ones; the text of
+an error, and the scaler of FSDP."""
 
 _OTHER_PARTS = frozenset({"load"})
 """Last parts of names that a check looks at and no table lists: `torch.load`."""

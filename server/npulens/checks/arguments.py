@@ -4,6 +4,8 @@ import ast
 
 from npulens.catalog.model import Edit
 from npulens.checks.context import Context
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 Argument = ast.expr | ast.keyword
@@ -19,6 +21,37 @@ def is_spread(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(
         keyword.arg is None for keyword in call.keywords
     )
+
+
+def spread_keywords(call: ast.Call, scope: Scope) -> list[ast.keyword]:
+    """What the `**settings` of a call hold, as the function around gives it to that name.
+
+    `settings = {"gpus": 2}`, `settings = dict(gpus=2)`, `settings["gpus"] = 2`.
+    """
+    names = {getattr(k.value, "id", "") for k in call.keywords if k.arg is None} - {""}
+    function = scope.node if isinstance(scope, FunctionScope) else None
+    found: list[ast.keyword] = []
+    for part in nodes_below(function) if names and function is not None else ():
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        target, value = part.targets[0], part.value
+        if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in names:
+            found += _keyword(target.slice, value, target)
+        elif getattr(target, "id", "") in names and isinstance(value, ast.Dict):
+            for key, given in zip(value.keys, value.values, strict=True):
+                found += _keyword(key, given, key)
+        elif getattr(target, "id", "") in names and isinstance(value, ast.Call):
+            found += value.keywords if getattr(value.func, "id", "") == "dict" else ()
+    return found
+
+
+def _keyword(key: ast.expr | None, value: ast.expr, start: ast.expr | None) -> list[ast.keyword]:
+    """A key of a dictionary and its value as an argument, from a node on; none for other keys."""
+    if start is None or not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+        return []
+    keyword = ast.copy_location(ast.keyword(arg=key.value, value=value), start)
+    keyword.end_lineno, keyword.end_col_offset = value.end_lineno, value.end_col_offset
+    return [keyword]
 
 
 def without(call: ast.Call, argument: Argument, context: Context) -> Edit | None:

@@ -25,10 +25,6 @@ from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.verdicts.file_role import FileRole, file_role
 
-_CI = re.compile(
-    r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
-    r"|travis|appveyor|jenkins)[\w.-]*\.ya?ml\Z|(?:^|/)\.pre-commit"
-)
 _COMMAND_KEYS = frozenset(
     {"command", "cmd", "entrypoint", "args", "run", "script", "setup", "arguments", "launch"}
     | {"train_command", "runargs", "docker_args", "extra_args", "shell", "commands", "runcmd"}
@@ -37,10 +33,13 @@ _TEXT_KEYS = frozenset(
     {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
     | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
 )
-_LISTED_KEYS = frozenset({"capabilities", "runtime", "devices", "device_ids", "accelerators"})
+_LISTED_KEYS = frozenset(
+    {"capabilities", "runtime", "devices", "device_ids", "accelerators", "runs-on"}
+)
 """Those whose elements, or keys below them, are looked up as their value."""
 _IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
+_TOOL = "nvidia-smi"
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
@@ -48,15 +47,13 @@ _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     """Report what a file of settings holds."""
     settings = list(_READERS[kind](report.text))
-    only_variables = _CI.search(path.replace("\\", "/")) is not None
     of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
-        if not only_variables:
-            command_words(report, words)
+        command_words(report, words)
     for setting in settings:
-        if not of_tests and (not only_variables or setting.key.startswith("CUDA_")):
+        if not of_tests:
             _variable(setting, report)
-        if not only_variables and setting.key.lower() not in _TEXT_KEYS:
+        if setting.key.lower() not in _TEXT_KEYS:
             _setting(setting, report, kind, path)
 
 
@@ -89,6 +86,7 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
         if owner in _COMMAND_KEYS:
             shell_findings(report, *span)
         return
+    _tools(setting, report)
     atom = Atom(span, value)
     around = (setting.parents or ("",))[-1].lower()
     if _IMAGE_KEY.fullmatch(around if owner == "repository" else owner) is not None:
@@ -96,6 +94,14 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
         return
     if not dependency(report, setting, kind, path):
         _looked_up(setting, around, report)
+
+
+def _tools(setting: Setting, report: LaunchReport) -> None:
+    """NVIDIA's tool in an expression that a setting is computed from: `${eval:...}`."""
+    at = setting.value.find(_TOOL)
+    if at >= 0 and setting.value.startswith("$"):
+        span = Span(setting.span.start + at, setting.span.start + at + len(_TOOL))
+        report.look_up(Place.COMMAND, _TOOL, "with arguments", span, span)
 
 
 def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:

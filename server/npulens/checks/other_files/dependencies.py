@@ -16,6 +16,8 @@ _SOURCE = re.compile(
     r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
 )
 """A repository or a folder to install from; its name is that of what is in it."""
+_DISTRIBUTION = re.compile(r"/(?P<name>\w+)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?\Z")
+"""The address of a file to install: `https://.../KNN_CUDA-0.2-py3-none-any.whl`."""
 _NAME = re.compile(r"[\w.-]+")
 _REPOSITORY = re.compile(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
 _EXTRAS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
@@ -96,7 +98,10 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
     is_hashed = is_hashed or _HASH in text
     if _URL.match(rest):
         span = Span(start, start + len(rest))
-        return report.look_up(Place.INDEX, "url", rest, span, span)
+        if report.look_up(Place.INDEX, "url", rest, span, span):
+            return True
+        file = _DISTRIBUTION.search(rest)
+        return file is not None and _package(report, file["name"], f"@ {rest}", start, span)
     source = _SOURCE.match(rest)
     if source is not None:
         return _package(report, source["name"], f"@ {rest}", start, Span(start, start + len(rest)))

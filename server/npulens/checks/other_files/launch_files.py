@@ -43,6 +43,10 @@ _NPU_IMAGE = re.compile(
 _CUDA = re.compile(r"(?:cuda|cu)[\d.]*|nvidia", re.IGNORECASE)
 """In the name of a Dockerfile it says from what it starts, which is the thing to change."""
 _CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
+_CI = re.compile(
+    r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
+    r"|travis|appveyor|jenkins)[\w.-]*\.ya?ml\Z|(?:^|/)\.pre-commit"
+)
 _OTHER_FRAMEWORK_IMAGE = re.compile(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
 )
@@ -62,6 +66,11 @@ def launch_findings(document: Document, catalogue: Catalogue, place: str) -> Lau
         _read(report, document.kind, place)
         report.finish()
     return report
+
+
+def is_run_by_service(place: str) -> bool:
+    """Whether a file says what a service for continuous integration runs, by its path."""
+    return _CI.search(place.replace("\\", "/")) is not None
 
 
 def _read(report: LaunchReport, kind: Kind, place: str) -> None:

@@ -33,7 +33,7 @@ _TEXT_COMMANDS = frozenset(
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
 _SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
-_SCHEDULERS = frozenset({"srun", "sbatch", "salloc", "ray"})
+_SCHEDULERS = frozenset({"srun", "sbatch", "salloc", "ray", "bsub", "qsub"})
 _DOCKER = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
 _SINGULARITY = frozenset({"singularity", "apptainer"})
 _CONTAINERS = _DOCKER | _SINGULARITY
@@ -62,7 +62,10 @@ _VARIABLE = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?P<array>\[[@*]\])
 _DEFAULT = re.compile(r"\$\{(?P<name>\w+):?[-=](?P<quote>[\"']?)(?P<value>[^\"']*)(?P=quote)\}\Z")
 _PART = re.compile(r"\$\{?(?P<name>[A-Za-z_]\w*)\}?")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
-_SBATCH = re.compile(r"#SBATCH[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)(?P<value>[^\s#]+))?")
+_DIRECTIVE = re.compile(
+    r"#(?:SBATCH|BSUB|PBS|\$)[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)\"?(?P<value>[^\s#\"]+))?"
+)
+_DIRECTIVES = frozenset({"SBATCH", "BSUB", "PBS"})
 _SLURM_LETTER = re.compile(r"-G(?P<count>\S+)?\Z")
 _FLAGS = frozenset({"nv"})
 """Options of containers that take no value."""
@@ -104,7 +107,7 @@ def _script(script: _Script, start: int, end: int) -> None:
     report = script.report
     found = read_shell(report.text, start, end)
     for comment in found.comments:
-        option = _SBATCH.match(report.text, comment.start, comment.end)
+        option = _DIRECTIVE.match(report.text, comment.start, comment.end)
         if option is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
             _scheduled(option, report)
     _untuned(list(found.commands()), report)
@@ -211,10 +214,11 @@ def _nested(script: _Script, body: Span) -> None:
 
 
 def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
-    """`#SBATCH --gres=gpu:8`."""
+    """`#SBATCH --gres=gpu:8`, `#BSUB -gpu "num=4"`, `#PBS -l select=1:ngpus=4`."""
     value = option["value"]
     value_span = Span(*option.span("value")) if value else Span(*option.span("option"))
-    whole = Span(option.start("option"), value_span.end)
+    is_quoted = bool(value) and report.text[value_span.start - 1] == '"'
+    whole = Span(option.start("option"), value_span.end + is_quoted)
     letter = _SLURM_LETTER.match(option["option"])
     if letter is not None:
         report.look_up(Place.SCHEDULER, "gpus", value, whole, value_span)
@@ -528,7 +532,7 @@ def search_path(name: str, given: Atom, report: LaunchReport) -> None:
 def _variables(atom: Atom, program: str, report: LaunchReport) -> None:
     """`NCCL_DEBUG=INFO`, `-x NCCL_DEBUG`, `--export=ALL,NCCL_DEBUG=INFO`."""
     for match in _SET_OR_NAMED.finditer(atom.text):
-        if match[1] == "SBATCH" or not VARIABLE_NAME.fullmatch(match[1]):
+        if match[1] in _DIRECTIVES or not VARIABLE_NAME.fullmatch(match[1]):
             continue
         start = atom.span.start + match.start(1)
         value = match[2]

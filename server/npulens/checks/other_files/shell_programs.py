@@ -78,6 +78,8 @@ _PREFIXES = {
     "srun": _SLURM,
     "salloc": _SLURM,
     "sbatch": _SLURM,
+    "bsub": _Prefix("-q -n -R -J -o -e -oo -eo -W -M -gpu -P -G -m -w -cwd -env -L -u"),
+    "qsub": _Prefix("-q -l -N -o -e -P -pe -v -A -j -m -M -W -J -t -S -u -hold_jid"),
     "mpirun": _MPI,
     "mpiexec": _MPI,
     "orterun": _MPI,

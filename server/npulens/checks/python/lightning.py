@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import Meaning, ParameterEntry
-from npulens.checks.arguments import keyword_of
+from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.checks.words import last_identifier
@@ -33,11 +33,12 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     entry = _accelerator(node.func, scope, context)
     if entry is None:
         return
-    gpus = keyword_of(node, "gpus")
+    given = [*node.keywords, *spread_keywords(node, scope)]
+    gpus = next((keyword for keyword in given if keyword.arg == "gpus"), None)
     if gpus is not None and not _is_one_of(gpus.value, _NO_GPUS):
         span = context.span(gpus)
         context.report(entry.rule, span, context.source(gpus), [], note=entry.note)
-    for keyword in node.keywords:
+    for keyword in given:
         if keyword.arg in _DATA_PARALLEL and _is_one_of(keyword.value, frozenset({"dp"})):
             _data_parallel(keyword.value, context)
     if not context.facts.shimmed and _is_for_device(node, gpus):

@@ -1,0 +1,35 @@
+"""Texts of errors that code looks for: `if "CUDA out of memory" in str(error)`."""
+
+import ast
+
+from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.checks.context import Context
+from npulens.checks.titles import use
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+OUT_OF_MEMORY = "CUDA out of memory"
+"""On the NPU it is `NPU out of memory. Tried to allocate ...`.
+
+Source: Ascend/pytorch: torch_npu/csrc/core/npu/NPUCachingAllocator.cpp."""
+_ON_ALL = "out of memory"
+_LISTS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
+
+
+def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A comparison that finds the error of CUDA alone; the text is searched, not compared."""
+    assert isinstance(node, ast.Compare)
+    text, relation, searched = node.left, node.ops[0], node.comparators[0]
+    if not isinstance(text, ast.Constant) or not isinstance(relation, (ast.In, ast.NotIn)):
+        return
+    if not str(text.value).startswith(OUT_OF_MEMORY) or isinstance(searched, _LISTS):
+        return
+    rule = context.catalogue.rule_named("cuda-device-comparison")
+    whole = context.span(text)
+    start = context.text.find(OUT_OF_MEMORY, whole.start, whole.end)
+    if rule is None or start < 0:
+        return
+    span = Span(start, start + len(OUT_OF_MEMORY))
+    becomes = context.source(text).replace(OUT_OF_MEMORY, _ON_ALL)
+    fix = Fix(use(_ON_ALL), Applicability.SAFE, (Edit(whole, becomes),))
+    context.report(rule, span, OUT_OF_MEMORY, [fix], replacement=_ON_ALL)
