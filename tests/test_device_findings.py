@@ -106,6 +106,7 @@ STRINGS = [
     'd = ⟦NPU110:"cuda"⟧\nx.to(d)',
     # comparisons
     'if device == ⟦NPU111:"cuda"⟧: pass',
+    'load_state_dict(path, location=⟦NPU110:"cuda"⟧)',
     'if ⟦NPU111:"cuda"⟧ == device: pass',
     'if device != ⟦NPU111:"cuda"⟧: pass',
     'if device.type == ⟦NPU111:"cuda"⟧: pass',

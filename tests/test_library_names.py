@@ -79,6 +79,26 @@ def test_a_library_that_another_module_imports_is_reported_there(tmp_path: Path)
     assert "reported-at-import" in explained and "`dr`" in explained
 
 
+SPARSE = """import spconv
+if float(spconv.__version__[2:]) >= 2.2:
+    spconv.constants.TABLE = False
+try:
+    import spconv.pytorch as spconv
+except ImportError:
+    import spconv as spconv
+"""
+
+
+@pytest.mark.parametrize("module", [".sparse", "pack.sparse"])
+def test_a_library_that_is_imported_by_name_has_a_reason(module: str, tmp_path: Path) -> None:
+    text = f"import torch\nfrom {module} import spconv\n\nlayer = spconv.SubMConv2d(1, 2, 3)\n"
+    write(tmp_path, "pack/run.py", text)
+    (tmp_path / "pack/sparse.py").write_text(SPARSE)
+    assert checked(tmp_path, "pack/run.py") == []
+    explained = CliRunner().invoke(cli, ["explain", f"{tmp_path}/pack/run.py:2"]).stdout
+    assert "reported-at-import" in explained
+
+
 def test_beside_sources_of_cuda(tmp_path: Path) -> None:
     write(tmp_path, "run.py", f"from pack.common import torch{WAIT}")
     (tmp_path / "kernel.cu").write_text("__global__ void f() {}\n")

@@ -57,6 +57,8 @@ REASONS = {
     "if torch.__version__ < '1.8':\n    x.cuda()": "older-torch",
     "try:\n    import cupy, cupy.linalg\nexcept ImportError:\n    cupy = None": "fallback",
     "print('cuda:0')": "text",
+    "print(torch.version.cuda)": "text",
+    "logger.info(f'built for {torch.version.cuda}')": "text",
     "x.cuda()  # npulens: ignore": "suppressed",
     "from torch.cuda.amp import autocast\nwith autocast():\n    pass": "reported-at-import",
     "def f():\n    from torch.cuda.amp import autocast\n\n    def g():\n"

@@ -279,10 +279,18 @@ def _in_texts(
     """Expressions handed to people: plain strings are text, the code in f-strings is not."""
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            parts = (part for part in node.values if isinstance(part, ast.FormattedValue))
-            yield from _with_scope(parts, scope, settled)
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue):
+                    yield part, scope, settled or _shown(part.value)
         else:
-            yield node, scope, settled or (_TEXT if isinstance(node, ast.Constant) else None)
+            yield node, scope, settled or _shown(node)
+
+
+def _shown(node: ast.AST) -> Settlement | None:
+    """What settles what people are shown: a text, or the release of CUDA, which is then `None`."""
+    owner = node.value if isinstance(node, ast.Attribute) and node.attr == "cuda" else None
+    is_release = owner is not None and last_name(owner) == "version"
+    return _TEXT if is_release or isinstance(node, ast.Constant) else None
 
 
 def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:

@@ -67,7 +67,7 @@ WORDS = {
         old="cuda",
         new="npu",
         identifier=re.compile(
-            r"device(?!_types)|\Aaccelerator_type\Z|\A-{0,2}dev\Z|\A-{0,2}map_location\Z",
+            r"device(?!_types)|\Aaccelerator_type\Z|\A-{0,2}dev\Z|\A-{0,2}(?:map_)?location\Z",
             re.IGNORECASE,
         ),
         literal=re.compile(r"\Acuda(?::(?:\d+|%[sdi]|\{\w*\}))?\Z"),

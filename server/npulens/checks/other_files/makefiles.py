@@ -12,6 +12,8 @@ _SETTING = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:::?|[?+!])?=[ \t]*(?P<value>[^\n#]*)",
     re.MULTILINE,
 )
+_SHELL = re.compile(r"^[^\t#\n][^\n]*?\$\(shell[ \t]+(?P<command>[^()\n]*)\)", re.MULTILINE)
+"""What a setting is computed by; those in recipes are read with them."""
 _COMPILER = re.compile(r"(?:.*/)?nvcc\Z")
 
 
@@ -25,5 +27,7 @@ def makefile_findings(report: LaunchReport) -> None:
             start = setting.start("value") + setting["value"].rindex("nvcc")
             span = Span(start, start + len("nvcc"))
             report.look_up(Place.COMMAND, "nvcc", "with arguments", span, span)
+    for inner in _SHELL.finditer(report.text):
+        shell_findings(report, *inner.span("command"))
     for recipe in _RECIPE.finditer(report.text):
         shell_findings(report, *recipe.span("command"))

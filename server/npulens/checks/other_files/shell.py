@@ -43,6 +43,8 @@ _INSTALLERS = frozenset({"pip", "pip3", "uv", "conda", "mamba", "micromamba", "p
 _NOT_INSTALLED = frozenset(
     {"uninstall", "remove", "list", "show", "freeze", "search", "info", "run", "shell"}
 )
+_TOOL = "nvidia-smi"
+_TOOLKIT = re.compile(r"/usr/local/(?:cuda|nvidia)(?:[-/.]|\Z)")
 _TESTS = frozenset({"[", "[[", "test"})
 _EQUAL = frozenset({"=", "==", "!="})
 _SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
@@ -311,6 +313,8 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
         for each, value in _expanded(atom, following, ahead, script):
             _option_or_setting(each, value, ahead, script)
         _variables(atom, last, report)
+        if atom not in chain and _TOOLKIT.match(atom.text):
+            report.look_up(Place.PATH, "source", atom.text, atom.span, atom.span)
         if takes_image and atom not in chain:
             _image(atom, script)
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
@@ -402,7 +406,7 @@ def _run(
     One that a script looks for before it runs it, or whose failure it bears, may stay, but not
     where the script decides by it or counts what it prints.
     """
-    for program in chain:
+    for program in (*chain, *_started(chain, atoms)):
         name = base_name(program)
         is_alone = not any(atom.span > program.span for atom in atoms)
         is_asked_for = name in standing.guarded or (
@@ -413,6 +417,15 @@ def _run(
             span = Span(program.span.end - len(name), program.span.end)
             form = "alone" if is_alone else "with arguments"
             report.look_up(Place.COMMAND, name, form, span, span)
+
+
+def _started(chain: Sequence[Atom], atoms: Sequence[Atom]) -> Iterator[Atom]:
+    """What a container or a shell is told to run: `docker exec a nvidia-smi`, `bash ./a.run`."""
+    rest = [atom for atom in atoms if chain and atom.span > chain[-1].span]
+    if any(base_name(program) in _CONTAINERS for program in chain):
+        yield from (atom for atom in rest if atom.text == _TOOL)
+    elif chain and base_name(chain[-1]) in _SHELLS:
+        yield from [atom for atom in rest if not atom.text.startswith("-")][:1]
 
 
 def _probe(command: Command, standing: Standing, report: LaunchReport) -> None:

@@ -32,6 +32,8 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
+        for alias in node.names:
+            _settle_re_exported(alias, scope, context)
         return
     settled = context.fallback(node)
     of_module = library_entry(getattr(node, "module", None) or "", context)
@@ -49,6 +51,17 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             _settle_apex(alias, context)
         elif entry is None:
             _settle_own_copy(alias, name.partition(".")[0], context)
+            _settle_re_exported(alias, scope, context)
+
+
+def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> None:
+    """`from .common import spconv`: a library that another module of the project imports."""
+    if not context.target.project.library_names:
+        return
+    for value in resolve_name(Name(alias.asname or alias.name), scope, None):
+        entry = library_entry(value.name, context) if isinstance(value, Qualified) else None
+        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+            report_entry(alias, entry, [], context, Settlement("reported-at-import"))
 
 
 def _settle_apex(alias: ast.alias, context: Context) -> None:

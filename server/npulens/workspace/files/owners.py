@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import socket
 import sys
 import time
 from contextlib import suppress
@@ -34,6 +33,8 @@ def is_gone(owner: str, modified: float) -> bool:
 @cache
 def _machine() -> str:
     """What processes have in common that see each other: a start of a machine or a container."""
+    import socket  # only who writes has to know
+
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text())

@@ -2,20 +2,20 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePath
 from typing import Any
 
 from npulens.catalog.model import LibraryName
-from npulens.syntax.bindings import bindings_of
+from npulens.syntax.bindings import Binding, bindings_of
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.handing_on import place_of
 from npulens.workspace.project.memo import Memo, text
-from npulens.workspace.project.module_imports import module_imports
+from npulens.workspace.project.module_imports import import_words, module_imports
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -39,7 +39,7 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
     """Names of modules of libraries that others take from a module, by its path without ending.
 
     Only modules are looked at from which some file takes everything, or something called `torch`,
-    and those that they take from.
+    those that they take from, and those that import a library that the NPU does not have.
 
     Args:
         modules: The Python files of the project.
@@ -47,7 +47,11 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
         libraries: The roots of libraries that the NPU does not have.
     """
     takers = [file for file, content in modules.items() if _takes(content, memo)]
-    sources: dict[Path, Content] = {}
+    sources = {
+        file: content
+        for file, content in modules.items()
+        if not libraries.isdisjoint(import_words(content, memo).all)
+    }
     for _ in range(_MOST_ROUNDS):
         wanted = {name for file in takers for name in _taken_from(file, modules[file], memo)}
         found = {
@@ -134,14 +138,20 @@ def _names(content: Content, memo: Memo) -> list[tuple[str, str, bool]]:
         names = bindings_of(tree.body, ()).names
         listed = _listed(tree)
         return [
-            (name, value.qualified, not name.startswith("_") if listed is None else name in listed)
+            (name, qualified, not name.startswith("_") if listed is None else name in listed)
             for name, bindings in names.items()
-            for value in (bindings[0].value,)
-            if len(bindings) == 1 and isinstance(value, Imported)
-            if not value.qualified.startswith(".")
+            for qualified in _imported(bindings)
         ]
 
     return memo.recall("names of libraries", (content.digest,), answer, _read_names)
+
+
+def _imported(bindings: Sequence[Binding]) -> Iterator[str]:
+    """What a name stands for that is only bound by imports, and all of them of one library."""
+    names = [b.value.qualified if isinstance(b.value, Imported) else "" for b in bindings]
+    roots = {name.partition(".")[0] for name in names}
+    if len(roots) == 1 and "" not in roots:  # nor relative imports
+        yield names[-1]
 
 
 def _listed(tree: ast.Module) -> set[str] | None:

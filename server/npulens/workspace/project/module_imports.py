@@ -25,6 +25,11 @@ class ImportWords(NamedTuple):
     modules: frozenset[str]
     names: frozenset[str]
 
+    @property
+    def all(self) -> frozenset[str]:
+        """All words of the imports."""
+        return self.modules | self.names
+
 
 class ModuleImport(NamedTuple):
     """One import of a module.

@@ -1,7 +1,6 @@
 """The PyTorch release a project is meant for, read off what it requires; nothing of it is run."""
 
 import ast
-import configparser
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -104,7 +103,7 @@ def _read(path: Path, read: Callable[[str], Iterable[str]]) -> list[str]:
     """The conditions on the version of torch in a file; none if it cannot be read."""
     try:
         lines = list(read(read_regular(path, _MEGABYTES).decode("utf-8-sig")))
-    except (OSError, ValueError, SyntaxError, RecursionError, configparser.Error):
+    except (OSError, ValueError, SyntaxError, RecursionError):
         return []
     pattern = _CONDA if path.name.startswith("environment") else _REQUIREMENT
     found = (pattern.fullmatch(line) for line in lines)
@@ -152,8 +151,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _of_setup_cfg(text: str) -> Iterator[str]:
+    """What `setup.cfg` asks for; raises `ValueError` for a text of another form."""
+    import configparser  # few projects have such a file
+
     parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError("no settings") from error
     if parser.has_section("options"):
         yield from parser.get("options", "install_requires", fallback="").splitlines()
     if parser.has_section("options.extras_require"):

@@ -83,9 +83,18 @@ def _only_defines(content: Content) -> bool:
 def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:
     """Whether another file names a module: in a string, a setting, or a command."""
     around, name = file.parent.name.encode(), file.stem.encode()
-    written = re.compile(
-        rb"(?<!\w)(?:%b[./])%b(?!\w)|(?<!\w)%b\.py(?!\w)"
-        % (re.escape(around), re.escape(name), re.escape(name))
-    )
-    texts = (contents.of(other).data for other in files if other != file)
-    return any(name in text and written.search(text) is not None for text in texts)
+    beginnings = [re.compile(rb"(?<!\w)%b[./]" % re.escape(around)), re.compile(rb"(?<!\w)")]
+    endings = [
+        re.compile(rb"%b(?!\w)" % re.escape(name)),
+        re.compile(rb"%b\.py(?!\w)" % re.escape(name)),
+    ]
+    lengths = [len(around) + 1, 0]
+    for other in files:
+        text = contents.of(other).data if other != file else b""
+        at = text.find(name)
+        while at >= 0:
+            for beginning, ending, length in zip(beginnings, endings, lengths, strict=True):
+                if ending.match(text, at) and at >= length and beginning.match(text, at - length):
+                    return True
+            at = text.find(name, at + 1)
+    return False
