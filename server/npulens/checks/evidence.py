@@ -14,19 +14,22 @@ _CASTS = re.compile(
 )
 """`torch.accelerator` says nothing of precision, `Accelerator` of Accelerate does."""
 _RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
-_DEVICE = re.compile(r"cuda|(?<![a-zA-Z])npu(?![a-z])|\baccelerator\b")
+_DEVICE = re.compile(r"(?<![a-zA-Z])npu(?![a-z])|\baccelerator\b")
 _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
 
 _ACCELERATOR = re.compile(r"\bdevice\b|accelerat|lightning", re.IGNORECASE)
 _CPU = re.compile(r"[\"']cpu[\"']")
+_SHARING = (
+    *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer", "deepspeed"),
+    *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd"),
+)
+"""Identifiers of what shares parameters out: they are found far sooner than by expression."""
 _NOT_TO_BE_FUSED = re.compile(
     r"""
     torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
-    | \bFSDP | FullyShardedDataParallel | fully_shard     # they share parameters out
-    | ZeroRedundancyOptimizer | DistributedOptimizer | deepspeed | \bmegatron\b
-    | parallelize_module | DTensor | distribute_tensor | distributed\.rpc | dist_autograd
+    | \bFSDP | DistributedOptimizer | \bmegatron\b | distributed\.rpc  # they share parameters out
     | gradient_as_bucket_view\s*=\s*True
     | \.data\s*=(?!=) | add_param_group\(
     | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
@@ -88,12 +91,13 @@ def evidence_of(pieces: Sequence[Words], words: frozenset[str]) -> Evidence:
         return NO_EVIDENCE
     texts = [piece.text for piece in pieces]
     names = [piece.joined for piece in pieces]
-    names_device = _any(_DEVICE, names)
+    names_device = any("cuda" in each for each in names) or _any(_DEVICE, names)
     trains = "backward" in words and names_device
     asks = "use_deterministic_algorithms" in words
     may_fuse_optimizer = (
         not words.isdisjoint(OPTIMIZERS)
         and (names_device or (_any(_ACCELERATOR, names) and not _any(_CPU, texts)))
+        and not any(word in each for word in _SHARING for each in names)
         and not _any(_NOT_TO_BE_FUSED, texts)
     )
     return Evidence(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 
 from npulens.catalog.expressions import LONGEST_VALUE
@@ -21,6 +21,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.catalog.verdicts import Settlement
+from npulens.checks.other_files.entry_names import EntryNames
 from npulens.checks.other_files.releases import admits_none
 from npulens.checks.titles import use
 from npulens.text.spans import Span
@@ -78,8 +79,7 @@ class LaunchReport:
         self._values: dict[str, list[str]] = {}
         self._reported: set[Span] = set()
         self._known: dict[tuple[Place, str], Sequence[LaunchEntry]] = {}
-        self._any_name: dict[Place, re.Pattern[str]] = {}
-        """By place, what matches a name of some entry: most names are of none."""
+        self._names: dict[Place, EntryNames] = {}
         self._words: dict[str, bool] = {}
 
     def variable(
@@ -233,13 +233,9 @@ class LaunchReport:
         """Those of a name, which may stand in a text a thousand times."""
         known = self._known.get((place, name))
         if known is None:
-            entries = self.catalogue.launch.get(place, ())
-            known = []
-            if place not in self._any_name:
-                self._any_name[place] = any_of(tuple(entry.name for entry in entries))
-            if self._any_name[place].fullmatch(name) is not None:
-                known = [entry for entry in entries if re.fullmatch(entry.name, name) is not None]
-            self._known[place, name] = known
+            if place not in self._names:
+                self._names[place] = EntryNames(self.catalogue.launch.get(place, ()))
+            known = self._known[place, name] = self._names[place].of(name)
         return known
 
     def _is_meant(self, entry: LaunchEntry) -> bool:
@@ -282,12 +278,6 @@ class LaunchReport:
         for span in told:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
             beside = ()
-
-
-@lru_cache(maxsize=64)
-def any_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches what one of the expressions for names does."""
-    return re.compile("|".join(f"(?:{name})" for name in names) or "(?!)")
 
 
 def _is_wrong(entry: LaunchEntry, value: str) -> bool:

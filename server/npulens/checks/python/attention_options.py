@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import lru_cache
 
 from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
@@ -41,6 +42,7 @@ def in_call(node: ast.AST, scope: Scope, context: Context) -> None:
         _report(node.args[0], scope, context)
 
 
+@lru_cache(maxsize=8_192)
 def _is_option(name: object) -> bool:
     return isinstance(name, str) and _ATTENTION.identifier.search(name) is not None
 

@@ -43,8 +43,8 @@ def _of_call(node: ast.Call) -> Iterator[Given]:
     for keyword in node.keywords:
         if keyword.arg is not None:
             yield Given(keyword.arg, keyword.value, keyword)
-    options = [a.value for a in node.args if isinstance(a, ast.Constant)]
     for keyword in node.keywords:
         if keyword.arg == "default":
-            names = (o for o in options if isinstance(o, str) and o.startswith("--"))
+            options = (a.value for a in node.args if isinstance(a, ast.Constant))
+            names = [o for o in options if isinstance(o, str) and o.startswith("--")]
             yield from (Given(name, keyword.value, keyword) for name in names)

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
@@ -58,6 +59,7 @@ _OF_TEXTS = frozenset(
     )
 )
 """What takes texts for themselves."""
+_MEGATRONS = "distributed_backend"
 _NOT_FOR_DEVICES = _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
@@ -78,8 +80,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     _known_parameters(_inner_call(node, scope), scope, context)
     for keyword in node.keywords:
-        for word in WORDS.values():
-            if keyword.arg is not None and _says(keyword.arg, word, context):
+        for word in _words_of(keyword.arg or ""):
+            if _says(keyword.arg or "", word, context):
                 early = is_unpatched(node.func, scope, context)
                 report_all(keyword.value, word, None, scope, context, even_shimmed=early)
                 report_composed(keyword.value, word, word.rule, scope, context)
@@ -235,15 +237,22 @@ def _is_compared(name: str, word: Word, context: Context) -> bool:
     return word.old == "cuda" and name in context.facts.compared_names
 
 
+@lru_cache(maxsize=8_192)
+def _words_of(name: str) -> tuple[Word, ...]:
+    """The words that a name may say its value is; most names stand in a project many times."""
+    return tuple(word for word in WORDS.values() if word.identifier.search(name)) or (
+        (WORDS[Meaning.BACKEND],) if name.lower() == _MEGATRONS else ()
+    )
+
+
 def _says(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is.
 
     What Megatron takes by the name `distributed_backend` is `nccl` alone.
     """
-    if word.identifier.search(name):
-        return True
-    is_megatrons = word.old == "nccl" and name.lower() == "distributed_backend"
-    return is_megatrons and "megatron" not in context.facts.said
+    if not any(each is word for each in _words_of(name)):
+        return False
+    return name.lower() != _MEGATRONS or "megatron" not in context.facts.said
 
 
 def _is_device_list(node: ast.expr) -> bool:
@@ -292,7 +301,7 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            for word in WORDS.values():
+            for word in _words_of(key.value):
                 if _says(key.value, word, context):
                     report_all(value, word, None, scope, context)
     _places_in_a_file(node, scope, context)

@@ -80,7 +80,8 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
-        libraries = sorted({name.partition(".")[0] for name in catalogue.libraries})
+        roots = sorted({name.partition(".")[0] for name in catalogue.libraries})
+        libraries = [r for r in roots if not any(word in r for word in _LAUNCH_WORDS)]
         self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
         self._native = _encoded(BINDERS)
 

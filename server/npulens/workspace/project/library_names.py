@@ -15,7 +15,7 @@ from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.handing_on import place_of
 from npulens.workspace.project.memo import Memo, text
-from npulens.workspace.project.module_imports import import_words, module_imports
+from npulens.workspace.project.module_imports import import_words, module_imports, names_from
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -47,11 +47,7 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
         libraries: The roots of libraries that the NPU does not have.
     """
     takers = [file for file, content in modules.items() if _takes(content, memo)]
-    sources = {
-        file: content
-        for file, content in modules.items()
-        if not libraries.isdisjoint(import_words(content, memo).all)
-    }
+    sources = dict(_importing(modules, memo, libraries))
     for _ in range(_MOST_ROUNDS):
         wanted = {name for file in takers for name in _taken_from(file, modules[file], memo)}
         found = {
@@ -75,6 +71,21 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
             break
         known = {**new, **known}
     return _facts(known)
+
+
+def _importing(
+    modules: Modules, memo: Memo, libraries: AbstractSet[str]
+) -> Iterator[tuple[Path, Content]]:
+    """The modules that import such a library, and from which another takes a name of an import."""
+    words = {file: import_words(content, memo) for file, content in modules.items()}
+    for file, content in modules.items():
+        brought = words[file].all
+        if libraries.isdisjoint(brought):
+            continue
+        name = PurePath(place_of(file)).name
+        others = (other for other, each in words.items() if other != file and name in each.modules)
+        if any(not brought.isdisjoint(names_from(modules[other].data, name)) for other in others):
+            yield file, content
 
 
 def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:

@@ -80,6 +80,13 @@ def imported_names(content: Content, memo: Memo) -> tuple[str, ...]:
     return memo.recall("imported modules", (content.digest,), answer, texts)
 
 
+def names_from(data: bytes, module: str) -> frozenset[str]:
+    """The words of what a text imports from modules whose name ends so."""
+    ending = module.encode()
+    found = [behind for before, behind in _imports(data) if _WORD.findall(before)[-1:] == [ending]]
+    return frozenset(_words(found).split())
+
+
 def imported_modules(data: bytes) -> Iterator[str]:
     """What a text imports: of `from .a import b` both `.a` and `.a.b`, for both may be modules."""
     for before, behind in _imports(data):

@@ -27,7 +27,7 @@ _ROUNDS = 3
 _FUNCTION = re.compile(rb"\n(?:async )?def (\w+)\(")
 _STATEMENT = re.compile(rb"\n(?=[^\s#)\]}])")
 _DEFINED = re.compile(rb"(?:async )?def (\w+)\(")
-_CALLED = re.compile(rb"(?<!def )\b(\w+)\(")
+_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _ASSIGNED = re.compile(rb"\w+ = ")
 _CONTEXT = re.compile(rb"(?:from|import|if|elif|else|try|except|finally)\b")
 _LONGEST_CONSTANT = 200
@@ -51,14 +51,15 @@ def returned_shapes(
         catalogue: The rules.
         memo: What is known of the modules.
     """
+    cut = _Cut()
     imported = frozenset().union(*(import_words(each, memo).names for each in modules.values()))
     candidates = {
         file: names
         for file, content in modules.items()
-        if (names := _imported_functions(file, content, imported, memo))
+        if (names := _imported_functions(file, content, imported, memo, cut))
     }
     found: Found = {}
-    wanted = {f: _with_source(modules[f], names, memo) for f, names in candidates.items()}
+    wanted = {f: _with_source(modules[f], names, memo, cut) for f, names in candidates.items()}
     for _ in range(_ROUNDS):
         new = dict(_evaluated(wanted, modules, catalogue, found, memo))
         new.update(handed_on(modules, {**found, **new}, memo))
@@ -67,7 +68,9 @@ def returned_shapes(
             break
         found.update(new)
         called = sorted({name for _, name in new})
-        wanted = {f: _calling(modules[f], names, called, memo) for f, names in candidates.items()}
+        wanted = {
+            f: _calling(modules[f], names, called, memo, cut) for f, names in candidates.items()
+        }
     return _facts(found).returned_shapes
 
 
@@ -78,14 +81,14 @@ def _facts(found: Found) -> ProjectFacts:
 
 
 def _imported_functions(
-    file: Path, content: Content, imported: frozenset[str], memo: Memo
+    file: Path, content: Content, imported: frozenset[str], memo: Memo, cut: "_Cut"
 ) -> tuple[str, ...]:
     """The functions of a module that return something and that others may import."""
     if b"torch" not in content.data or len(content.data) > _MAX_SIZE:
         return ()
 
     def answer() -> list[str]:
-        functions = _Functions(_STATEMENT.split(content.data))
+        functions = cut.of(content)
         return [name.decode() for name, text in functions.texts.items() if b"return " in text]
 
     names = memo.recall("functions that return", (content.digest,), answer, texts)
@@ -93,23 +96,25 @@ def _imported_functions(
     return names if stem in imported else tuple(name for name in names if name in imported)
 
 
-def _with_source(content: Content, names: Iterable[str], memo: Memo) -> tuple[str, ...]:
+def _with_source(
+    content: Content, names: Iterable[str], memo: Memo, cut: "_Cut"
+) -> tuple[str, ...]:
     """Of functions of a module those that hold a word of some source, or call one that does."""
 
     def answer() -> list[str]:
-        functions = _Functions(_STATEMENT.split(content.data))
+        functions = cut.of(content)
         return [name for name in names if _holds_source(functions.text_from(name.encode()))]
 
     return memo.recall("functions with source", (content.digest, *names), answer, texts)
 
 
 def _calling(
-    content: Content, names: Iterable[str], called: Collection[str], memo: Memo
+    content: Content, names: Iterable[str], called: Collection[str], memo: Memo, cut: "_Cut"
 ) -> tuple[str, ...]:
     """Of functions of a module those that call any of some functions, or one that does."""
 
     def answer() -> list[str]:
-        functions = _Functions(_STATEMENT.split(content.data))
+        functions = cut.of(content)
         wanted = {name.encode() for name in called}
         return [n for n in names if not wanted.isdisjoint(functions.calls_from(n.encode()))]
 
@@ -147,8 +152,33 @@ class _Functions:
     def _called_in(self, name: bytes) -> list[bytes]:
         calls = self._calls.get(name)
         if calls is None:
-            calls = self._calls[name] = _CALLED.findall(self.texts[name])
+            calls = self._calls[name] = list(_called_in(self.texts[name]))
         return calls
+
+
+class _Cut:
+    """Modules cut into their functions, each once while a project is looked through."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Functions] = {}
+
+    def of(self, content: Content) -> _Functions:
+        """The functions of a module."""
+        if content.digest not in self._known:
+            functions = _Functions(_STATEMENT.split(content.data))
+            self._known[content.digest] = functions
+        return self._known[content.digest]
+
+
+def _called_in(text: bytes) -> Iterator[bytes]:
+    """The words before brackets, but for those that `def` defines.
+
+    Cutting at brackets is several times as fast as an expression that begins with any word.
+    """
+    for part in text.split(b"(")[:-1]:
+        before = part.rstrip(_LETTERS)
+        if len(before) < len(part) and not before.endswith(b"def "):
+            yield part[len(before) :]
 
 
 def _holds_source(text: bytes) -> bool:
