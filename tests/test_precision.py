@@ -78,6 +78,7 @@ FOUND = [
     "x = x.⟦NPU105:cuda⟧().⟦NPU306:double⟧()",
     "x = x.⟦NPU306:double⟧().⟦NPU105:cuda⟧()",
     "x = x.npu().⟦NPU306:double⟧()",
+    "def f():\n    x = torch.rand(2).npu() * 2\n    return g(x.⟦NPU306:double⟧())",
     "x = x.⟦NPU306:double⟧().to('npu')",
     "x = x.to('npu').to(⟦NPU306:torch.float64⟧)",
     "x = x.type(⟦NPU306:torch.float64⟧).npu()",
@@ -141,6 +142,7 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    "def f(y):\n    x = torch.rand(2).npu()\n    x = y.mean()\n    return g(x.double())",
     # the type only chooses a heuristic of a CUDA library
     # what is optimised is no model
     "code = torch.zeros(8).npu()\nopt = torch.optim.Adam([code])\nfor x in a:\n"

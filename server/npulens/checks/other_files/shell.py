@@ -44,7 +44,9 @@ _NOT_INSTALLED = frozenset(
     {"uninstall", "remove", "list", "show", "freeze", "search", "info", "run", "shell"}
 )
 _TOOL = "nvidia-smi"
-_TOOLKIT = re.compile(r"/usr/local/(?:cuda|nvidia)(?:[-/.]|\Z)")
+_TOOLKIT = re.compile(r"/(?:usr/local|opt)/(?:cuda|nvidia)(?:[-/.]|\Z)")
+_READ_BY_SHELLS = re.compile(r"(?:.*/)?(?:[\w.-]*(?:rc|profile)|environment|[\w.-]+\.sh)\Z")
+"""Files whose lines are commands: `echo "export A=b" >> ~/.bashrc`."""
 _TESTS = frozenset({"[", "[[", "test"})
 _EQUAL = frozenset({"=", "==", "!="})
 _SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
@@ -252,6 +254,10 @@ def _command(placed: Placed, script: _Script) -> None:
     if is_text:
         before = [atom for atom in atoms if atom.span < chain[0].span]
         _atoms(before, [], script)
+        if any(_READ_BY_SHELLS.match(word.text(text).strip("'\"")) for word in command.redirects):
+            for word in own:
+                if word.text(text)[:1] in ("'", '"'):
+                    _nested(script, Span(word.span.start + 1, word.span.end - 1))
     else:
         if not any(probed(command, text)):
             _run(chain, atoms, standing, report)

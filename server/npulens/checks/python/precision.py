@@ -10,6 +10,7 @@ from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import choices, nodes_below
 from npulens.text.spans import Span
 
@@ -42,7 +43,9 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_double(dtype.value, scope, context, likely=not is_sure)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
-    if isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func, scope, context):
+    if isinstance(node.func, ast.Attribute) and _was_moved(node.func, scope):
+        _report_making(node, scope, context)
+    elif isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func, scope, context):
         _report_making(node, scope, context, likely=True)
 
 
@@ -56,6 +59,28 @@ def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> 
     if _begins_with(method.value) not in handed - {"self", "cls"}:
         return False
     return _ON_HOST.search(context.source(function)) is None
+
+
+def _was_moved(method: ast.Attribute, scope: Scope) -> bool:
+    """`value = torch.rand(2).cuda() * 0.01`, then `value.double()`: all its values are moved."""
+    function = scope.node if isinstance(scope, FunctionScope) else None
+    if method.attr not in _CONVERTING or not isinstance(method.value, ast.Name):
+        return False
+    name = method.value.id
+    values = [
+        part.value
+        for part in (nodes_below(function) if function is not None else ())
+        if isinstance(part, ast.Assign) and last_name(part.targets[0]) == name
+    ]
+    return bool(values) and all(
+        any(
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and _moves(part, scope)
+            for part in nodes_below(value)
+        )
+        for value in values
+    )
 
 
 def _begins_with(node: ast.expr) -> str:

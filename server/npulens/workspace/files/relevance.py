@@ -23,7 +23,7 @@ _PYTHON_WORDS = (
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
-    *("#SBATCH", "constraint", "horovod", "HOROVOD", "natten", "rnnt", "odec"),
+    *("#SBATCH", "constraint", "horovod", "HOROVOD", "natten", "rnnt", "odec", "fused_"),
     *("nsys", "ncu", "nvprof", "nvcc", "flash", "+cu", "-cu", "/cu", "transformer"),
     *("8bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention", "quantized"),
     *(
