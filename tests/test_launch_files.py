@@ -371,6 +371,12 @@ OTHER = [
     ("run.sh", 'echo "export PATH=⟦NPU907:/usr/local/cuda/bin⟧:$PATH" >> /etc/bash.bashrc'),
     ("run.sh", "echo 'export ⟦NPU901:CUDA_HOME⟧=/opt/cuda' >> ~/.bashrc"),
     ("run.sh", "mkdir -p ⟦NPU907:/opt/nvidia/deepstream⟧"),
+    (
+        "Dockerfile",
+        "FROM a\nARG ⟦NPU920:TORCHVISION_VERSION⟧=0.16.2\nENV ⟦NPU920:PYTHON_VERSION⟧=3.6\n"
+        "RUN conda create python=${PYTHON_VERSION}\n"
+        "RUN pip install torchvision==${TORCHVISION_VERSION}",
+    ),
     ("Dockerfile", "ARG SOURCE=⟦NPU904:ghcr.io/me/cuda-python3.10⟧\nFROM $SOURCE"),
     ("a.yaml", "optim:\n  name: ⟦NPU902:distributed_fused_adam⟧\n  lr: 1"),
     ("a.yaml", "limit_train_batches: 10\n⟦NPU902:gpus: 1⟧"),
