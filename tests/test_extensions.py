@@ -380,3 +380,15 @@ def test_no_fix_hands_a_tensor_of_the_npu_to_a_kernel_of_cuda() -> None:
     text = "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        _ext.f_gpu(b)\n    else:\n        _ext.f(b)\n"
     (finding,) = analyze(Document("a.py", text), CATALOGUE, Target())
     assert (finding.rule.code, finding.fixes) == ("NPU106", ())
+
+
+def test_a_build_that_is_left_out_without_the_toolkit_is_found() -> None:
+    text = (
+        "import torch\nfrom torch.utils.cpp_extension import CUDA_HOME, CUDAExtension\n"
+        "def extensions():\n    if not torch.cuda.is_available() or CUDA_HOME is None:\n"
+        '        return []\n    return [CUDAExtension("a", ["a.cu"])]\n'
+    )
+    found = analyze(Document("setup.py", text), CATALOGUE, Target())
+    assert [text[f.span.start :] for f in found if f.rule.code == "NPU601"] == [
+        'CUDAExtension("a", ["a.cu"])]\n'
+    ]

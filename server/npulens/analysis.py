@@ -202,8 +202,8 @@ def _python_findings(
         pieces = [piece_of(parse_text(document.text), triggers)]
     facts = module_facts(pieces, target, triggers, document.path, catalogue)
     known = known_of(catalogue, target, facts)
-    handed_on = OtherModules(target.project.library_names, document.path)
-    names = ModuleNames([piece.bindings for piece in pieces], handed_on)
+    re_exported = OtherModules(target.project.library_names, document.path)
+    names = ModuleNames([piece.bindings for piece in pieces], re_exported)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     idioms = Idioms(
         pieces,
@@ -335,8 +335,8 @@ def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotsp
     project = target.project
     pieces = [piece_of(parse_text(document.text), catalogue.triggers)]
     facts = module_facts(pieces, target, catalogue.triggers, document.path, catalogue)
-    handed_on = OtherModules(project.library_names, document.path)
-    names = ModuleNames([piece.bindings for piece in pieces], handed_on)
+    re_exported = OtherModules(project.library_names, document.path)
+    names = ModuleNames([piece.bindings for piece in pieces], re_exported)
     definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
     known = known_of(catalogue, target, facts)
     return Hotspots(pieces, definitions, catalogue, project, document.path, known)

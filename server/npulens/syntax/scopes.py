@@ -71,7 +71,7 @@ class ModuleNames:
 
     Args:
         pieces: What its pieces bind.
-        elsewhere: What other modules of the project hand on of libraries.
+        elsewhere: What other modules of the project re-export of libraries.
     """
 
     def __init__(

@@ -34,6 +34,7 @@ Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_CUDA_HOME = "CUDA_HOME"
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
 )
@@ -67,7 +68,10 @@ class Regions:
         """What a condition comes to on an NPU; kept, for several ask."""
         found = self._answers.get(test)
         if found is None:
-            found = self._answers[test] = answer(test, scope, self._known)
+            found = answer(test, scope, self._known)
+            if self._mentions_extensions and _CUDA_HOME in self._code.source(found.node or test):
+                found = UNKNOWN  # where the toolkit is decides what is built, which is to be ported
+            self._answers[test] = found
         return found
 
     def settlement(self, reason: str, node: ast.AST | None = None) -> Settlement:

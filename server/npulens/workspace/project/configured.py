@@ -4,8 +4,8 @@ import re
 from bisect import bisect_right
 
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import handed_on, place_of
 from npulens.workspace.project.memo import Memo, text
+from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
 _NAMED = re.compile(
     r"act(?:ivation)?(?:_\w{1,60})?[ \t]*(?::[^=,\n]{1,80})?=[ \t]*[\"'](\w{1,60})[\"']"
@@ -31,7 +31,7 @@ def configured_activations(modules: Modules, memo: Memo) -> frozenset[tuple[str,
         if _may_name(content, memo)
         for name, defaults in _classes(content, memo)
     }
-    found.update(handed_on(modules, found, memo))
+    found.update(re_exported(packages(modules), found, memo))
     return frozenset((path, name, defaults) for (path, name), defaults in found.items())
 
 

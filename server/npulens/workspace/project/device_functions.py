@@ -3,8 +3,8 @@
 from npulens.verdicts.device_functions import TRACES
 from npulens.verdicts.device_functions import device_functions as functions_in
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import handed_on, place_of
 from npulens.workspace.project.memo import Memo, texts
+from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
 _TRACES = tuple(trace.encode() for trace in TRACES)
 
@@ -22,7 +22,7 @@ def device_functions(modules: Modules, memo: Memo) -> frozenset[tuple[str, str, 
         if _may_define(content, memo)
         for name in _functions(content, memo)
     }
-    found.update(handed_on(modules, found, memo))
+    found.update(re_exported(packages(modules), found, memo))
     return frozenset((path, name, known) for (path, name), known in found.items())
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from npulens.catalog.model import LibraryName
 from npulens.syntax.bindings import Binding, bindings_of
-from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import place_of
 from npulens.workspace.project.memo import Memo, text
 from npulens.workspace.project.module_imports import import_words, module_imports, names_from
+from npulens.workspace.project.re_exports import place_of, re_exported
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -66,7 +65,7 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
         if qualified in _MODULES or qualified.partition(".")[0] in libraries
     }
     for _ in range(_MOST_ROUNDS if known else 0):
-        new = dict(_re_exported(sources, _facts(known), memo))
+        new = dict(re_exported(sources, known, memo))
         if new.keys() <= known.keys():
             break
         known = {**new, **known}
@@ -90,23 +89,6 @@ def _importing(
 
 def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:
     return frozenset((path, name, each) for (path, name), each in known.items())
-
-
-def _re_exported(
-    modules: Modules, known: _Facts, memo: Memo
-) -> Iterator[tuple[tuple[str, str], LibraryName]]:
-    """The names that modules take from those of which something is known."""
-    for file, content in modules.items():
-        elsewhere = OtherModules(known, file.as_posix())
-        for import_ in module_imports(content, memo):
-            module = "." * import_.level + import_.module
-            if not import_.is_at_top or import_.level < 0 or elsewhere.is_empty:
-                continue
-            for name, known_as in import_.names:
-                for taken in elsewhere.names_in(module) if name == "*" else (name,):
-                    each = elsewhere.find(member_of(module, taken))
-                    if each is not None and (each.is_public or name != "*"):
-                        yield (place_of(file), taken if name == "*" else known_as), each
 
 
 def _takes(content: Content, memo: Memo) -> bool:

@@ -15,9 +15,9 @@ from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported, Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import handed_on, place_of
 from npulens.workspace.project.memo import Memo, text, texts
 from npulens.workspace.project.module_imports import import_words
+from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
 _ROUNDS = 4
 """How many classes a method may be inherited through, from module to module."""
@@ -44,7 +44,7 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
         new = dict(found)
         for file in looked_at:
             new.update(_classes(file, modules[file], wanted, known, memo))
-        new.update(handed_on(modules, new, memo))
+        new.update(re_exported(packages(modules), new, memo))
         if new == found:
             break
         found = new

@@ -18,12 +18,12 @@ from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.handing_on import PACKAGE, handed_on, place_of
 from npulens.workspace.project.memo import Memo, text, texts
 from npulens.workspace.project.module_imports import import_words
+from npulens.workspace.project.re_exports import PACKAGE, packages, place_of, re_exported
 
 _ROUNDS = 3
-"""How many functions a result may be handed on through."""
+"""How many functions a result may be returned through."""
 _FUNCTION = re.compile(rb"\n(?:async )?def (\w+)\(")
 _STATEMENT = re.compile(rb"\n(?=[^\s#)\]}])")
 _DEFINED = re.compile(rb"(?:async )?def (\w+)\(")
@@ -62,7 +62,7 @@ def returned_shapes(
     wanted = {f: _with_source(modules[f], names, memo, cut) for f, names in candidates.items()}
     for _ in range(_ROUNDS):
         new = dict(_evaluated(wanted, modules, catalogue, found, memo))
-        new.update(handed_on(modules, {**found, **new}, memo))
+        new.update(re_exported(packages(modules), {**found, **new}, memo))
         new = {key: shape for key, shape in new.items() if found.get(key) != shape}
         if not new:
             break

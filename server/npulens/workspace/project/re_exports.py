@@ -1,0 +1,58 @@
+"""What modules re-export: names that they import from other modules of the project."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import TypeVar
+
+from npulens.syntax.other_modules import OtherModules, member_of
+from npulens.workspace.project.contents import Modules
+from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.module_imports import import_words, module_imports
+
+PACKAGE = "__init__"
+"""The stem of the file that a package itself is."""
+
+_STAR = b"import *"
+
+Known = TypeVar("Known")
+
+
+def packages(modules: Modules) -> Modules:
+    """Those of some modules that are packages, which exist to re-export."""
+    return {file: content for file, content in modules.items() if file.stem == PACKAGE}
+
+
+def re_exported(
+    modules: Modules, known: Mapping[tuple[str, str], Known], memo: Memo
+) -> Iterator[tuple[tuple[str, str], Known]]:
+    """What is known of names, under those by which modules have them from others.
+
+    What says of itself that it is not public is not taken by a star.
+
+    Args:
+        modules: The modules that are looked at.
+        known: What is known of some, by the place of their module and their name.
+        memo: What is known of the modules.
+    """
+    facts = frozenset((path, name, each) for (path, name), each in known.items())
+    names = {name for _, name in known}
+    for file, content in modules.items() if facts else ():
+        if _STAR not in content.data and names.isdisjoint(import_words(content, memo).names):
+            continue
+        elsewhere = OtherModules(facts, file.as_posix())
+        for import_ in module_imports(content, memo):
+            if not import_.is_at_top or import_.level < 0:
+                continue
+            module = "." * import_.level + import_.module
+            for name, known_as in import_.names:
+                for taken in elsewhere.names_in(module) if name == "*" else (name,):
+                    each = elsewhere.find(member_of(module, taken))
+                    if each is None or (name == "*" and not getattr(each, "is_public", True)):
+                        continue
+                    yield (place_of(file), taken if name == "*" else known_as), each
+
+
+def place_of(file: Path) -> str:
+    """The path of a module without its ending; of a package its folder."""
+    path = PurePath(file)
+    return (path.parent if path.stem == PACKAGE else path.with_suffix("")).as_posix()
