@@ -363,7 +363,6 @@ OTHER = [
         '#BSUB ⟦NPU903:-gpu "num=4"⟧\n#PBS ⟦NPU903:-l select=1:ngpus=4⟧\n#$ ⟦NPU903:-l gpu=2⟧',
     ),
     ("run.sh", 'bsub -q a ⟦NPU903:-gpu num=1:gmem=1G⟧ "python train.py --device ⟦NPU902:cuda⟧"'),
-    ("a.yaml", "memory: ${eval:\"f('⟦NPU906:nvidia-smi⟧ -i 0')\"}"),
     ("run.sh", "colmap sequential_matcher ⟦NPU902:--SiftMatching.use_gpu 1⟧"),
     ("requirements.txt", "⟦NPU905:https://a.org/me/KNN_CUDA/0.2/KNN_CUDA-0.2-py3-none-any.whl⟧"),
     ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),

@@ -142,6 +142,7 @@ FOUND = [
 ]
 
 NOT_FOUND = [
+    "def f(s):\n    s.x = torch.rand(2).npu()\n    for x in s.all:\n        g(x.double())",
     "def f(y):\n    x = torch.rand(2).npu()\n    x = y.mean()\n    return g(x.double())",
     # the type only chooses a heuristic of a CUDA library
     # what is optimised is no model

@@ -52,5 +52,5 @@ def worth_telling(
         finding
         for finding in findings
         if finding.rule.name not in idle
-        and (not in_tests or finding.rule.name != _VARIABLE or finding.arguments["replacement"])
+        and (not in_tests or finding.rule.name != _VARIABLE or finding.arguments.get("replacement"))
     ]

@@ -69,12 +69,17 @@ def _handles(tree: ast.Module) -> Iterator[str]:
     """Names bound to what a call gives that gets CUDA sources, as loaders do."""
     for scope in (tree, *(n for n in nodes_below(tree) if isinstance(n, ast.FunctionDef))):
         parts = list(nodes_below(scope)) if scope is not tree else list(tree.body)
+        given = [
+            (part.value, [name for target in part.targets for name in target_names(target)])
+            for part in parts
+            if isinstance(part, ast.Assign)
+        ]
         sources = {_SOURCE}
-        for part in parts:
-            if isinstance(part, ast.Assign) and not sources.isdisjoint(_sources(part.value)):
-                bound = [name for target in part.targets for name in target_names(target)]
-                sources.update(bound)
-                yield from bound if isinstance(part.value, ast.Call) else ()
+        for value, names in given:
+            sources.update(names if _SOURCE in _sources(value) else ())
+        for value, names in given:
+            if isinstance(value, ast.Call) and not sources.isdisjoint(_sources(value)):
+                yield from names
 
 
 def _sources(node: ast.expr) -> Iterator[str]:

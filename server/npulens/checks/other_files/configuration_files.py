@@ -39,7 +39,6 @@ _LISTED_KEYS = frozenset(
 """Those whose elements, or keys below them, are looked up as their value."""
 _IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
-_TOOL = "nvidia-smi"
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
@@ -86,7 +85,6 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
         if owner in _COMMAND_KEYS:
             shell_findings(report, *span)
         return
-    _tools(setting, report)
     atom = Atom(span, value)
     around = (setting.parents or ("",))[-1].lower()
     if _IMAGE_KEY.fullmatch(around if owner == "repository" else owner) is not None:
@@ -94,14 +92,6 @@ def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> N
         return
     if not dependency(report, setting, kind, path):
         _looked_up(setting, around, report)
-
-
-def _tools(setting: Setting, report: LaunchReport) -> None:
-    """NVIDIA's tool in an expression that a setting is computed from: `${eval:...}`."""
-    at = setting.value.find(_TOOL)
-    if at >= 0 and setting.value.startswith("$"):
-        span = Span(setting.span.start + at, setting.span.start + at + len(_TOOL))
-        report.look_up(Place.COMMAND, _TOOL, "with arguments", span, span)
 
 
 def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:

@@ -22,7 +22,8 @@ def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
     text, relation, searched = node.left, node.ops[0], node.comparators[0]
     if not isinstance(text, ast.Constant) or not isinstance(relation, (ast.In, ast.NotIn)):
         return
-    if not str(text.value).startswith(OUT_OF_MEMORY) or isinstance(searched, _LISTS):
+    is_text = isinstance(text.value, str) and text.value.startswith(OUT_OF_MEMORY)
+    if not is_text or isinstance(searched, _LISTS):
         return
     rule = context.catalogue.rule_named("cuda-device-comparison")
     whole = context.span(text)

@@ -66,21 +66,24 @@ def _was_moved(method: ast.Attribute, scope: Scope) -> bool:
     function = scope.node if isinstance(scope, FunctionScope) else None
     if method.attr not in _CONVERTING or not isinstance(method.value, ast.Name):
         return False
-    name = method.value.id
     values = [
         part.value
         for part in (nodes_below(function) if function is not None else ())
-        if isinstance(part, ast.Assign) and last_name(part.targets[0]) == name
+        if isinstance(part, ast.Assign)
+        and any(getattr(target, "id", "") == method.value.id for target in part.targets)
     ]
-    return bool(values) and all(
-        any(
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Attribute)
-            and _moves(part, scope)
-            for part in nodes_below(value)
-        )
-        for value in values
-    )
+    return bool(values) and all(_is_moved(value, scope) for value in values)
+
+
+def _is_moved(value: ast.expr, scope: Scope) -> bool:
+    """Whether a call in an expression moves to the device, and none to the host."""
+    calls = [
+        part
+        for part in nodes_below(value)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    ]
+    is_on_host = any(last_name(call.func) in ("cpu", "numpy") for call in calls)
+    return not is_on_host and any(_moves(call, scope) for call in calls)
 
 
 def _begins_with(node: ast.expr) -> str:

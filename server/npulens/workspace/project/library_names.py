@@ -13,7 +13,7 @@ from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, text
-from npulens.workspace.project.module_imports import import_words, module_imports, names_from
+from npulens.workspace.project.module_imports import import_words, imported_from, module_imports
 from npulens.workspace.project.re_exports import place_of, re_exported
 
 _STAR = b"import *"
@@ -77,14 +77,19 @@ def _importing(
 ) -> Iterator[tuple[Path, Content]]:
     """The modules that import such a library, and from which another takes a name of an import."""
     words = {file: import_words(content, memo) for file, content in modules.items()}
+    providers = {
+        file: each.all for file, each in words.items() if not libraries.isdisjoint(each.all)
+    }
+    names = {PurePath(place_of(file)).name for file in providers}
+    taken: dict[str, set[str]] = {name: set() for name in names}
     for file, content in modules.items():
-        brought = words[file].all
-        if libraries.isdisjoint(brought):
-            continue
-        name = PurePath(place_of(file)).name
-        others = (other for other, each in words.items() if other != file and name in each.modules)
-        if any(not brought.isdisjoint(names_from(modules[other].data, name)) for other in others):
-            yield file, content
+        if not names.isdisjoint(words[file].modules):
+            for module, imported in imported_from(content.data):
+                if module in taken:
+                    taken[module] |= imported
+    for file, brought in providers.items():
+        if not brought.isdisjoint(taken[PurePath(place_of(file)).name]):
+            yield file, modules[file]
 
 
 def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:

@@ -80,11 +80,12 @@ def imported_names(content: Content, memo: Memo) -> tuple[str, ...]:
     return memo.recall("imported modules", (content.digest,), answer, texts)
 
 
-def names_from(data: bytes, module: str) -> frozenset[str]:
-    """The words of what a text imports from modules whose name ends so."""
-    ending = module.encode()
-    found = [behind for before, behind in _imports(data) if _WORD.findall(before)[-1:] == [ending]]
-    return frozenset(_words(found).split())
+def imported_from(data: bytes) -> Iterator[tuple[str, frozenset[str]]]:
+    """The last part of the name of each module that a text imports from, and the words behind."""
+    for before, behind in _imports(data):
+        last = _WORD.findall(before)[-1:]
+        if last:
+            yield last[0].decode("ascii"), frozenset(_words([behind]).split())
 
 
 def imported_modules(data: bytes) -> Iterator[str]:
