@@ -102,6 +102,8 @@ STRINGS = [
     'device = (\n    ⟦NPU110:"cuda"⟧\n)',
     'for device in (⟦NPU110:"cuda"⟧, "cpu"): run(device)',
     'for device in ["cpu", ⟦NPU110:"cuda:0"⟧]: run(device)',
+    'for device in ["cpu"] + [⟦NPU110:"cuda"⟧] if gpu else []: run(device)',
+    'devices = [⟦NPU110:"cuda"⟧] + other_devices',
     'devices = [⟦NPU110:"cuda:0"⟧, ⟦NPU110:"cuda:1"⟧]',
     'd = ⟦NPU110:"cuda"⟧\nx.to(d)',
     # comparisons

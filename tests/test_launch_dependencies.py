@@ -41,6 +41,7 @@ PLAIN = [
 ]
 IN_FILES = [
     ("requirements.txt", "⟦%s⟧\nnumpy"),
+    ("requirements++.txt", "-r requirements+.txt\n⟦%s⟧"),
     ("requirements.txt", "numpy\n  ⟦%s⟧ ; python_version > '3.8'  # for the kernels"),
     ("constraints.txt", "⟦%s⟧"),
     ("environment.yml", "dependencies:\n  - python=3.10\n  - pip:\n    - '⟦%s⟧'"),

@@ -51,6 +51,8 @@ SHELL = [
     'install() { pip install -q "$@"; }\n'
     "install torch --index-url '⟦NPU905:https://wheels.example.org/whl/cu128⟧'",
     "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0,1",
+    "export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=\npython train.py",
+    "⟦NPU901:CUDA_VISIBLE_DEVICES⟧='-1' python train.py",
     "⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
     "env ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python train.py",
     "nohup env -i ⟦NPU901:CUDA_VISIBLE_DEVICES⟧='0' python train.py &",
@@ -130,8 +132,6 @@ NOT_SHELL = [
     "BUILD=cpu\npip install torch-scatter -f https://a.example.org/whl/torch-2.1+${BUILD}.html",
     "python train.py --load_in_8bit False --tf32 True --optim adamw_torch",
     "torchrun pretrain_gpt.py --use-flash-attn --tensor-model-parallel-size 2",
-    "export CUDA_VISIBLE_DEVICES=\npython train.py",
-    "CUDA_VISIBLE_DEVICES='-1' python train.py",
     "# export CUDA_VISIBLE_DEVICES=0",
     "echo 'export CUDA_VISIBLE_DEVICES=0'",
     "echo run with --device cuda",
@@ -471,6 +471,15 @@ NOT_OTHER = [
 @pytest.mark.parametrize("snippet", SHELL)
 def test_found_in_scripts(snippet: str) -> None:
     check("run.sh", snippet + "\n")
+
+
+def test_hiding_all_cards_is_only_to_be_known() -> None:
+    """Nothing fails there: what is ported takes the NPU where the CPU was meant."""
+    [found] = findings("run.sh", "CUDA_VISIBLE_DEVICES='-1' python train.py\n")
+    assert found.effective_severity.value == "info"
+    assert "hides every GPU" in found.message("en")
+    beside = "CUDA_VISIBLE_DEVICES= ASCEND_RT_VISIBLE_DEVICES= python train.py\n"
+    assert not findings("run.sh", beside)
 
 
 @pytest.mark.parametrize("snippet", NOT_SHELL)

@@ -44,12 +44,14 @@ FOUND = [
     "memory_format: ⟦NPU401:channels_last⟧",
     "⟦NPU401:channels_last: true⟧",
     "distributed_type: ⟦NPU902:MULTI_GPU⟧\nuse_cpu: false\ngpu_ids: all",
+    "trainer:\n  accelerator: ⟦NPU902:gpu⟧  # for instance, or what the provider of a zone has",
     "zero_optimization:\n  ⟦NPU605:zero_quantized_weights: true⟧",
 ]
 NOT_FOUND = [
     "device: npu:0\ndevices: gpu\ndevice_count: 4",
     "device: gpu\nboosting_type: gbdt",
     "accelerator: gpu\nmachine_type: n1-standard",
+    "accelerator: gpu\nzone: us-central1-a",
     "accelerator: cpu\nstrategy: ddp",
     "strategy: dp",
     "mesh:\n  strategy: dp\n  tp: 4",

@@ -14,7 +14,7 @@ from npulens.text.document import Document
 
 # Every library that the facts name, one row or more each; `None`: it works, or is found elsewhere.
 LIBRARIES = [
-    ("apex (NVIDIA)", "import apex", None),
+    ("apex (NVIDIA)", "import apex", "NPU604 info"),
     ("apex (NVIDIA)", "from apex.optimizers import FusedLAMB", "NPU603 error"),
     ("apex (NVIDIA)", "from apex.contrib.layer_norm import FastLayerNorm", "NPU602 error"),
     ("amp_C", "import amp_C", "NPU602 error"),
@@ -189,10 +189,15 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         'from subprocess import Popen\nPopen(⟦NPU609:"watch nvidia-smi"⟧, shell=True)\n',
         'import shutil\np = shutil.which(⟦NPU609:"nvidia-smi"⟧)\n',
         'import os\nos.popen(⟦NPU609:f"nvidia-smi -i {rank}"⟧)\n',
+        'lines = run_command([⟦NPU609:"nvidia-smi"⟧, "-L"]) + self.run([⟦NPU609:"nvidia-smi"⟧])\n',
         'import os\nCOMMAND = "nvidia-smi"\nos.system(⟦NPU609:COMMAND⟧)\n',
         'import subprocess\nquery = ⟦NPU609:"nvidia-smi --query-gpu=name"⟧\n'
         "subprocess.check_output(query.split())\nsubprocess.run(query, shell=True)\n",
+        "import ⟦NPU604:apex⟧\nprint('apex is there')\n",
         "from torchpack import distributed as dist\n⟦NPU605:dist.init⟧()\n",
+        "model.unet.⟦NPU602:enable_xformers_memory_efficient_attention⟧(attention_op=None)\n",
+        "try:\n    pipe.⟦NPU602:enable_xformers_memory_efficient_attention⟧()\n"
+        "except ImportError:\n    raise RuntimeError('install xformers')\n",
         "from kornia.utils.helpers import ⟦NPU605:get_cuda_device_if_available⟧\n",
         "from ⟦NPU602:warpconvnet.geometry.types.voxels⟧ import Voxels\n",
     ],
@@ -267,8 +272,19 @@ def test_found(snippet: str) -> None:
         "@require_bitsandbytes\ndef test_it():\n    c = Config(load_in_8bit=True)\n",
         'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',
         'p = ["CPUExecutionProvider", "OpenVINOExecutionProvider"]\n',
+        # what is used of it is reported there, or works
+        "import apex\nx = apex.unknown_part(3)\n",
+        "try:\n    import apex\nexcept ImportError:\n    apex = None\n",
+        # attention of diffusers, which has PyTorch's without xformers
+        "try:\n    if fast:\n        pipe.enable_xformers_memory_efficient_attention()\n"
+        "except Exception as e:\n    print(e)\n",
+        "from diffusers.utils.import_utils import is_xformers_available\n"
+        "if is_xformers_available():\n    unet.enable_xformers_memory_efficient_attention()\n",
+        "class Unet:\n    def enable_xformers_memory_efficient_attention(self):\n        pass\n"
+        "Unet().enable_xformers_memory_efficient_attention()\n",
         # commands
         'print("nvidia-smi")\n',
+        'TOOLS = ["nvidia-smi", "rocm-smi"]\n',
         'import os\nos.system("npu-smi info")\n',
         'import os\nos.system("my-nvidia-smi-like")\n',
         'def system(x):\n    return x\nsystem("nvidia-smi")\n',

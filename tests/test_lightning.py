@@ -97,6 +97,10 @@ ASKED = {
         "parser.add_argument('--accelerator', default=⟦NPU118:'auto'⟧)\n"
         "settings = {'accelerator': ⟦NPU118:'auto'⟧}"
     ),
+    "whatever the options of a command line name": (
+        "import pytorch_lightning as pl\nargs = pl.Trainer.add_argparse_args(parser).parse_args()\n"
+        "⟦NPU118:pl.Trainer.from_argparse_args⟧(args, max_epochs=3)"
+    ),
     "its classes": (
         "from lightning.pytorch.accelerators import ⟦NPU605:CUDAAccelerator⟧\n"
         "from pytorch_lightning.callbacks import ⟦NPU605:GPUStatsMonitor⟧, ModelCheckpoint"
@@ -127,6 +131,11 @@ NOT_ASKED = {
     "the host": "from lightning import Trainer\nTrainer(accelerator='cpu')",
     "one of its own": (
         "from lightning import Trainer\nfrom mine import Npu\nTrainer(accelerator=Npu())"
+    ),
+    "the host, with options of a command line": (
+        "from pytorch_lightning import Trainer\n"
+        "Trainer.from_argparse_args(args, accelerator='cpu')\n"
+        "from mine import Trainer as Own\nOwn.from_argparse_args(args)"
     ),
     "not known": "from lightning import Trainer\n\n\ndef f(kind):\n    Trainer(accelerator=kind)",
     "another trainer": "from mine import Trainer\nTrainer(accelerator='gpu')",

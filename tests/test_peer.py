@@ -183,7 +183,7 @@ FAMILIES = [
     ),
     waits("NPU8xx", "FN-14-masked-store", "x = torch.ones(3)\nx[x > 0] = 0", "NPU8"),
     waits("NPU8xx", "FN-15-masked-load", "y = torch.ones(3)\nz = y[y > 0]", "NPU8"),
-    waits("NPU502", "FN-18-profiler", "torch.autograd.profiler.profile(use_cuda=True)", "NPU5"),
+    case("FN-18-profiler", "torch.autograd.profiler.profile(use_cuda=True)", "NPU502"),
     waits("NPU502", "FN-18-sort", "p.key_averages().table(sort_by='cuda_time_total')", "NPU5"),
 ]
 

@@ -80,7 +80,7 @@ REASONS = {
         "reported-at-build"
     ),
     "with torch.backends.cudnn.flags(enabled=False):\n    pass": "no-effect",
-    "import apex": "reported-at-use",
+    "import apex\nstate = apex.amp": "reported-at-use",
     "from gsplat import rasterization as draw\ndraw(x)": "reported-at-import",
     "from apex import amp": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",

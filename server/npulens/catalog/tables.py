@@ -84,6 +84,11 @@ class MethodEntry:
     note: LocalizedText | None
     source: str
 
+    @property
+    def is_of_library(self) -> bool:
+        """Whether it is a method of another library than PyTorch, with arguments of its own."""
+        return not any(owner.startswith("torch.") for owner in self.owners)
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterEntry:

@@ -13,6 +13,7 @@ _SAID = {
     "ray": re.compile(r" ray\b"),
     "setup": re.compile("setuptools"),
     "megatron": re.compile("egatron"),
+    "apex": re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]"),
     "seeds": re.compile(r"torch\.manual_seed\("),
     "capability": re.compile("get_device_capability"),
     "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
@@ -28,8 +29,8 @@ def said_in(text: str) -> frozenset[str]:
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
-        `ray` (is imported), `setup` (of a package), `megatron` (the library),
-        `seeds` (of all devices are set), `capability` (of a card is asked for) and
+        `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
+        (the library), `seeds` (of all devices are set), `capability` (of a card is asked for) and
         `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
     """
     return frozenset(name for name, pattern in _SAID.items() if pattern.search(text) is not None)

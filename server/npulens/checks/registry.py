@@ -120,6 +120,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (extensions.called, (ast.Call,)),
     (library_calls.called, (ast.Call,)),
     (library_calls.provider_list, (ast.List,)),
+    (library_calls.command_list, (ast.List,)),
     (library_calls.provider, (ast.Constant,)),
     (library_calls.command_text, (ast.Constant,)),
     (native.attribute, (ast.Attribute,)),

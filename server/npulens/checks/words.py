@@ -168,10 +168,16 @@ def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Itera
         yield node, None
 
 
+_DISPLAYS = (ast.List, ast.Tuple)
+
+
 def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     assert isinstance(node, ast.BinOp)
     if isinstance(node.op, ast.Mod):
         yield from literals(node.left, word, scope, context)
+    elif isinstance(node.left, _DISPLAYS) or isinstance(node.right, _DISPLAYS):
+        for side in (node.left, node.right):  # `["cpu"] + ["cuda"]`
+            yield from literals(side, word, scope, context)
     elif isinstance(node.left, ast.BinOp):
         yield from _binary(node.left, word, scope, context)
     elif _matches(word.open_end, node.left):

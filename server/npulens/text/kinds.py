@@ -54,7 +54,7 @@ _SUFFIXES = {
 }
 _DOCKERFILE = re.compile(r"(?:dockerfile|containerfile)(?:[.\-_]\w[\w.\-]*)?\Z", re.IGNORECASE)
 _REQUIREMENTS = re.compile(
-    r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._\d-][\w.-]*)?\.(?:txt|in)\Z",
+    r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._\d+-][\w.+-]*)?\.(?:txt|in)\Z",
     re.IGNORECASE,
 )
 _ENVIRONMENT = re.compile(r"(?:[\w.-]+)?\.env(?:\.[\w-]+)?\Z", re.IGNORECASE)

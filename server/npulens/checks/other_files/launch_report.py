@@ -29,6 +29,7 @@ from npulens.text.spans import Span
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _NAMED_PLACES = frozenset({Place.KEY, Place.OPTION, Place.SETTING})
+_SEPARATOR = re.compile(r"[\s:='\"\\>|-]*")
 _SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 """A value that says nothing without its key."""
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
@@ -46,6 +47,12 @@ _MEGATRON = re.compile(
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _MOST_RENAMED = 50
 _USED_HERE = LocalizedText("it is used here", "在此处使用")
+_HIDES_NO_NPU = LocalizedText(
+    "This value hides every GPU, as for a run on the CPU, but no NPU; given to "
+    "`ASCEND_RT_VISIBLE_DEVICES` it hides the NPUs.",
+    "该取值会隐藏所有 GPU（例如为了在 CPU 上运行），但不会隐藏 NPU；"
+    "把它赋给 `ASCEND_RT_VISIBLE_DEVICES` 才会隐藏 NPU。",
+)
 
 
 class _Use(IntEnum):
@@ -77,6 +84,7 @@ class LaunchReport:
         """Python in quotes of the shell, where a fix might end the quotes or the line."""
         self._places: dict[str, dict[Span, _Use]] = {}
         self._values: dict[str, list[str]] = {}
+        self._hiding: dict[str, list[Span]] = {}
         self._reported: set[Span] = set()
         self._known: dict[tuple[Place, str], Sequence[LaunchEntry]] = {}
         self._names: dict[Place, EntryNames] = {}
@@ -106,6 +114,7 @@ class LaunchReport:
                 self.add(entry.rule, span, ())
             return True
         if value is not None and hides_all(name, value):
+            self._hiding.setdefault(name, []).append(span)
             value, is_told = None, False
         use = _Use.SHOWN if not is_told else _Use.READ if is_reference else _Use.SET
         places = self._places.setdefault(name, {})
@@ -158,6 +167,9 @@ class LaunchReport:
                     replaced = name_span
                 whole = name_span if place in _SHOWN_WHOLE else value_span
                 if place in _NAMED_PLACES and value is not None and _SWITCH.fullmatch(value):
+                    if not self._follows(value_span, name_span):  # set in a variable elsewhere
+                        self.add(entry.rule, name_span, (), "", entry.note, entry.severity)
+                        return True
                     whole = self._with_quotes(name_span, value_span)
                 self._report(entry, whole, replaced)
                 return True
@@ -201,6 +213,10 @@ class LaunchReport:
             is_beside = entry.becomes is not None and entry.becomes in self.text
             with self.settling("npu-way-beside") if is_beside else nullcontext():
                 self._report_variable(entry, places, _applicability(entry, values))
+                for span in self._hiding.get(name, ()):
+                    self.add(
+                        entry.rule, span, (), entry.becomes or "", _HIDES_NO_NPU, Severity.INFO
+                    )
         return self.findings
 
     def add(
@@ -219,6 +235,12 @@ class LaunchReport:
         self._reported.add(span)
         arguments = {"symbol": self.text[slice(*span)], "replacement": replacement}
         self.findings.append(Finding(rule, span, arguments, note, tuple(fixes), severity, related))
+
+    def _follows(self, value: Span, name: Span) -> bool:
+        """Whether a value is written behind its name, or inside of what is shown as the name."""
+        between = self.text[name.end : value.start]
+        is_near = "\n" not in between or _SEPARATOR.fullmatch(between) is not None
+        return name.start <= value.start and is_near
 
     def _with_quotes(self, name: Span, value: Span) -> Span:
         """From a name to its value, with the quotes that open in front of one of them."""

@@ -489,7 +489,8 @@ def _option(atom: Atom, following: Atom | None, ahead: Place | None, script: _Sc
     if match["name"] == "distributed_backend":  # with a hyphen it is Megatron's
         report.look_up(Place.KEY, name, given.text, given.span, given.span)
     elif is_long:
-        for value in _values(given, script):
+        values = _values(given, script)
+        for value in values[1:] or values:  # a variable counts for what it is set to
             report.look_up(Place.OPTION, name, value.text, whole, value.span)
 
 

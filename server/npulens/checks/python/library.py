@@ -12,12 +12,14 @@ from npulens.checks.entries import exists, report_entry
 from npulens.checks.intent.optional_code import parts_with_other_way, runs_on_request
 from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
+from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
 from npulens.syntax.values import Imported, Name, dotted_name, expression
+from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.evidence import leaves
-from npulens.verdicts.failing_imports import suppresses
+from npulens.verdicts.failing_imports import suppresses, tried_parts
 
 _APEX = "apex"
 _BY_NAME = LocalizedText(
@@ -48,7 +50,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
                 fixes = from_fix(node, alias, entry, context)
             report_entry(alias, entry, fixes, context, settled)
         elif entry is None and name.partition(".")[0] == _APEX:
-            _settle_apex(alias, context)
+            _apex(alias, name, context)
         elif entry is None:
             _settle_own_copy(alias, name.partition(".")[0], context)
             _settle_re_exported(alias, scope, context)
@@ -64,12 +66,16 @@ def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> Non
             report_entry(alias, entry, [], context, Settlement("reported-at-import"))
 
 
-def _settle_apex(alias: ast.alias, context: Context) -> None:
-    """`import apex`: what is used of it is reported there, and some of it runs on the NPU."""
+def _apex(alias: ast.alias, name: str, context: Context) -> None:
+    """`import apex`: what is used of it is reported there, and some of it runs on the NPU.
+
+    An import that nothing uses fails without a build for the NPU all the same.
+    """
     rule = context.catalogue.rule_named("library-needs-npu-build")
     if rule is not None and _APEX not in context.target.project.own_modules:
-        at_use = Settlement("reported-at-use")
-        context.report(rule, context.span(alias), alias.name, [], settled=at_use)
+        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.said
+        settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
+        context.report(rule, context.span(alias), alias.name, [], settled=settled)
 
 
 def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
@@ -221,6 +227,7 @@ def uses_libraries(context: Context) -> bool:
     if context.optional.is_wanted is None:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
         roots |= context.target.project.foreign_extensions
+        roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
         # Everybody writes this word, of the library only an import tells.
         words = (roots - {"cuda"}) & context.identifiers
         text, module = context.text, context.module.module
@@ -262,7 +269,16 @@ def tried(node: ast.AST, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     assert isinstance(node, ast.Try)
     if uses_libraries(context):
-        _set_aside(parts_with_other_way(node), context)
+        switches = any(_switches_on(part, context) for s in node.body for part in nodes_below(s))
+        _set_aside(tried_parts(node) if switches else parts_with_other_way(node), context)
+
+
+def _switches_on(statement: ast.AST, context: Context) -> bool:
+    """`unet.enable_xformers_memory_efficient_attention()`: without it PyTorch's way is taken."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    name = last_identifier(call.func) if isinstance(call, ast.Call) else None
+    entry = context.catalogue.methods.get(name or "")
+    return entry is not None and entry.is_of_library
 
 
 def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -102,6 +102,24 @@ def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
         context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
 
 
+def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`self.run(["nvidia-smi", "-L"])`: a command for a helper of the project."""
+    assert isinstance(node, ast.List)
+    first = node.elts[0] if node.elts else None
+    if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
+        return
+    option = node.elts[1] if len(node.elts) > 1 else None
+    is_command = option is None or (
+        isinstance(option, ast.Constant) and str(option.value).startswith("-")
+    )
+    span = context.span(first)
+    rule = context.catalogue.rule_named("nvidia-smi")
+    if rule is None or not is_command or span in context.reported or _is_for_nvidia(scope):
+        return
+    fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)
+    context.report(rule, span, "nvidia-smi", fixes, replacement="npu-smi info")
+
+
 def _is_for_nvidia(scope: Scope) -> bool:
     """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
     current: Scope | None = scope

@@ -2,7 +2,7 @@
 
 import ast
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
@@ -13,6 +13,13 @@ from npulens.syntax.scopes import Scope
 
 _ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
 _CLASSES = frozenset({"Trainer", "Fabric"})
+_FROM_OPTIONS = "from_argparse_args"
+"""What makes a Trainer from the options of a command line, until release 2."""
+_OF_OPTIONS = LocalizedText(
+    "Its accelerator and its number of GPUs come from the options of the command line: pass "
+    "`accelerator` and `devices` here.",
+    "其加速器和 GPU 数量来自命令行选项：请在此处传入 `accelerator` 和 `devices`。",
+)
 _CHOOSING = frozenset({"accelerator", "gpus", "tpu_cores", "ipus", "hpus", None})
 """Parameters that say which accelerator, release by release, and `**settings`, which may."""
 _DATA_PARALLEL = frozenset({"strategy", "accelerator", "distributed_backend"})
@@ -27,10 +34,11 @@ _OWN_PRECISION = ("deepspeed", "fsdp", "xla")
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """`Trainer(gpus=2)`, `Trainer(strategy="dp")`, `Fabric(precision="16-mixed")`."""
     assert isinstance(node, ast.Call)
-    is_named = last_identifier(node.func) in _CLASSES
+    callee = _made(node.func)
+    is_named = last_identifier(callee) in _CLASSES
     if not is_named and not any(keyword.arg in _ASKED for keyword in node.keywords):
         return
-    entry = _accelerator(node.func, scope, context)
+    entry = _accelerator(callee, scope, context)
     if entry is None:
         return
     given = [*node.keywords, *spread_keywords(node, scope)]
@@ -43,19 +51,31 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
             _data_parallel(keyword.value, context)
     if not context.facts.shimmed and _is_for_device(node, gpus):
         _precision(node, context)
-    if _chooses_itself(node, scope):
+    if _chooses_itself(node, callee, scope):
         rule = context.catalogue.rule_named("auto-accelerator")
+        note = None if callee is node.func else _OF_OPTIONS
         if rule is not None:
-            context.report(rule, context.span(node.func), context.source(node.func), [])
+            context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
 
 
-def _chooses_itself(node: ast.Call, scope: Scope) -> bool:
+def _made(callee: ast.expr) -> ast.expr:
+    """The class of which an object is made: `Trainer` of `Trainer.from_argparse_args`."""
+    if isinstance(callee, ast.Attribute) and callee.attr == _FROM_OPTIONS:
+        return callee.value
+    return callee
+
+
+def _chooses_itself(node: ast.Call, callee: ast.expr, scope: Scope) -> bool:
     """Whether nothing says which accelerator: since release 2 Lightning chooses one then.
 
     So did release 1 if the number of devices was given, and took the CPU otherwise.
     """
     given = {keyword.arg for keyword in node.keywords}
-    if node.args or not given.isdisjoint(_CHOOSING) or last_identifier(node.func) not in _CLASSES:
+    if not given.isdisjoint(_CHOOSING) or last_identifier(callee) not in _CLASSES:
+        return False
+    if callee is not node.func:
+        return True
+    if node.args:
         return False
     names = qualified_names(node.func, scope)
     return "devices" in given or any(not n.startswith("pytorch_lightning.") for n in names)

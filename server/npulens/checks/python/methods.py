@@ -39,7 +39,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         entry = context.catalogue.methods.get(node.func.attr)
-        if entry is not None and entry.called and _fits(node):
+        if entry is not None and entry.called and (entry.is_of_library or _fits(node)):
             _method(node.func, entry, scope, context, node)
     elif isinstance(node.func, ast.IfExp) and _fits(node):
         _taken(node.func, scope, context)
@@ -164,15 +164,17 @@ def _method(
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
     fixes = _npu_fix(node, entry, span, scope, context) if entry.called or not storage else []
-    note, severity = entry.note, None
-    if entry.called and holds_no_tensor(node.value, scope):
+    note, severity, settled = entry.note, None, None
+    if entry.is_of_library:
+        settled = context.fallback(node)
+    elif entry.called and holds_no_tensor(node.value, scope):
         note, severity = MOVES_NOTHING, Severity.INFO
     if not entry.called and _is_in_operator(scope):
         fixes = [fix.to_be_read() for fix in fixes]
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
     symbol = f".{node.attr}{call_mark}"
-    shim = context.by_shim(entry.shimmed and not storage)
+    settled = settled or context.by_shim(entry.shimmed and not storage)
     context.report(
         entry.rule,
         span,
@@ -181,7 +183,7 @@ def _method(
         replacement=replacement,
         note=note,
         severity=severity,
-        settled=shim,
+        settled=settled,
     )
 
 
