@@ -11,7 +11,7 @@ import pytest
 from helpers import CATALOGUE, check, marked, unmarked
 from helpers import Mark as FoundMark
 from lsp_client import LspClient
-from npulens.analysis import StatementCache, analyze
+from npulens.analysis import StatementCache, analyze, judge
 from npulens.catalog.model import ExtensionName, ProjectFacts, Target
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.other_files.native_tokens import tokens
@@ -380,6 +380,25 @@ def test_no_fix_hands_a_tensor_of_the_npu_to_a_kernel_of_cuda() -> None:
     text = "from . import _ext\ndef f(b):\n    if b.is_cuda:\n        _ext.f_gpu(b)\n    else:\n        _ext.f(b)\n"
     (finding,) = analyze(Document("a.py", text), CATALOGUE, Target())
     assert (finding.rule.code, finding.fixes) == ("NPU106", ())
+
+
+def test_cuda_sources_are_found_whoever_builds_them() -> None:
+    """`CppExtension` compiles what it is given; each build is found for itself."""
+    text = (
+        "from torch.utils.cpp_extension import CUDA_HOME, CppExtension, CUDAExtension\n"
+        'a = CppExtension("a", sources=["a.cpp", "a.cu"])\n'
+        'b = CppExtension("b", ["b.cpp"])\n'
+        'c = CUDAExtension("c", ["c.cu"])\n'
+    )
+    judged = judge(Document("setup.py", text), CATALOGUE, Target())
+    lines = [text.count("\n", 0, f.span.start) + 1 for f in judged.findings]
+    assert lines == [2, 4]
+    settled = {text[slice(*f.span)]: f.settlement for f in judged.settled}
+    for source, builder in (('"a.cu"', "CppExtension"), ('"c.cu"', "CUDAExtension")):
+        at = settled[source]
+        assert at is not None and at.reason == "reported-at-build"
+        assert at.span is not None and text[slice(*at.span)] == builder
+    assert "CUDA_HOME" in settled
 
 
 def test_a_build_that_is_left_out_without_the_toolkit_is_found() -> None:

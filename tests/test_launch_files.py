@@ -185,6 +185,20 @@ NOT_SHELL = [
 ]
 
 OTHER = [
+    (
+        "Dockerfile",
+        "FROM ⟦NPU904:nvidia/cudagl:11.3.1-devel⟧\n"
+        "RUN dpkg -i ⟦NPU905:cuda-keyring⟧_1.0-1_all.deb && dpkg -i ./foo_1.deb && dpkg -l",
+    ),
+    ("Dockerfile", "FROM ⟦NPU904:registry.example.org/docker/xla:nightly_3.8_cuda_11.8⟧"),
+    (".circleci/config.yml", "jobs:\n  a:\n    steps:\n      - run: ⟦NPU906:nvidia-smi⟧\n"),
+    (
+        ".github/workflows/a.yml",
+        "strategy:\n  matrix:\n    python-version: [⟦NPU920:3.6⟧, 3.10]\n"
+        "    torch: [⟦NPU920:1.3.1⟧, 2.6.0]\n    include:\n      - torch: ⟦NPU920:1.3.1⟧\n"
+        "        torchvision: ⟦NPU920:0.4.2⟧",
+    ),
+    ("run.sh", "python a.py --distributed-backend ⟦NPU902:nccl⟧"),
     ("docker/cpu.Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
     ("docker/Dockerfile.linting", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
     ("requirements-cuda.txt", "⟦NPU905:torch==2.1.0+cu118⟧"),
@@ -461,7 +475,12 @@ NOT_OTHER = [
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
-    ("a.yaml", "args:\n  --lr: 1\n  --distributed-backend: nccl"),
+    ("a.yaml", "args:\n  --tensor-model-parallel-size: 1\n  --distributed-backend: nccl"),
+    (".github/workflows/a.yml", "jobs:\n  a:\n    steps:\n      - run: pytest cuda\n"),
+    (
+        ".github/workflows/a.yml",
+        "strategy:\n  matrix:\n    torch: [2.1.0, 2.6.0]\n    python: ['3.10']\ntorch: 1.3.1",
+    ),
     ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
     ("Dockerfile", "FROM nvcr.example.org/nvidia/mxnet:22.10-py3\nENV CUDA_HOME=/usr/local/cuda"),
     ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),

@@ -38,6 +38,8 @@ FOUND = [
     "optim: ⟦NPU605:paged_adamw_8bit⟧",
     "optimizer: ⟦NPU605:paged_adamw_32bit⟧",
     "optim: ⟦NPU902:adamw_apex_fused⟧",
+    'optim: "⟦NPU902:fusedadam⟧"\nquant_type: "⟦NPU604:bnb_NF4⟧"',
+    "quantize: ⟦NPU604:bnb.nf4-dq⟧",
     "⟦NPU605:use_8bit_adam: true⟧",
     "⟦NPU605:load_in_8bit: true⟧",
     "per_device_train_batch_size: 8\n⟦NPU902:tf32: true⟧",

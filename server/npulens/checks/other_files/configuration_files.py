@@ -29,6 +29,8 @@ _COMMAND_KEYS = frozenset(
     {"command", "cmd", "entrypoint", "args", "run", "script", "setup", "arguments", "launch"}
     | {"train_command", "runargs", "docker_args", "extra_args", "shell", "commands", "runcmd"}
 )
+_RUN_KEYS = frozenset({"run", "command", "cmd", "commands", "runcmd"})
+"""Those whose value may be one word: `run: nvidia-smi`."""
 _TEXT_KEYS = frozenset(
     {"description", "help", "title", "comment", "doc", "message", "summary", "label", "changelog"}
     | {"text", "content", "prompt", "instruction", "input", "output", "question", "answer"}
@@ -40,6 +42,8 @@ _LISTED_KEYS = frozenset(
 _IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
+_IN_MATRIX = re.compile(r"(pytorch|torch|torchvision|torchaudio|python)(?:[_-]?version)?s?")
+_RELEASE = re.compile(r"\d+(?:\.\d+)+")
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
 
@@ -52,6 +56,8 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     for setting in settings:
         if not of_tests:
             _variable(setting, report)
+        if "matrix" in setting.parents:
+            _of_matrix(setting, report)
         if setting.key.lower() not in _TEXT_KEYS:
             _setting(setting, report, kind, path)
 
@@ -78,10 +84,19 @@ def _variable(setting: Setting, report: LaunchReport) -> None:
             report.variable(span, value)
 
 
+def _of_matrix(setting: Setting, report: LaunchReport) -> None:
+    """`torch: [1.3.1, 1.5.0]` of a matrix of CI: releases that its jobs install."""
+    match = _IN_MATRIX.fullmatch(setting.key or setting.parents[-1])
+    if match is not None and _RELEASE.fullmatch(setting.value) is not None:
+        package = "torch" if match[1] == "pytorch" else match[1]
+        report.tell(Place.PACKAGE, package, f"={setting.value}", setting.span)
+
+
 def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> None:
     key, value, span = setting.key, setting.value, setting.span
     owner = (key or (setting.parents[-1] if setting.parents else "")).lower()
-    if setting.is_block or (owner in _COMMAND_KEYS and " " in value):
+    is_command = owner in _COMMAND_KEYS and (" " in value or owner in _RUN_KEYS)
+    if setting.is_block or is_command:
         if owner in _COMMAND_KEYS:
             shell_findings(report, *span)
         return

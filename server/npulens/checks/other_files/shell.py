@@ -33,6 +33,7 @@ _TEXT_COMMANDS = frozenset(
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
 _SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
+_ARCHIVE = re.compile(r"(?:[\w.~/$-]*/)?([a-z][a-z0-9+-]*)(?:_[\w.+~-]*)?\.deb")
 _SCHEDULERS = frozenset({"srun", "sbatch", "salloc", "ray", "bsub", "qsub"})
 _DOCKER = frozenset({"docker", "podman", "nerdctl", "nvidia-docker", "docker-compose"})
 _SINGULARITY = frozenset({"singularity", "apptainer"})
@@ -284,11 +285,14 @@ def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:
 
 
 def _fetched(program: str, atoms: Sequence[Atom], report: LaunchReport) -> None:
-    """`apt-get install libnccl2`, `git clone https://github.com/NVIDIA/apex`."""
+    """`apt-get install libnccl2`, `dpkg -i cuda.deb`, `git clone https://.../NVIDIA/apex`."""
     words = {atom.text for atom in atoms}
-    if program in _SYSTEM_INSTALLERS and "install" in words:
+    of_archives = program == "dpkg" and not words.isdisjoint(("-i", "--install"))
+    if of_archives or (program in _SYSTEM_INSTALLERS and "install" in words):
         for atom in atoms:
-            requirement(report, atom.span.start, atom.text)
+            archive = _ARCHIVE.fullmatch(atom.text)
+            start, name = (0, atom.text) if archive is None else (archive.start(1), archive[1])
+            requirement(report, atom.span.start + start, name)
     elif program == "git" and "clone" in words:
         for atom in atoms:
             cloned(report, atom.span.start, atom.text)

@@ -31,8 +31,10 @@ _INLINE = "torch.utils.cpp_extension.load_inline"
 _LOADERS = frozenset({"torch.utils.cpp_extension.load", _INLINE})
 _PLAIN_EXTENSIONS = frozenset(
     {"setuptools.Extension", "setuptools.extension.Extension"}
+    | {"torch.utils.cpp_extension.CppExtension"}
     | {"distutils.core.Extension", "distutils.extension.Extension"}
 )
+_PLAIN_NAMES = frozenset(name.rpartition(".")[2] for name in _PLAIN_EXTENSIONS)
 _LIBRARY_LOADER = "torch.ops.load_library"
 _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
 """Operators that tell how they were built, or count results on the CPU."""
@@ -72,7 +74,7 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
-    if last_identifier(node.func) != "Extension" or not context.holds(".cu"):
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.holds(".cu"):
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
