@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from npulens.catalog.entry_names import EntryNames
 from npulens.catalog.model import (
     Applicability,
     LocalizedText,
@@ -304,8 +305,8 @@ class Catalogue:
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
-    setting_names: tuple[str, ...] = field(init=False)
-    """Expressions for the names of settings, which are looked up in Python, too."""
+    launch_names: Mapping[Place, EntryNames[LaunchEntry]] = field(init=False)
+    """The entries of `launch`, to be looked up by what they are about."""
 
     _by_name: Mapping[str, Rule] = field(init=False)
 
@@ -324,8 +325,8 @@ class Catalogue:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names
-        settings = tuple(entry.name for entry in self.launch.get(Place.SETTING, ()))
-        object.__setattr__(self, "setting_names", settings)
+        by_name = {place: EntryNames(entries) for place, entries in self.launch.items()}
+        object.__setattr__(self, "launch_names", by_name)
         variables = (entry.name for entry in self.launch.get(Place.VARIABLE, ()))
         words.update(name for name in variables if name.isidentifier())
         words.update(_OTHER_WORDS)

@@ -29,6 +29,7 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.kernels import CALLED
+from npulens.verdicts.library_questions import may_ask
 from npulens.verdicts.npu_words import PieceText
 from npulens.verdicts.regions import Regions
 
@@ -183,6 +184,8 @@ class Context:
             missing = self.target.project.absent(self.catalogue.optional_libraries)
             names = self.facts.optional_names
             self._bare = replace(self.known, missing_libraries=missing, missing_names=names)
+        if not may_ask(test, self._bare.missing_libraries, self._bare.missing_names):
+            return None
         found = answer(test, scope, self._bare)
         return found.holds if found.reason == "fallback" else None
 

@@ -8,16 +8,20 @@ import re
 from collections.abc import Iterable
 
 _SAID = {
-    "epochs": re.compile(r"for (?:epoch|ep )"),
-    "elastic launcher": re.compile(r"TORCHELASTIC_"),
-    "ray": re.compile(r" ray\b"),
-    "setup": re.compile("setuptools"),
-    "megatron": re.compile("egatron"),
-    "apex": re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]"),
-    "seeds": re.compile(r"torch\.manual_seed\("),
-    "capability": re.compile("get_device_capability"),
-    "cudnn tf32 off": re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
+    "epochs": ("for ep", re.compile(r"for (?:epoch|ep )")),
+    "elastic launcher": ("TORCHELASTIC_", None),
+    "ray": (" ray", re.compile(r" ray\b")),
+    "setup": ("setuptools", None),
+    "megatron": ("egatron", None),
+    "apex": ("apex.", re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]")),
+    "seeds": ("torch.manual_seed(", None),
+    "capability": ("get_device_capability", None),
+    "cudnn tf32 off": (
+        "cudnn.allow_tf32",
+        re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
+    ),
 }
+"""By name a word that a text must have, and the pattern that it must have then."""
 _CHECKED_FOR_NONE = re.compile(
     r"(?<![\w.])([A-Za-z_][\w.]*)\s+is\s+(?:not\s+)?None\b"
     r"|\b(?:if|and|not)\s+([A-Za-z_][\w.]*)(?=\s*:|\s+and\b|\s+or\b)"
@@ -33,7 +37,11 @@ def said_in(text: str) -> frozenset[str]:
         (the library), `seeds` (of all devices are set), `capability` (of a card is asked for) and
         `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
     """
-    return frozenset(name for name, pattern in _SAID.items() if pattern.search(text) is not None)
+    return frozenset(
+        name
+        for name, (word, pattern) in _SAID.items()
+        if word in text and (pattern is None or pattern.search(text) is not None)
+    )
 
 
 def checked_for_none(texts: Iterable[str]) -> frozenset[str]:

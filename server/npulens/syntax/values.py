@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 MAX_PARTS = 40
 """Longer sums and names are not followed."""
+IMPORTERS = frozenset({"import_module", "__import__"})
+"""Functions that import the module that they are given."""
 
 
 class Name(NamedTuple):
@@ -162,7 +164,7 @@ def _call(node: ast.expr, depth: int) -> Expression:
     name = dotted_name(callee)
     if name is None:
         return UNKNOWN
-    if (name.root, *name.path)[-1] in ("import_module", "__import__"):
+    if (name.root, *name.path)[-1] in IMPORTERS:
         module = node.args[0] if node.args else None
         if isinstance(module, ast.Constant) and isinstance(module.value, str):
             return Imported(module.value)

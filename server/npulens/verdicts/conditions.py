@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.verdict_tables import ConditionTable
@@ -156,12 +157,18 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
     return Answer(False, kind, node)
 
 
+@lru_cache(maxsize=8_192)
+def _words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case; most names stand in a project many times."""
+    return tuple(word.lower() for word in _WORDS.findall(name))
+
+
 def _by_words(name: str, node: ast.expr, known: Known) -> Answer:
     """`is_torch_xpu_available()`, `use_tpu`, `in_colab`: devices of other makers, other places.
 
     In a step `is_tracing()` and `self.onnx_export`, too.
     """
-    words = [word.lower() for word in _WORDS.findall(name)]
+    words = _words_of(name)
     if known.in_step and known.table.is_export(words):
         return Answer(False, "elsewhere", node)
     if known.uses_npu and {*words} in _CHOICES:

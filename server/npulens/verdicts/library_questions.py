@@ -6,10 +6,12 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from npulens.syntax.values import last_name
+from npulens.syntax.walking import nodes_below
 
 _ASKS = re.compile(
     r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
 )
+_ASKING = (ast.Name, ast.Attribute, ast.Call)
 _NAMES_LIBRARY = re.compile(
     r"\A_?(?:(?:is|has|have)_)?(\w+?)(?:_2|_3)?(?:_is)?(?:_(?:available|installed|found|imported))?\Z",
     re.IGNORECASE,
@@ -33,7 +35,16 @@ def library_asked_for(node: ast.expr, libraries: Collection[str] | None = None) 
     return next((each for each in asked if libraries is None or each in libraries), "")
 
 
-@lru_cache(maxsize=1024)
+def may_ask(test: ast.expr, libraries: Collection[str], names: Collection[str]) -> bool:
+    """Whether a part of a condition asks for one of some libraries, or is one of some names."""
+    return any(
+        (isinstance(part, ast.Name) and part.id in names)
+        or (isinstance(part, _ASKING) and library_asked_for(part, libraries) != "")
+        for part in nodes_below(test)
+    )
+
+
+@lru_cache(maxsize=8_192)
 def _named_library(name: str) -> str:
     """The library of `is_triton_available`, `HAS_TRITON`; empty for other names."""
     match = _NAMES_LIBRARY.match(name)

@@ -21,7 +21,6 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.catalog.verdicts import Settlement
-from npulens.checks.other_files.entry_names import EntryNames
 from npulens.checks.other_files.releases import admits_none
 from npulens.checks.titles import use
 from npulens.text.spans import Span
@@ -86,8 +85,6 @@ class LaunchReport:
         self._values: dict[str, list[str]] = {}
         self._hiding: dict[str, list[Span]] = {}
         self._reported: set[Span] = set()
-        self._known: dict[tuple[Place, str], Sequence[LaunchEntry]] = {}
-        self._names: dict[Place, EntryNames] = {}
         self._words: dict[str, bool] = {}
 
     def variable(
@@ -252,13 +249,8 @@ class LaunchReport:
         return self.text[span.start - 1 : span.start]
 
     def _entries(self, place: Place, name: str) -> Sequence[LaunchEntry]:
-        """Those of a name, which may stand in a text a thousand times."""
-        known = self._known.get((place, name))
-        if known is None:
-            if place not in self._names:
-                self._names[place] = EntryNames(self.catalogue.launch.get(place, ()))
-            known = self._known[place, name] = self._names[place].of(name)
-        return known
+        names = self.catalogue.launch_names.get(place)
+        return () if names is None else names.of(name)
 
     def _is_meant(self, entry: LaunchEntry) -> bool:
         if entry.evidence and not any(map(self._holds, entry.evidence)):

@@ -17,7 +17,7 @@ from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
 from npulens.syntax.other_modules import member_of
 from npulens.syntax.scopes import FunctionScope, Scope
-from npulens.syntax.values import Imported, expression, root_name
+from npulens.syntax.values import IMPORTERS, Imported, expression, last_name, root_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.kernels import calls_extension
@@ -122,7 +122,7 @@ def _module_span(node: ast.ImportFrom, context: Context) -> Span:
 def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     """`importlib.import_module("boxes_cuda")`, `torch.ops.load_library("build/boxes.so")`."""
     assert isinstance(node, ast.Call)
-    module = expression(node)
+    module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         found = context.facts.extensions.find(module.qualified)
         _report_import(context.span(node.args[0]), module.qualified, "", found, context)

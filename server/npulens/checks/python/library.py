@@ -15,7 +15,7 @@ from npulens.checks.replacements import npu_fix
 from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
-from npulens.syntax.values import Imported, Name, dotted_name, expression
+from npulens.syntax.values import IMPORTERS, Imported, Name, dotted_name, expression, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.evidence import leaves
@@ -91,7 +91,7 @@ def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
 def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     """`importlib.import_module("cupy")`, `__import__("cupy")`."""
     assert isinstance(node, ast.Call)
-    module = expression(node)
+    module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         entry = library_entry(module.qualified, context)
         name = node.args[0]

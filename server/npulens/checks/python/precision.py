@@ -17,6 +17,9 @@ from npulens.text.spans import Span
 _DOUBLES = frozenset(
     {"torch.float64", "torch.double", "torch.DoubleTensor", "torch.complex128", "torch.cdouble"}
 )
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _DOUBLES)
+_TENSOR_TYPE = "torch.DoubleTensor"
+_METHODS = frozenset({"double", "cdouble"})
 _CONVERTING = frozenset({"to", "type", "double", "cdouble"})
 _ON_HOST = re.compile(r"\bnumpy\b|\bnp\.|\.cpu\(|[\"']cpu[\"']")
 """What shows that a function computes on the host."""
@@ -43,10 +46,24 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_double(dtype.value, scope, context, likely=not is_sure)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
-    if isinstance(node.func, ast.Attribute) and _was_moved(node.func, scope):
-        _report_making(node, scope, context)
-    elif isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func, scope, context):
-        _report_making(node, scope, context, likely=True)
+    if isinstance(node.func, ast.Attribute) and _names_doubles(node, node.func):
+        if _was_moved(node.func, scope):
+            _report_making(node, scope, context)
+        elif _may_be_on_device(node.func, scope, context):
+            _report_making(node, scope, context, likely=True)
+
+
+def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
+    """Whether a call may make doubles, by its words alone, which is cheap to see."""
+    if method.attr in _METHODS:
+        return True
+    values = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr in _LAST_NAMES)
+        or (isinstance(part, ast.Constant) and part.value == _TENSOR_TYPE)
+        for value in values
+        for part in choices(value)
+    )
 
 
 def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> bool:
@@ -109,7 +126,7 @@ def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
 
 def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Context) -> None:
     """A method that puts on the device after one that makes doubles, the reverse, or both."""
-    if method.attr == "to":
+    if method.attr == "to" and _names_doubles(node, method):
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         if any(_on_device(value, scope) for value in values):
             for value in values:
@@ -118,7 +135,8 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
     for making, moving in ((inner, node), (node, inner)):
-        if _moves(moving, scope):
+        assert isinstance(making.func, ast.Attribute)
+        if _names_doubles(making, making.func) and _moves(moving, scope):
             _report_making(making, scope, context)
 
 
@@ -134,7 +152,7 @@ def _report_making(call: ast.Call, scope: Scope, context: Context, *, likely: bo
     if call.func.attr in ("to", "type"):
         for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
             _report_double(value, scope, context, likely=likely)
-    elif call.func.attr in ("double", "cdouble") and not call.args and not call.keywords:
+    elif call.func.attr in _METHODS and not call.args and not call.keywords:
         end = context.span(call.func).end
         span = Span(end - len(call.func.attr), end)
         _report_place(span, f".{call.func.attr}()", context, likely=likely)
@@ -176,7 +194,7 @@ def _is_written(node: ast.expr, scope: Scope) -> bool:
 def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bool = False) -> None:
     for chosen in choices(node):
         names = qualified_names(chosen, scope) if isinstance(chosen, ast.Attribute) else []
-        if isinstance(chosen, ast.Constant) and chosen.value == "torch.DoubleTensor":
+        if isinstance(chosen, ast.Constant) and chosen.value == _TENSOR_TYPE:
             names = [chosen.value]
         if names and names[0] in _DOUBLES:
             _report_place(context.span(chosen), names[0], context, likely=likely)

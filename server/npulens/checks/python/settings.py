@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
-from npulens.checks.other_files.entry_names import any_of
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell import normal_name
 from npulens.checks.python import attention_options, lightning_settings
@@ -18,18 +17,16 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import choices
 
 _WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp)
-_MOST_NAMES = 10_000
 
 
 def given(node: ast.AST, scope: Scope, context: Context) -> None:
     """Settings of transformers, of Lightning, and those of the tables."""
-    known = _known(context.catalogue.setting_names)
     for setting in given_settings(node):
         attention_options.given(setting, scope, context)
         lightning_settings.given(setting, scope, context)
         if isinstance(node, ast.Call) and setting.name == "load_in_8bit":
             continue  # this has a check of its own, see `library_calls.py`
-        if isinstance(setting.value, _WRITTEN) and known[setting.name]:
+        if isinstance(setting.value, _WRITTEN) and _is_of_tables(setting.name, context):
             _look_up(setting, node, context)
 
 
@@ -54,29 +51,17 @@ def _is_short(value: object) -> bool:
     return isinstance(value, (str, bool)) or (isinstance(value, int) and value.bit_length() < 32)
 
 
-def _normal(name: str) -> str:
-    return normal_name(name.lstrip("-"))
-
-
-class _Names(dict[str, bool]):
-    """Whether names are those of settings; most stand in a project many times.
+def _is_of_tables(name: str, context: Context) -> bool:
+    """Whether a name is that of a setting.
 
     `channels_last` is none in Python, but the order of dimensions that a layer takes.
     """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__()
-        self._any = any_of(names)
-
-    def __missing__(self, name: str) -> bool:
-        if len(self) >= _MOST_NAMES:
-            self.clear()
-        normal = _normal(name)
-        is_one = self._any.fullmatch(normal) is not None and not normal.endswith("channels_last")
-        self[name] = is_one
-        return is_one
+    known = context.catalogue.launch_names.get(Place.SETTING)
+    normal = _normal(name)
+    return known is not None and bool(known.of(normal)) and not normal.endswith("channels_last")
 
 
-@lru_cache(maxsize=4)
-def _known(names: tuple[str, ...]) -> _Names:
-    return _Names(names)
+@lru_cache(maxsize=8_192)
+def _normal(name: str) -> str:
+    """A name as the tables have it; most stand in a project many times."""
+    return normal_name(name.lstrip("-"))
