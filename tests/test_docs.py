@@ -1,5 +1,6 @@
 """The documentation against the program: commands, options, output, pages, links."""
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -17,6 +18,7 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import LANGUAGES
 from npulens.cli.main import cli
 from npulens.workspace import configuration
+from test_floors import FLOORS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGLISH, CHINESE = ROOT / "README.md", ROOT / "README.zh-CN.md"
@@ -232,6 +234,25 @@ def test_paths_in_code_exist() -> None:
             r"`((?:docs|examples|rules|scripts|tests|server)/[\w./-]+)`", read(path)
         ):
             assert (ROOT / name).exists(), f"{path.name}: {name}"
+
+
+def test_the_architecture_is_one_page_with_a_section_for_each_floor() -> None:
+    text = read(ROOT / "docs" / "architecture.md")
+    assert len(text.split()) <= 1_500
+    assert "```mermaid" in text
+    sections = " ".join(line for line in text.splitlines() if line.startswith("## "))
+    floors = {part for parts in FLOORS for part in parts} - {"__main__", "npulens"}
+    assert [floor for floor in sorted(floors) if floor not in sections] == []
+
+
+def test_packages_name_files_that_are_there() -> None:
+    """Their docstrings say how they work, and which file does what."""
+    packages = [path.parent for path in sorted((ROOT / "server" / "npulens").rglob("__init__.py"))]
+    top = ROOT / "server" / "npulens"
+    for package in packages:
+        text = ast.get_docstring(ast.parse(read(package / "__init__.py"))) or ""
+        for name in set(re.findall(r"`([\w/]+\.py)`", text)) - {"setup.py"}:
+            assert any((folder / name).exists() for folder in (package, top)), (package.name, name)
 
 
 def test_help_of_every_command_is_there() -> None:

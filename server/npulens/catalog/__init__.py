@@ -1,1 +1,10 @@
-"""What is known about the NPU: rules, their wording, and the findings and fixes they lead to."""
+"""What is known about the NPU: rules, their wording, and the findings and fixes they lead to.
+
+`loader.py` reads the files of `rules/` once, `rule_file.py` and `sections.py` check them field by
+field. `tables.py` holds what is looked up by name; `model.py` holds rules, findings, fixes and
+what a target is. Words of which one must stand in whatever can break a rule
+(`Catalogue.triggers`) come from the tables, so that a new entry needs no change of the engine.
+Entries for scripts and settings have expressions for names; `entry_names.py` compiles them when
+they are first asked. `complaints.py` says what is wrong with a file of rules or settings in
+Chinese.
+"""

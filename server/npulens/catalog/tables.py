@@ -305,7 +305,7 @@ class Catalogue:
     counterparts: Mapping[str, str] = field(init=False)
     """From names under `torch.npu` back to those under `torch.cuda`."""
 
-    launch_names: Mapping[Place, EntryNames[LaunchEntry]] = field(init=False)
+    launch_names: Mapping[Place, EntryNames[LaunchEntry]] = field(init=False, compare=False)
     """The entries of `launch`, to be looked up by what they are about."""
 
     _by_name: Mapping[str, Rule] = field(init=False)

@@ -1,1 +1,39 @@
-"""Shapes that depend on data, and the places where the host waits for the device."""
+"""Shapes that depend on data, and the places where the host waits for the device.
+
+Whether `x[index]` has a shape of its own for each batch is said by no name, so functions are
+evaluated on shapes. A value is a tensor, a number of the host, a list, a layer or unknown. A
+tensor has dimensions, of which the first and the last may be known and those between not; each
+has a text (`B`, `4`, `n // 2`) and the sources that made it depend on data, which are nodes of
+the tree. It is known whether it is of booleans, whether it is in the memory of the host, and
+whether its values are fixed. Numbers have sources too: `int(mask.sum())` has, `x.shape[0]` only
+if that dimension has.
+
+Each class adds to the one before it: `frames` (names and what is known of the class), `indexing`,
+`expressions`, `libraries`, `calls`, `binding`, `statements`. Both arms of an `if` are evaluated
+and joined; loops twice; calls of functions of the file with the arguments at hand, three deep,
+each function once at a time. Steps are bounded by function. What PyTorch's operators do is in
+tables (`operators.py`); what makes a shape depend on data or waits is data
+(`rules/dynamic.json`). A full reduction, `topk` with a fixed number and padding by `size -
+x.shape[0]` end the dependence; conditions that depend on data pass it on to lists that are filled
+under them. Conditions that are known before any data are decided (`conditions.py`), and only the
+arm that runs is evaluated.
+
+An operator of the tables, a mask as index, a condition on a tensor is an event with its node;
+later uses of a value with that source are its consumers. Tensors count only where they are known
+or very likely: annotated parameters and those of `forward`, results of PyTorch's functions and
+layers, names on which the function calls what only tensors have. Datasets, collate functions and
+preprocessing work on the host and are left out, except for what they do to the size of batches.
+
+The score starts from the cost of the operator and counts the loops around it and from where the
+function is reached (`call_graph.py`, `scoring.py`). `check` shows places from 20 points on as a
+hint, from 40 as information, from 60 as a warning; `npulens shapes` lists all. The figures are
+estimates, not measurements. Functions that only start-up or an evaluation reaches never come to
+20 points, so `check` does not evaluate them; an editor does, after the others, for hints and the
+list.
+
+Only functions that hold a word of some source, or call one of the module that does, are evaluated
+(`worth.py`). What functions of other modules return is a fact of the project; a call of one is a
+source (`elsewhere.py`). Results are kept by function (`evaluations.py`), with places from its
+first line (`placing.py`); a node is looked up only in the text of the piece that holds it
+(`reporting.py`).
+"""

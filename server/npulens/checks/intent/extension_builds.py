@@ -23,13 +23,11 @@ _BUILDER = LocalizedText("it comes from here", "构建函数在此导入")
 _SOURCE = LocalizedText("a CUDA source of it", "它的 CUDA 源文件")
 _FLAGS = LocalizedText("flags for the CUDA compiler", "CUDA 编译器的选项")
 _COMMAND = LocalizedText("what compiles it", "编译它的命令")
-_TOOLKIT = LocalizedText("where its compiler is", "编译器所在的路径")
 _MOST_PARTS = 200
 """Further parts of one file are left alone."""
 _MOST_RELATED = 20
 _LONGEST_NAME = 200
 _FLAG_KEYWORD, _COMPILER, _COMMAND_NAME = "extra_cuda_cflags", "nvcc", "BuildExtension"
-_IMPORTED = {_COMMAND_NAME: _COMMAND, "CUDA_HOME": _TOOLKIT}
 _ARCHITECTURES = ("-gencode", "arch=compute_", "TORCH_CUDA_ARCH_LIST")
 
 
@@ -201,8 +199,8 @@ class _Builds:
             yield _Part(Span(start, start + len(_FLAG_KEYWORD)), _FLAGS)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if alias.name in _IMPORTED:
-                    yield _Part(self._span(alias), _IMPORTED[alias.name])
+                if alias.name == _COMMAND_NAME:
+                    yield _Part(self._span(alias), _COMMAND)
         elif getattr(node, "id", getattr(node, "attr", "")) == _COMMAND_NAME:
             yield _Part(self._span(node), _COMMAND)
 
