@@ -13,7 +13,7 @@ from pathlib import Path
 from npulens.catalog.loader import load_catalogue
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.operators import project_facts
+from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.run import Checker
 
 

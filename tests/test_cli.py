@@ -14,7 +14,7 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Target
 from npulens.catalog.tables import Catalogue
 from npulens.report.human import underlined
-from npulens.report.wording import environment_language, summary
+from npulens.report.report_wording import environment_language, summary
 from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement

@@ -104,6 +104,7 @@ STRINGS = [
     'for device in ["cpu", ⟦NPU110:"cuda:0"⟧]: run(device)',
     'for device in ["cpu"] + [⟦NPU110:"cuda"⟧] if gpu else []: run(device)',
     'devices = [⟦NPU110:"cuda"⟧] + other_devices',
+    '@parameterized.expand([("a.py", ("cpu", ⟦NPU110:"cuda"⟧))])\ndef test(config, where): pass',
     'devices = [⟦NPU110:"cuda:0"⟧, ⟦NPU110:"cuda:1"⟧]',
     'd = ⟦NPU110:"cuda"⟧\nx.to(d)',
     # comparisons

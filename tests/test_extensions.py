@@ -18,7 +18,7 @@ from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.operators import project_facts, project_root
+from npulens.workspace.project.project_facts import project_facts, project_root
 from npulens.workspace.run import Checker
 
 

@@ -194,9 +194,11 @@ GOOD = {
     "cli/__init__.py": "",
     "cli/main.py": (
         "import sys\nimport click\nfrom npulens import __version__\n\n\ndef main():\n"
-        "    from npulens.lsp.server import serve\n    print(serve)\n    sys.exit(0)\n"
+        "    from npulens.lsp.language_server import serve\n    print(serve)\n    sys.exit(0)\n"
     ),
-    "lsp/server.py": "import sys\nfrom pygls import uris\nimport lsprotocol.types\nsys.exit(1)\n",
+    "lsp/language_server.py": (
+        "import sys\nfrom pygls import uris\nimport lsprotocol.types\nsys.exit(1)\n"
+    ),
     "report/human.py": "import click\nfrom npulens.text.lines import LineMap\n",
     "workspace/run.py": "from npulens.analysis import analyze\n",
     "analysis.py": "from npulens.checks import symbols\nfrom npulens.text import lines\n",
@@ -282,3 +284,10 @@ def test_a_planted_violation_is_seen(name: str) -> None:
     path, text, message = PLANTED[name]
     problems = violations({**GOOD, path: text})
     assert any(message in problem for problem in problems), problems
+
+
+def test_no_file_name_stands_for_two_files() -> None:
+    """A name in a traceback, a search or an editor's list leads to one file."""
+    root = Path(npulens.__file__).parent
+    names = [path.name for path in root.rglob("*.py") if path.name != "__init__.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

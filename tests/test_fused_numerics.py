@@ -25,8 +25,8 @@ from fused_execution import (
     run_module,
 )
 from npulens.catalog.model import PatternSource
-from npulens.fused.layout import without_unbound
 from npulens.fused.patterns import read_patterns
+from npulens.fused.replacement_layout import without_unbound
 from npulens.graphs.nodes import INPUT, reachable
 
 pytestmark = pytest.mark.emulated

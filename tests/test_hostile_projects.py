@@ -14,8 +14,8 @@ import pytest
 
 from commands import command
 from lsp_client import LspClient
-from npulens.catalog.expressions import is_quick
-from npulens.workspace.files.patterns import Pattern, Patterns, read_pattern
+from npulens.catalog.name_expressions import is_quick
+from npulens.workspace.files.path_patterns import Pattern, Patterns, read_pattern
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
 SOON = 15.0

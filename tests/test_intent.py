@@ -13,7 +13,7 @@ from npulens.analysis import analyze
 from npulens.catalog.model import Target, TorchVersion
 from npulens.text.document import Document
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.operators import project_facts
+from npulens.workspace.project.project_facts import project_facts
 
 
 def check_file(path: str, snippet: str, target: Target | None = None) -> None:

@@ -193,6 +193,17 @@ OTHER = [
     ("Dockerfile", "FROM ⟦NPU904:registry.example.org/docker/xla:nightly_3.8_cuda_11.8⟧"),
     (".circleci/config.yml", "jobs:\n  a:\n    steps:\n      - run: ⟦NPU906:nvidia-smi⟧\n"),
     (
+        ".circleci/config.yml",
+        "jobs:\n  - run:\n      command: |\n"
+        "        docker build . --build-arg A=<< parameters.a >>\n"
+        "        docker run ⟦NPU903:--gpus all⟧ image\n",
+    ),
+    (
+        "Dockerfile",
+        'FROM x\nARG ⟦NPU905:K2_VERSION⟧="1.24.4.dev20240328+cuda11.8.torch2.2.2"\n'
+        "RUN pip install k2==$K2_VERSION -f ⟦NPU905:https://k2.example.org/k2/cuda.html⟧",
+    ),
+    (
         ".github/workflows/a.yml",
         "strategy:\n  matrix:\n    python-version: [⟦NPU920:3.6⟧, 3.10]\n"
         "    torch: [⟦NPU920:1.3.1⟧, 2.6.0]\n    include:\n      - torch: ⟦NPU920:1.3.1⟧\n"

@@ -10,7 +10,7 @@ from tests.helpers import CATALOGUE, check, findings, unmarked
 from npulens.analysis import analyze, judge
 from npulens.catalog.loader import with_verified_names
 from npulens.catalog.model import Finding, Severity, Target, TorchVersion
-from npulens.catalog.native import NativeEntry, holds
+from npulens.catalog.native_tables import NativeEntry, holds
 from npulens.checks.entries import longest_entry
 from npulens.text.document import Document
 

@@ -14,7 +14,7 @@ from commands import invoke, records
 from helpers import CATALOGUE
 from npulens.analysis import analyze
 from npulens.catalog.model import Edit, Target
-from npulens.fixes.cells import within_cells
+from npulens.fixes.cell_edits import within_cells
 from npulens.report.snippets import lines_around
 from npulens.syntax.cells import python_of_notebook
 from npulens.text.document import Document

@@ -15,7 +15,7 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Shim, Target
 from npulens.cli.main import cli
 from npulens.fixes.apply import apply_edits
-from npulens.fixes.shim import shim_rewrite
+from npulens.fixes.shim_edits import shim_rewrite
 from npulens.text.document import Document
 from npulens.workspace.project.shim import ShimFinder
 

@@ -193,7 +193,7 @@ def test_no_reason_is_worded_where_nobody_asks(here: Path, monkeypatch: pytest.M
     def fail(*_: object) -> str:
         raise AssertionError
 
-    for module in ("report.silence", "verdicts.overruling", "lsp.hover"):
+    for module in ("report.silence_text", "verdicts.overruling", "lsp.hover"):
         monkeypatch.setattr(f"npulens.{module}.why_settled", fail)
     for options in ([], ["--fix", "--allow-dirty"], ["--output-format", "sarif"], ["--statistics"]):
         assert invoke("check", *options)[0] == (0 if "--fix" in options else 1)

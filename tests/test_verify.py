@@ -23,9 +23,9 @@ from npulens.workspace.verifying.original_lines import original_lines
 from npulens.workspace.verifying.outcomes import Outcome, Status, status
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
 from npulens.workspace.verifying.run_comparison import compare
-from npulens.workspace.verifying.verdicts import judge
+from npulens.workspace.verifying.run_verdicts import judge
+from npulens.workspace.verifying.run_wording import VERDICTS
 from npulens.workspace.verifying.verified_run import CannotVerifyError, RunResult, torch_release
-from npulens.workspace.verifying.wording import VERDICTS
 
 pytestmark = pytest.mark.emulated
 

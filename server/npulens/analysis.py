@@ -40,16 +40,16 @@ from npulens.checks.other_files.launch_files import (
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
 from npulens.checks.python.data_parallel import with_whole_module
-from npulens.checks.python.library import told_once
+from npulens.checks.python.library_uses import told_once
 from npulens.checks.python.members_asked import with_members_asked
 from npulens.checks.python.performance import ADVICE
-from npulens.checks.python.shim import missing_shim
+from npulens.checks.python.shim_imports import missing_shim
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
 from npulens.checks.whole_module import WholeModule
-from npulens.fixes.cells import within_cells
+from npulens.fixes.cell_edits import within_cells
 from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
 from npulens.graphs.definitions import ModuleDefinitions

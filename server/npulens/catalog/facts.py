@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import LocalizedText, Rule, TorchVersion
-from npulens.catalog.native import NativeLimit, NativeTable, Versions, holds
 from npulens.catalog.native_table import read_verified
+from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, holds
 from npulens.catalog.tables import Catalogue
 
 

@@ -19,7 +19,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Rule, TorchVersion
-from npulens.catalog.native import LimitKind, NativeLimit, Versions
+from npulens.catalog.native_tables import LimitKind, NativeLimit, Versions
 from npulens.catalog.sections import Section
 
 _RANGES = re.compile(

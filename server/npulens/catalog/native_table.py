@@ -6,7 +6,6 @@ from typing import Any
 
 from npulens.catalog.fields import FormatError, list_of, read_qualified_name, shown
 from npulens.catalog.model import Rule
-from npulens.catalog.native import LimitKind, NativeEntry, NativeLimit, NativeTable, Versions
 from npulens.catalog.native_sections import (
     KINDS,
     NATIVE,
@@ -16,6 +15,7 @@ from npulens.catalog.native_sections import (
     native_limit,
     parse_versions,
 )
+from npulens.catalog.native_tables import LimitKind, NativeEntry, NativeLimit, NativeTable, Versions
 from npulens.catalog.rule_file import CatalogueError, RuleFile, read_json
 from npulens.catalog.sections import Section
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from npulens.catalog.expressions import is_quick
 from npulens.catalog.fields import (
     FormatError,
     read_kebab_case,
@@ -14,6 +13,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Applicability, Rule
+from npulens.catalog.name_expressions import is_quick
 from npulens.catalog.native_sections import NATIVE_SECTIONS
 from npulens.catalog.sections import (
     LAUNCH,

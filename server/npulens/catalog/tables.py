@@ -13,7 +13,7 @@ from npulens.catalog.model import (
     Severity,
     TorchVersion,
 )
-from npulens.catalog.native import NativeTable
+from npulens.catalog.native_tables import NativeTable
 from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
 
@@ -184,7 +184,7 @@ class OperatorEntry:
     Attributes:
         operator: The qualified name of the function, or of the method of `torch.Tensor`.
         method: Tensors have a method of that name too, or only that.
-        gives: What comes out, by a name of `shapes/sources.py`.
+        gives: What comes out, by a name of `shapes/shape_sources.py`.
         waits: The host has to know something about values before it goes on.
         when: Which calls are meant.
         cost: How much a call hurts in a step, from 0 to 100; our own estimate.

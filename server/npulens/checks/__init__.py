@@ -2,11 +2,11 @@
 
 `pieces.py` gathers what pieces of a module have to know of each other: whether the shim is
 imported, which names are given to something that takes a device, which names stand for a table
-symbol, what the text says of its author's intentions (`evidence.py`), which words stand anywhere
-in it (`module_words.py`), and every module-level name with its expressions. A check that asked
-the text of its own piece would answer otherwise in a command, where a piece may be the whole
-file. While target, facts and names stay equal, the findings of unchanged pieces hold and are only
-moved; if names changed, `changes.py` follows which pieces have to be looked at again.
+symbol, what the text says of its author's intentions (`author_evidence.py`), which words stand
+anywhere in it (`module_words.py`), and every module-level name with its expressions. A check that
+asked the text of its own piece would answer otherwise in a command, where a piece may be the
+whole file. While target, facts and names stay equal, the findings of unchanged pieces hold and
+are only moved; if names changed, `changes.py` follows which pieces have to be looked at again.
 
 Statements without a trigger word are not visited, nor functions that hold neither one nor a name
 that stands for one (`interest.py`). Words that are common elsewhere count only behind a dot, in

@@ -14,9 +14,9 @@ from npulens.catalog.model import (
     Severity,
     Target,
 )
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
-from npulens.catalog.verdicts import Settlement
-from npulens.checks.evidence import NO_EVIDENCE, Evidence
+from npulens.checks.author_evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
 from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest

@@ -3,8 +3,8 @@
 import ast
 
 from npulens.catalog.model import Fix, LocalizedText
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from npulens.catalog.native import NativeTable
+from npulens.catalog.native_tables import NativeTable
 from npulens.checks.tensors import tensor_method
 from npulens.syntax.bindings import Bindings, Function, bindings_of, target_names, walrus_lines
 from npulens.syntax.meanings import Member, Qualified, resolve

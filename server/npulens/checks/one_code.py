@@ -18,7 +18,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.checks.whole_module import WholeModule
-from npulens.fixes.one_code.rewriting import Rewriting, rewritten
+from npulens.fixes.one_code.module_rewriting import Rewriting, rewritten
 from npulens.fixes.one_code.vocabulary import SINCE
 
 _FAMILIES = frozenset({"device", "precision", "parallel"})

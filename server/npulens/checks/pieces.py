@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS, Catalogue
+from npulens.checks.author_evidence import evidence_of
 from npulens.checks.context import ModuleFacts
-from npulens.checks.evidence import evidence_of
 from npulens.checks.module_words import checked_for_none, said_in
 from npulens.checks.own_extensions import OwnExtensions
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
-from npulens.fixes.shim import NO_SHIM, ShimUse, shim_use
+from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
 from npulens.graphs.interfaces import Interface
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.other_modules import OtherModules
@@ -23,7 +23,7 @@ from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-from npulens.verdicts.device_functions import device_functions
+from npulens.verdicts.device_answers import device_functions
 from npulens.verdicts.npu_words import holds_word, npu_words
 from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 

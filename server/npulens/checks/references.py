@@ -4,8 +4,8 @@ import ast
 from dataclasses import replace
 
 from npulens.catalog.model import Fix, LocalizedText, Severity
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import (
     exists,

@@ -5,7 +5,7 @@ A method such as `mode` says nothing by its name; only a receiver that is surely
 
 import ast
 
-from npulens.catalog.native import TENSOR, TYPE_NAMES, NativeTable
+from npulens.catalog.native_tables import TENSOR, TYPE_NAMES, NativeTable
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function, Place
 from npulens.syntax.meanings import (

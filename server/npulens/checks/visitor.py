@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope

@@ -111,7 +111,7 @@ def check(
     paths = paths or (".",)
     _refuse_combinations(reads_stdin, watch, options)
     if options["as_library"]:
-        from npulens.cli.library import write_library_rules
+        from npulens.cli.library_command import write_library_rules
 
         context.exit(write_library_rules(paths, _asked(paths, config, options), options))
     if watch:
@@ -182,7 +182,7 @@ def _check(
     """Check once, and say what was found; returns the exit code."""
     from npulens.cli.outcome import Output, show
     from npulens.cli.project import check_project, find_project
-    from npulens.cli.silence import Silence
+    from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report, make_statistics
     from npulens.workspace.baseline import Acceptance
@@ -231,7 +231,7 @@ def _check(
 def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
     from npulens.cli.repair import Repair
     from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
-    from npulens.workspace.fixing.suppressing import suppress_findings
+    from npulens.workspace.fixing.file_suppressions import suppress_findings
 
     if options["add_suppressions"]:
         work = suppress_findings
@@ -241,7 +241,7 @@ def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
 
 
 def _what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) -> str:
-    from npulens.report.wording import fixed_summary, suppressed_summary
+    from npulens.report.report_wording import fixed_summary, suppressed_summary
 
     summary = suppressed_summary if options["add_suppressions"] else fixed_summary
     return summary(repair.findings, repair.files, asked.language) + "\n"

@@ -19,7 +19,7 @@ Examples:
 @config_option
 def config(path: str, show: bool, config: str | None) -> None:
     """Show which configuration applies to PATH, and from where."""
-    from npulens.report.settings import shown_settings
+    from npulens.report.configuration_text import shown_settings
 
     with refusals():
         configuration = configuration_for((path,), config, {})

@@ -70,7 +70,7 @@ def fix(
     from npulens.cli.repair import Repair
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report
-    from npulens.report.wording import fixed_summary
+    from npulens.report.report_wording import fixed_summary
     from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
     from npulens.workspace.project.training_scripts import training_scripts
 

@@ -17,7 +17,7 @@ from npulens.cli.options import (
     show_skipped_option,
     unsafe_option,
 )
-from npulens.cli.progress import Progress
+from npulens.cli.progress_bar import Progress
 from npulens.cli.refusals import FAILURE, Refusal, complain
 from npulens.cli.repair import clean_trees
 
@@ -86,9 +86,9 @@ def migrate(
     RULES are codes, names or starts of codes such as NPU1, separated by commas.
     """
     from npulens.catalog.model import Applicability
-    from npulens.report.change_log import migration_summary, told_of
+    from npulens.report.change_log_text import migration_summary, told_of
     from npulens.report.human import printable
-    from npulens.report.not_read import not_read_list
+    from npulens.report.not_read_text import not_read_list
     from npulens.workspace.files.copying import Reason
     from npulens.workspace.migrating.distribution import Distribution
     from npulens.workspace.migrating.migration import Request
@@ -234,7 +234,7 @@ def _failure(error: OSError, request: "Request", place: str) -> str:
 
 def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "Language") -> None:
     """Write all forms of a log into a folder."""
-    from npulens.report.change_log import (
+    from npulens.report.change_log_text import (
         JSON_NAME,
         MARKDOWN_NAME,
         change_log_json,

@@ -25,7 +25,7 @@ def name_next_step(
         options: More options for it.
     """
     from npulens.report.human import printable
-    from npulens.report.wording import NEXT_STEP
+    from npulens.report.report_wording import NEXT_STEP
 
     script = shlex.quote(scripts[0]) if len(scripts) == 1 else _UNKNOWN
     change = "" if Path(folder) == Path() else f"cd {shlex.quote(folder)} && "

@@ -139,7 +139,7 @@ class Settings(NamedTuple):
     @property
     def language(self) -> "Language":
         """The language of messages."""
-        from npulens.report.wording import environment_language
+        from npulens.report.report_wording import environment_language
 
         return self.configuration.language or environment_language(os.environ)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from npulens.cli.main import FINDINGS
-from npulens.cli.progress import Progress
+from npulens.cli.progress_bar import Progress
 from npulens.cli.refusals import FAILURE, Refusal, complain
 
 if TYPE_CHECKING:
-    from npulens.cli.silence import Silence
+    from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import Report
     from npulens.workspace.file_report import FileReport

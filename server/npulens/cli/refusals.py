@@ -25,7 +25,7 @@ def speak(language: "Language | None") -> None:
 
 def spoken(context: click.Context | None) -> "Language":
     """The language of a command, as far as it was told when something goes wrong."""
-    from npulens.report.wording import environment_language
+    from npulens.report.report_wording import environment_language
 
     asked: Language | None = None if context is None else context.meta.get(_LANGUAGE)
     return asked or environment_language(os.environ)

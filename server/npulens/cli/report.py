@@ -147,7 +147,7 @@ def _format_of(file: str) -> str:
 
 def _checked(project: "Project", jobs: int | None, skipped: "Skipped") -> "list[FileReport]":
     """The reports of all files; what went wrong is said at once."""
-    from npulens.cli.progress import Progress
+    from npulens.cli.progress_bar import Progress
     from npulens.cli.project import check_project
 
     progress = Progress(len(project.files) + len(project.problems))

@@ -53,13 +53,13 @@ def shapes(
     import os
     from dataclasses import replace
 
+    from npulens.report.report_wording import environment_language
     from npulens.report.shape_report import REPORTS
-    from npulens.report.wording import environment_language
     from npulens.workspace.catalogues import configured_catalogue
     from npulens.workspace.configuration import find_configuration, read_configuration
     from npulens.workspace.files.discovery import discover
     from npulens.workspace.project.extent import whole_projects
-    from npulens.workspace.project.operators import project_facts
+    from npulens.workspace.project.project_facts import project_facts
     from npulens.workspace.shape_run import places_in
 
     with refusals():

@@ -41,7 +41,7 @@ class Skipped:
 
     def text(self) -> str:
         """The lines for the end of the output; empty if all was read."""
-        from npulens.report.not_read import not_read_lines
+        from npulens.report.not_read_text import not_read_lines
 
         return not_read_lines(self.all, self._is_listed, self._language)
 

@@ -6,5 +6,5 @@ the text that it expects, and drops one inside of a string or comment that is no
 the rules. `apply.py` applies fixes until nothing changes; a result that parses worse than before
 is refused. `distributed.py` and what it uses (`data_loaders.py`, `model_uses.py`,
 `numbered_cards.py`, `single_device.py`, `remaining_cuda.py`) make one process for each card of a
-script. `shim.py` and `starting_shim.py` write the start under `transfer_to_npu`.
+script. `shim_edits.py` and `starting_shim.py` write the start under `transfer_to_npu`.
 """

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
+from npulens.fixes.import_cleanup import leftovers
 from npulens.fixes.imports import NOT_UNUSED, PLUGIN
-from npulens.fixes.leftovers import leftovers
 from npulens.syntax.cells import python_of_notebook
 from npulens.syntax.statements import parse_text
 from npulens.text.kinds import Kind

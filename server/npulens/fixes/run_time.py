@@ -3,7 +3,7 @@
 import re
 
 from npulens.catalog.model import Fix
-from npulens.fixes.shim import shim_rewrite
+from npulens.fixes.shim_edits import shim_rewrite
 
 _TORCH = re.compile(r"^import[ \t]+torch\b", re.MULTILINE)
 _SHIM = re.compile(r"^(?:from|import)[ \t]+torch_npu\.contrib\b", re.MULTILINE)

@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.run_time import run_time_migration
-from npulens.fixes.shim import FOR_EFFECT
+from npulens.fixes.shim_edits import FOR_EFFECT
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span

@@ -8,8 +8,8 @@ looked through where the pattern says so. Of overlapping matches the larger coun
 A rewrite replaces the expression that computes the result. Statements go that nobody else reads,
 calls and captured names excepted (`removal.py`). Then the function is evaluated again without
 them: only if everything that stays computes the same nodes as before, and each input of the
-operator can be written at this place (`sources.py`), is there an edit. The second fix keeps the
-code and puts a way for the NPU in front of it.
+operator can be written at this place (`writable_values.py`), is there an edit. The second fix
+keeps the code and puts a way for the NPU in front of it.
 
 Only functions are evaluated that can match by their text, with that of the helpers and methods
 they use (`candidates.py`), and that add to what a helper holds alone (`parts.py`). What is found

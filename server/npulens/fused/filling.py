@@ -3,10 +3,10 @@
 import ast
 from collections import Counter
 
-from npulens.fused.layout import without_unbound
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
-from npulens.fused.sources import Sources, atom
+from npulens.fused.replacement_layout import without_unbound
+from npulens.fused.writable_values import Sources, atom
 from npulens.graphs.nodes import LIBRARY, Node
 from npulens.graphs.operators import CASTS
 from npulens.syntax.parsing import expression_tree

@@ -10,7 +10,7 @@ from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Piece, Recognition
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
-from npulens.fused.configured import activations_by_default
+from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer

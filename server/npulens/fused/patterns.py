@@ -17,7 +17,7 @@ from itertools import product
 
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.catalog.rule_file import CatalogueError
-from npulens.fused.conditions import known_conditions
+from npulens.fused.pattern_conditions import known_conditions
 from npulens.fused.relations import RELATIONS
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.checks.pieces import Idiom, Recognition
-from npulens.fused.activations import names_another
-from npulens.fused.conditions import holds
+from npulens.fused.known_activations import names_another
 from npulens.fused.matching import Match, is_type_of, matches, stripped
+from npulens.fused.pattern_conditions import holds
 from npulens.fused.patterns import Pattern
 from npulens.fused.relations import RELATIONS
 from npulens.fused.removal import needless_statements

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from npulens.fused.activations import is_gelu_by_default, may_be_silu
+from npulens.fused.known_activations import is_gelu_by_default, may_be_silu
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import (
     ATTRIBUTE,

@@ -11,13 +11,13 @@ from npulens.catalog.model import (
     LocalizedText,
     MigrationStyle,
 )
-from npulens.fused.activations import is_silu_by_default
 from npulens.fused.filling import filled, names_in
-from npulens.fused.layout import in_short_lines
+from npulens.fused.known_activations import is_silu_by_default
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
-from npulens.fused.sources import Sources, atom
+from npulens.fused.replacement_layout import in_short_lines
+from npulens.fused.writable_values import Sources, atom
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node

@@ -9,7 +9,7 @@ from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import batched, batched_with_sum
 from npulens.graphs.ranks import rank_of
-from npulens.graphs.views import floor_divide, unsqueeze
+from npulens.graphs.tensor_views import floor_divide, unsqueeze
 
 
 def bound_arguments(

@@ -28,7 +28,7 @@ from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
 from npulens.graphs.scalars import without_zeros
-from npulens.graphs.views import ELLIPSIS, floor_divide, subscript
+from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
 from npulens.syntax.walking import nodes_below

@@ -13,8 +13,8 @@ from npulens.graphs.definitions import (
     stored_attributes,
 )
 from npulens.graphs.frames import Evaluated, Frame, TooLargeError
+from npulens.graphs.graph_statements import WITHOUT_GRADIENT, Statements
 from npulens.graphs.nodes import ATTRIBUTE, INPUT, Graph, Node
-from npulens.graphs.statements import WITHOUT_GRADIENT, Statements
 
 _NOTHING_CONFIGURED: Mapping[str, str] = MappingProxyType({})
 _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})

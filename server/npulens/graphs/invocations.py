@@ -18,7 +18,7 @@ from npulens.graphs.operators import (
     function_operator,
 )
 from npulens.graphs.rearranging import rearranged
-from npulens.graphs.tensors import Keywords
+from npulens.graphs.tensor_operations import Keywords
 from npulens.syntax.scopes import FunctionScope
 
 _MAX_DEPTH = 4

@@ -6,7 +6,7 @@ from npulens.graphs.algebra import add, multiply, subtract
 from npulens.graphs.calls import bound_arguments
 from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant
 from npulens.graphs.operators import Parameter, Signature
-from npulens.graphs.views import half
+from npulens.graphs.tensor_views import half
 
 _ROTARY = Signature(
     "rotary",

@@ -10,7 +10,7 @@ from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.frames import Frame
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, LIBRARY, Node, number
 from npulens.graphs.operators import function_operator, module_operator, operator_named
-from npulens.graphs.tensors import Keywords, TensorOperations
+from npulens.graphs.tensor_operations import Keywords, TensorOperations
 
 _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
 _NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")

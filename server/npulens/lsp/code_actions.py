@@ -16,14 +16,9 @@ from npulens.catalog.model import Applicability, Edit, Finding, LocalizedText, M
 from npulens.checks.one_code import ONE_CODE, is_about_devices
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
-from npulens.fixes.shim import shim_rewrite
+from npulens.fixes.shim_edits import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
-from npulens.lsp.edits import to_workspace_edit
-from npulens.lsp.engine import Analysis
-from npulens.lsp.server import NpulensServer
-from npulens.lsp.session import Session
-from npulens.lsp.views import Part, View
-from npulens.lsp.wording import (
+from npulens.lsp.editor_wording import (
     AGNOSTIC_STYLE,
     BY_HAND,
     EXPLAIN,
@@ -34,10 +29,15 @@ from npulens.lsp.wording import (
     SUPPRESS_ON_LINE,
     UNSAFE,
 )
+from npulens.lsp.edits import to_workspace_edit
+from npulens.lsp.engine import Analysis
+from npulens.lsp.language_server import NpulensServer
+from npulens.lsp.session import Session
+from npulens.lsp.views import Part, View
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
-from npulens.workspace.fixing.rewriting import rewrite
+from npulens.workspace.fixing.file_rewriting import rewrite
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value

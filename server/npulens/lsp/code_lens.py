@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from lsprotocol import types
 
 from npulens.catalog.model import Language
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.commands import MIGRATE_FILE, RANK_SHAPES
 from npulens.lsp.engine import Analysis
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 from npulens.shapes.hotspots import Ranked
 from npulens.shapes.scoring import TOLD
 from npulens.text.spans import Span

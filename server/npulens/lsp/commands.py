@@ -19,9 +19,9 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
-from npulens.fixes.differences import differences
+from npulens.fixes.fix_differences import differences
 from npulens.fixes.run_time import run_time_migration
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
 from npulens.lsp.edits import (
     DocumentChange,
@@ -30,8 +30,8 @@ from npulens.lsp.edits import (
     workspace_edit,
 )
 from npulens.lsp.engine import Analysis
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.progress import Progress
-from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
 from npulens.lsp.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.small_edits import small_edits
@@ -39,7 +39,7 @@ from npulens.lsp.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.sources import read_source
-from npulens.workspace.fixing.rewriting import Rewrite, rewrite
+from npulens.workspace.fixing.file_rewriting import Rewrite, rewrite
 from npulens.workspace.overview import FileState
 from npulens.workspace.records import finding_record
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
+from npulens.lsp.client_settings import ClientSettings
 from npulens.lsp.convert import SOURCE, ClientTerms, to_diagnostic
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.progress import Progress
-from npulens.lsp.server import NpulensServer
-from npulens.lsp.settings import ClientSettings
 from npulens.lsp.views import view_on_disk
 from npulens.text.document import Document
 from npulens.workspace.overview import FileState

@@ -2,32 +2,32 @@
 
 from npulens.lsp import (
     code_actions,
+    code_completion,
     code_lens,
     commands,
-    completion,
     diagnostics,
     documents,
     hover,
     inlay_hints,
     lifecycle,
     links,
-    notebooks,
+    notebook_documents,
     verifying,
 )
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 
 
 def create_server() -> NpulensServer:
     """A server that is not connected yet."""
-    server = NpulensServer(notebooks.SYNCHRONISATION)
+    server = NpulensServer(notebook_documents.SYNCHRONISATION)
     for feature in (
         lifecycle,
         documents,
-        notebooks,
+        notebook_documents,
         diagnostics,
         code_actions,
         hover,
-        completion,
+        code_completion,
         code_lens,
         inlay_hints,
         links,

@@ -13,15 +13,15 @@ from npulens.catalog.model import Finding, Language, LocalizedText, Rule
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.engine import Analysis, OpenDocument
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.rule_pages import page_uri
-from npulens.lsp.server import NpulensServer
 from npulens.lsp.shape_paths import paths_at
 from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
-from npulens.verdicts.wording import shortened, why_settled
+from npulens.verdicts.reason_wording import shortened, why_settled
 from npulens.workspace.project.npu_operators import rules_of_operator
 
 _MOST_FINDINGS = 3

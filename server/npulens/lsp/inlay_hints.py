@@ -8,9 +8,9 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 
 from npulens.checks.pieces import Hint
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.engine import Analysis
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.shape_paths import code_of, in_its_line
 from npulens.text.spans import Span
 

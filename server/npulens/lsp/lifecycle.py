@@ -10,10 +10,10 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
+from npulens.lsp.client_settings import SECTION, ClientSettings, read_client_settings
 from npulens.lsp.convert import agreed_terms
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.session import file_path, workspace_folders
-from npulens.lsp.settings import SECTION, ClientSettings, read_client_settings
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import CONFIGURATION_FILES, ConfigurationError
 from npulens.workspace.project.project_version import REQUIREMENT_FILES

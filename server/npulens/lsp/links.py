@@ -7,8 +7,8 @@ from lsprotocol import types
 
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.lsp.engine import Analysis
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.rule_pages import page_uri
-from npulens.lsp.server import NpulensServer
 from npulens.syntax.comments import suppressions
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Kind

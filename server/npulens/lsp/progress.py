@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 
 _ANSWER_WITHIN = 10.0
 """Seconds; for a client that has not made a place for it by then there is none."""

@@ -6,13 +6,13 @@ from pathlib import Path
 from lsprotocol import types
 
 from npulens.catalog.model import Language, LocalizedText
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.run_diagnostics import RunNote
 from npulens.workspace.verifying.npu_apis import FAILS
 from npulens.workspace.verifying.outcomes import LEFT_TO_DO, LIMITED, Outcome, Site
-from npulens.workspace.verifying.verdicts import PROBES
+from npulens.workspace.verifying.run_verdicts import PROBES
+from npulens.workspace.verifying.run_wording import KINDS, verdict_sentence
 from npulens.workspace.verifying.verification import Verification
-from npulens.workspace.verifying.wording import KINDS, verdict_sentence
 
 _ERROR = types.DiagnosticSeverity.Error
 _WARNING = types.DiagnosticSeverity.Warning

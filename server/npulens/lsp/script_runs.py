@@ -13,11 +13,11 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from npulens.catalog.model import Applicability, Language
 from npulens.catalog.tables import Catalogue
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.progress import Progress
 from npulens.lsp.run_diagnostics import is_text_of
 from npulens.lsp.run_notes import run_notes
-from npulens.lsp.server import NpulensServer
 from npulens.lsp.session import file_path
 from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
@@ -28,13 +28,13 @@ from npulens.workspace.project.surroundings import Lookout, Surroundings
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, status
 from npulens.workspace.verifying.project_copy import CopyError
-from npulens.workspace.verifying.verification import Request, Verification, verify
-from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
-from npulens.workspace.verifying.wording import (
+from npulens.workspace.verifying.run_wording import (
     unreached_sentence,
     verdict_sentence,
     way_on,
 )
+from npulens.workspace.verifying.verification import Request, Verification, verify
+from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
 
 _LOOK_AFTER = 0.25
 """Seconds between two looks at whether the run is over or the user has stopped it."""

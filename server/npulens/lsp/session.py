@@ -10,12 +10,12 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from npulens.analysis import StatementCache
-from npulens.fixes.shim import SHIM_NAME
+from npulens.fixes.shim_edits import SHIM_NAME
+from npulens.lsp.client_settings import ClientSettings
 from npulens.lsp.convert import ClientTerms, to_text_changes
 from npulens.lsp.engine import Analyser, Analysis, OpenDocument, Task
 from npulens.lsp.looks import Look, Looks
 from npulens.lsp.run_diagnostics import RunDiagnostics
-from npulens.lsp.settings import ClientSettings
 from npulens.lsp.slots import LatestWins
 from npulens.lsp.views import View
 from npulens.text.document import Document

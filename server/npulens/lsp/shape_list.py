@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 from npulens.catalog.model import Finding, Language
 from npulens.catalog.tables import Catalogue
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
+from npulens.lsp.client_settings import ClientSettings
 from npulens.lsp.convert import ClientTerms
 from npulens.lsp.engine import Analysis
-from npulens.lsp.settings import ClientSettings
 from npulens.lsp.views import View
 from npulens.shapes.findings import note_of
 from npulens.shapes.hotspots import Ranked

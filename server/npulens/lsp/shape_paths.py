@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from npulens.catalog.model import Language, LocalizedText
 from npulens.checks.pieces import Hint
-from npulens.lsp import wording as say
+from npulens.lsp import editor_wording as say
 from npulens.lsp.engine import Analysis
 from npulens.lsp.views import View
 from npulens.shapes.hotspots import Ranked

@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 
 VERIFY = "npulens.verify"
 CLEAR_RUN = "npulens.clearRun"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npulens.catalog.model import Finding, Language
 from npulens.report.human import printable
-from npulens.report.silence import settled_text
+from npulens.report.silence_text import settled_text
 from npulens.text.document import Document
 from npulens.text.places import cell_at, place_at
 

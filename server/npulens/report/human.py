@@ -8,7 +8,7 @@ import click
 
 from npulens.catalog.model import Applicability, Finding, Language, Severity
 from npulens.catalog.rule_page import SEVERITIES
-from npulens.report.wording import APPLICABILITIES, HELP, summary, with_lines
+from npulens.report.report_wording import APPLICABILITIES, HELP, summary, with_lines
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span

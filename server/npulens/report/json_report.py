@@ -5,7 +5,7 @@ from typing import Any
 
 from npulens.catalog.model import Finding, Language
 from npulens.report.json_text import json_text
-from npulens.report.silence import settled_record
+from npulens.report.silence_text import settled_record
 from npulens.text.document import Document
 from npulens.workspace.records import finding_record
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.tables import Catalogue
-from npulens.report.not_read import counted, reason_of
+from npulens.report.not_read_text import counted, reason_of
 from npulens.report.page_folders import folder_tree
 from npulens.report.page_model import (
     Entry,

@@ -17,7 +17,7 @@ from npulens.report.page_model import (
 )
 from npulens.text.document import Document
 from npulens.text.places import file_line, shown_place
-from npulens.verdicts.wording import shortened
+from npulens.verdicts.reason_wording import shortened
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.run import document_of
 

@@ -8,7 +8,7 @@ import npulens
 from npulens.catalog.model import Finding, Fix, Language, LocalizedText, Rule, Severity
 from npulens.report.json_text import json_text
 from npulens.report.locations import cell_named, message_in_cell, uri_reference
-from npulens.report.silence import settled_text
+from npulens.report.silence_text import settled_text
 from npulens.text.document import Document
 from npulens.text.places import file_line, place_at
 from npulens.text.spans import Span

@@ -6,7 +6,7 @@ from typing import Any
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
-from npulens.workspace.verifying import wording
+from npulens.workspace.verifying import run_wording
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, status
 from npulens.workspace.verifying.run_comparison import Comparison
 from npulens.workspace.verifying.test_results import TestResults
@@ -18,7 +18,9 @@ _TOLD_LINES = 12
 
 def verdict_line(found: Verification, language: Language) -> str:
     """The one sentence."""
-    return printable(wording.verdict_sentence(found.verdict, found.steps, language, placed=True))
+    return printable(
+        run_wording.verdict_sentence(found.verdict, found.steps, language, placed=True)
+    )
 
 
 def as_text(found: Verification, language: Language) -> str:
@@ -28,42 +30,42 @@ def as_text(found: Verification, language: Language) -> str:
 
 def _details(found: Verification, language: Language) -> Iterator[str]:
     if found.unreached is not None and found.script is not None:
-        sentence = wording.unreached_sentence(found.script, found.unreached, language)
+        sentence = run_wording.unreached_sentence(found.script, found.unreached, language)
         yield printable(sentence)
-    way = wording.way_on(found.verdict, language)
+    way = run_wording.way_on(found.verdict, language)
     if way is not None:
         yield printable(way)
     if found.fixed:
-        yield wording.FIXED.in_language(language).format(count=found.fixed)
+        yield run_wording.FIXED.in_language(language).format(count=found.fixed)
     if found.tests is not None and found.tests.failed:
-        yield wording.FAILED_TESTS.in_language(language)
+        yield run_wording.FAILED_TESTS.in_language(language)
         for test in found.tests.failed:
-            sentence = wording.verdict_sentence(test.verdict, 0, language, placed=True)
+            sentence = run_wording.verdict_sentence(test.verdict, 0, language, placed=True)
             yield f"  {printable(test.name)}  {printable(sentence)}"
     for heading, sites in (
-        (wording.CUDA_CALLS, found.cuda_calls),
-        (wording.APIS, found.apis),
-        (wording.EVENTS, found.events),
+        (run_wording.CUDA_CALLS, found.cuda_calls),
+        (run_wording.APIS, found.apis),
+        (run_wording.EVENTS, found.events),
     ):
         yield from _table(heading, sites, language)
     if found.comparison is not None:
         yield _comparison(found.comparison, language)
     if found.agreement is not None:
-        yield wording.AGREEMENT.in_language(language)
+        yield run_wording.AGREEMENT.in_language(language)
         for place in found.agreement:
-            what = wording.AGREEMENTS[place.agreement].in_language(language)
+            what = run_wording.AGREEMENTS[place.agreement].in_language(language)
             names = ", ".join((*place.codes, *sorted({site.name for site in place.sites})))
-            where = wording.shown_place(place.path, place.line, place.cell)
+            where = run_wording.shown_place(place.path, place.line, place.cell)
             yield f"  {what}  {printable(where)}  {names}"
     if found.verdict.outcome not in GOOD | LIMITED and found.output:
-        yield wording.OUTPUT.in_language(language)
+        yield run_wording.OUTPUT.in_language(language)
         yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
 
 
 def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) -> Iterator[str]:
     rows = [
-        f"  {printable(wording.shown_place(site.path, site.line, site.cell))}  {site.count}x"
-        f"  {site.name}  {wording.KINDS[site.kind].in_language(language)}".rstrip()
+        f"  {printable(run_wording.shown_place(site.path, site.line, site.cell))}  {site.count}x"
+        f"  {site.name}  {run_wording.KINDS[site.kind].in_language(language)}".rstrip()
         for site in sites
     ]
     if rows:
@@ -74,11 +76,11 @@ def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) ->
 def _comparison(comparison: Comparison, language: Language) -> str:
     if comparison.problem:
         problem = printable(comparison.problem.partition("\n")[0])
-        return wording.NOT_COMPARED.in_language(language).format(problem=problem)
+        return run_wording.NOT_COMPARED.in_language(language).format(problem=problem)
     divergence = comparison.divergence
     if divergence is not None:
         return (
-            wording.DIVERGED[divergence.what]
+            run_wording.DIVERGED[divergence.what]
             .in_language(language)
             .format(
                 step=divergence.step,
@@ -87,7 +89,7 @@ def _comparison(comparison: Comparison, language: Language) -> str:
                 migrated=divergence.migrated,
             )
         )
-    return wording.COMPARED.in_language(language).format(
+    return run_wording.COMPARED.in_language(language).format(
         losses=comparison.losses, steps=comparison.steps, largest=comparison.largest
     )
 
@@ -98,7 +100,7 @@ def as_json(found: Verification, language: Language) -> str:
         "status": status(found.verdict.outcome).value,
         "outcome": found.verdict.outcome.value,
         "message": verdict_line(found, language),
-        "way_on": wording.way_on(found.verdict, language),
+        "way_on": run_wording.way_on(found.verdict, language),
         **_place(found.verdict.path, found.verdict.line, found.verdict.cell),
         "detail": found.verdict.detail,
         "fixed": found.fixed,
@@ -147,7 +149,7 @@ def _tests(tests: TestResults, language: Language) -> Mapping[str, Any]:
             "name": test.name,
             **_place(test.verdict.path, test.verdict.line, test.verdict.cell),
             "outcome": test.verdict.outcome.value,
-            "message": wording.verdict_sentence(test.verdict, 0, language, placed=True),
+            "message": run_wording.verdict_sentence(test.verdict, 0, language, placed=True),
         }
         for test in tests.failed
     ]

@@ -12,11 +12,11 @@ Each class adds to the one before it: `frames` (names and what is known of the c
 `expressions`, `libraries`, `calls`, `binding`, `statements`. Both arms of an `if` are evaluated
 and joined; loops twice; calls of functions of the file with the arguments at hand, three deep,
 each function once at a time. Steps are bounded by function. What PyTorch's operators do is in
-tables (`operators.py`); what makes a shape depend on data or waits is data
+tables (`shape_operators.py`); what makes a shape depend on data or waits is data
 (`rules/dynamic.json`). A full reduction, `topk` with a fixed number and padding by `size -
 x.shape[0]` end the dependence; conditions that depend on data pass it on to lists that are filled
-under them. Conditions that are known before any data are decided (`conditions.py`), and only the
-arm that runs is evaluated.
+under them. Conditions that are known before any data are decided (`decided_conditions.py`), and
+only the arm that runs is evaluated.
 
 An operator of the tables, a mask as index, a condition on a tensor is an event with its node;
 later uses of a value with that source are its consumers. Tensors count only where they are known

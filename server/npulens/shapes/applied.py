@@ -13,7 +13,7 @@ from npulens.shapes.extents import (
     closed,
     opened,
 )
-from npulens.shapes.values import UNKNOWN, Items, Number, Size, Tensor, Value, sources_of
+from npulens.shapes.shape_values import UNKNOWN, Items, Number, Size, Tensor, Value, sources_of
 
 _OF_NUMBERS = frozenset({"div", "floor_divide", "remainder"})
 """These take two numbers of the host, too, and make a tensor there."""

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from npulens.shapes.values import Items, Number, Tensor, Value, either, items_of
+from npulens.shapes.shape_values import Items, Number, Tensor, Value, either, items_of
 
 
 def put_together(first: Value, second: Value) -> Value:

@@ -4,9 +4,9 @@ import ast
 import re
 from typing import TypeGuard
 
-from npulens.shapes.calls import Calls
 from npulens.shapes.extents import Dim, closed
-from npulens.shapes.values import UNKNOWN, Items, Number, Size, Table, Tensor, Value, either
+from npulens.shapes.shape_calls import Calls
+from npulens.shapes.shape_values import UNKNOWN, Items, Number, Size, Table, Tensor, Value, either
 
 _LENGTH = re.compile(r"(?:\A|_)(?:size|len|length)\Z")
 

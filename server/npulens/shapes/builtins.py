@@ -7,8 +7,8 @@ from typing import Protocol
 from npulens.catalog.model import LocalizedText
 from npulens.shapes.applied import Applied
 from npulens.shapes.extents import Sources
-from npulens.shapes.operators import apply_operator
-from npulens.shapes.values import (
+from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_values import (
     CONSTANT,
     FOREIGN,
     NOTHING,
@@ -23,7 +23,7 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.wording import DECIDE_ON_DEVICE, STAY
+from npulens.shapes.shape_wording import DECIDE_ON_DEVICE, STAY
 
 _READ_COST, _PRINT_COST = 40, 35
 

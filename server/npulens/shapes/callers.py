@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from npulens.graphs.definitions import ClassHere, FunctionHere
-from npulens.shapes.values import UNKNOWN, Tensor, Value, is_on_host
+from npulens.shapes.shape_values import UNKNOWN, Tensor, Value, is_on_host
 from npulens.syntax.walking import inner_nodes
 
 

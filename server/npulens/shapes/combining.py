@@ -2,7 +2,7 @@
 
 from npulens.shapes.applied import Applied, Transfer, dim_of, shape_of
 from npulens.shapes.extents import Dim, Shape, broadcast, closed, opened
-from npulens.shapes.values import UNKNOWN, Items, Number, Tensor, Value
+from npulens.shapes.shape_values import UNKNOWN, Items, Number, Tensor, Value
 
 
 def elementwise(call: Applied) -> Value:

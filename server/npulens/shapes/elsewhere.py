@@ -8,7 +8,7 @@ import ast
 
 from npulens.catalog.model import ReturnedShape
 from npulens.shapes.extents import NO_SOURCES, Dim, Shape, Sources
-from npulens.shapes.values import UNKNOWN, Items, Number, Tensor, Value, items_of
+from npulens.shapes.shape_values import UNKNOWN, Items, Number, Tensor, Value, items_of
 from npulens.syntax.other_modules import OtherModules
 
 _DEEPEST = 2

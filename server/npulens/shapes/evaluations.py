@@ -8,11 +8,11 @@ from npulens.checks.pieces import Evaluation
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.callers import handed_from_host
 from npulens.shapes.events import Recorder
-from npulens.shapes.evidence import parameters
-from npulens.shapes.frames import Handed, Session
 from npulens.shapes.reporting import Reporter
-from npulens.shapes.statements import evaluate
-from npulens.shapes.values import UNKNOWN, Value
+from npulens.shapes.shape_frames import Handed, Session
+from npulens.shapes.shape_statements import evaluate
+from npulens.shapes.shape_values import UNKNOWN, Value
+from npulens.shapes.tensor_evidence import parameters
 
 
 def evaluations(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from npulens.catalog.model import LocalizedText
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.extents import Sources
-from npulens.shapes.values import Value
+from npulens.shapes.shape_values import Value
 
 _MOST_CONSUMERS = 8
 

@@ -2,7 +2,7 @@
 
 from npulens.shapes.applied import Applied, dim_of, shape_of, sizes
 from npulens.shapes.extents import Dim, Shape, closed, opened
-from npulens.shapes.values import (
+from npulens.shapes.shape_values import (
     UNKNOWN,
     Foreign,
     Items,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from npulens.checks.pieces import Hint
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.events import Assigned, Event, Recorder, depends
-from npulens.shapes.values import Tensor
+from npulens.shapes.shape_values import Tensor
 from npulens.text.spans import Span
 
 Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]

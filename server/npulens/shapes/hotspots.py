@@ -13,16 +13,16 @@ from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece, to_the_end
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.call_graph import CallGraph
-from npulens.shapes.candidates import Candidates
 from npulens.shapes.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluations import evaluated, evaluations
 from npulens.shapes.events import Recorder
-from npulens.shapes.frames import Session
 from npulens.shapes.optional import OptionalParameter, optional_parameters
 from npulens.shapes.placing import Places
 from npulens.shapes.reporting import Home, Reporter, name_of
 from npulens.shapes.runtimes import runtime_names
 from npulens.shapes.scoring import Reach
+from npulens.shapes.shape_candidates import Candidates
+from npulens.shapes.shape_frames import Session
 from npulens.shapes.worth import functions_of, is_host_code
 from npulens.syntax.scopes import ModuleScope
 from npulens.verdicts.conditions import Known

@@ -15,8 +15,8 @@ from npulens.shapes.extents import (
     closed,
     opened,
 )
-from npulens.shapes.frames import Frame
-from npulens.shapes.values import (
+from npulens.shapes.shape_frames import Frame
+from npulens.shapes.shape_values import (
     CONSTANT,
     HOST_BATCH,
     UNKNOWN,
@@ -31,7 +31,7 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.wording import FILL, FIXED_SIZE, GATHER, HOST_NUMBERS, KEEP_SHAPE, SCATTER
+from npulens.shapes.shape_wording import FILL, FIXED_SIZE, GATHER, HOST_NUMBERS, KEEP_SHAPE, SCATTER
 
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
@@ -40,7 +40,7 @@ class Indexing(Frame):
     """The part of an evaluation that is about square brackets."""
 
     def read(self, node: ast.expr | None) -> Value:
-        """What an expression is; see `expressions.py`."""
+        """What an expression is; see `shape_expressions.py`."""
         raise NotImplementedError
 
     def subscript(self, node: ast.Subscript) -> Value:

@@ -2,8 +2,8 @@
 
 from npulens.shapes.applied import Applied, shape_of
 from npulens.shapes.extents import ANY_LENGTH, SCALAR, Shape, opened
-from npulens.shapes.operators import apply_operator
-from npulens.shapes.values import UNKNOWN, Items, Layer, Tensor, Value, items_of
+from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_values import UNKNOWN, Items, Layer, Tensor, Value, items_of
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 _SAME = frozenset({"Identity", "Softmax", "LogSoftmax", "Sigmoid", "Tanh"})

@@ -7,9 +7,17 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from npulens.shapes.evidence import known_tensors, parameters
 from npulens.shapes.extents import SCALAR
-from npulens.shapes.values import CONSTANT, NOTHING, UNKNOWN, Number, Tensor, Value, sources_of
+from npulens.shapes.shape_values import (
+    CONSTANT,
+    NOTHING,
+    UNKNOWN,
+    Number,
+    Tensor,
+    Value,
+    sources_of,
+)
+from npulens.shapes.tensor_evidence import known_tensors, parameters
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 

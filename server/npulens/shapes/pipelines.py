@@ -5,7 +5,7 @@ import re
 
 from npulens.graphs.definitions import inner_statements
 from npulens.shapes.applied import Applied
-from npulens.shapes.values import Foreign, Items, Number, Value, is_on
+from npulens.shapes.shape_values import Foreign, Items, Number, Value, is_on
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 

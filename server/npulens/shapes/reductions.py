@@ -3,7 +3,7 @@
 from npulens.shapes.applied import Applied, Transfer, dim_of, shape_of
 from npulens.shapes.combining import elementwise
 from npulens.shapes.extents import ANY_LENGTH, ANY_SHAPE, ONE, SCALAR, Dim, Shape, opened
-from npulens.shapes.values import Foreign, Items, Number, Tensor, Value, is_on, items_of
+from npulens.shapes.shape_values import Foreign, Items, Number, Tensor, Value, is_on, items_of
 
 _COUNTING = frozenset({"sum", "nansum", "norm", "prod", "count_nonzero"})
 

@@ -20,6 +20,6 @@ of the project is built, imported or called: their fixes have to be read, or are
 
 What settles a finding (`Settlement`: a reason of `rules/verdicts/reasons.json`, and the place
 that decides) stays with it, and the ledger (`ledger.py`) keeps it. Reasons are worded only when
-somebody asks (`wording.py`). What a reason settles that the configuration overrules becomes a
-finding again (`overruling.py`).
+somebody asks (`reason_wording.py`). What a reason settles that the configuration overrules
+becomes a finding again (`overruling.py`).
 """

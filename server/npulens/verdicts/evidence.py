@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.npu_words import PieceText

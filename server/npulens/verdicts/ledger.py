@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 
 
 class Judgement(NamedTuple):

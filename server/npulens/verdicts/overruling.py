@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Finding, LocalizedText, Related, ReportedReason
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.text.document import Document
 from npulens.verdicts.ledger import Judgement
-from npulens.verdicts.wording import why_settled
+from npulens.verdicts.reason_wording import why_settled
 
 BY_COMMENT = "suppressed"
 """The reason that comments give. What is found because of another reason, they suppress, too."""

@@ -9,14 +9,14 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.text.stretches import Stretches
 from npulens.verdicts.answers import UNKNOWN, Answer
 from npulens.verdicts.conditions import Known, answer
-from npulens.verdicts.device_functions import holds_on_cuda
+from npulens.verdicts.device_answers import holds_on_cuda
 from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
     BUILT,

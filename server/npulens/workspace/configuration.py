@@ -22,7 +22,7 @@ from npulens.catalog.model import (
 from npulens.catalog.tables import Catalogue
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.regular_files import read_regular
-from npulens.workspace.files.patterns import read_pattern
+from npulens.workspace.files.path_patterns import read_pattern
 from npulens.workspace.files.toml import parse_toml
 from npulens.workspace.project.project_version import NEWEST, OLDEST, project_version
 

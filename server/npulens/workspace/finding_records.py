@@ -16,7 +16,7 @@ from npulens.catalog.model import (
     Rule,
     Severity,
 )
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.text.spans import Span
 
 

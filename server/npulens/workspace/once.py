@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npulens.catalog.model import Finding
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.intent.library_hints import LIBRARY
 from npulens.workspace.file_report import FileReport
 

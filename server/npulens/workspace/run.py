@@ -21,7 +21,7 @@ from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import Reason
 from npulens.workspace.files.relevance import Relevance
-from npulens.workspace.project.operators import project_root
+from npulens.workspace.project.project_facts import project_root
 from npulens.workspace.selection import chosen, selected
 
 _NO_SHIMS: Mapping[str, Shim] = {}

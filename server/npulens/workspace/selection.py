@@ -8,7 +8,7 @@ from pathlib import Path
 from npulens.catalog.model import Finding, Severity
 from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.workspace.configuration import Configuration, absolute, fitting, is_selected
-from npulens.workspace.files.patterns import Patterns, read_pattern
+from npulens.workspace.files.path_patterns import Patterns, read_pattern
 
 
 def chosen(judged: Judgement, configuration: Configuration, path: str) -> Judgement:

@@ -12,7 +12,7 @@ from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.configuration import absolute
-from npulens.workspace.project.operators import project_root
+from npulens.workspace.project.project_facts import project_root
 from npulens.workspace.run import MAX_FILE_SIZE, internal_error
 
 _NO_TARGET = Target()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, LocalizedText, Related
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
 from npulens.checks.python.extensions import BUILT
 from npulens.checks.whole_module import WholeModule

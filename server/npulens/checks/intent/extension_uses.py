@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.python.extensions import BOUND, BUILT, CALLED, EXTENSION, TAKEN
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names

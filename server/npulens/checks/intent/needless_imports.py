@@ -7,7 +7,7 @@ from dataclasses import replace
 from npulens.catalog.model import Applicability, Finding, Fix
 from npulens.checks.titles import remove
 from npulens.checks.whole_module import WholeModule
-from npulens.fixes.leftovers import without_names
+from npulens.fixes.import_cleanup import without_names
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 

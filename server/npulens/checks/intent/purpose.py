@@ -7,7 +7,7 @@ import ast
 import re
 
 from npulens.catalog.model import Rule
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import Scope

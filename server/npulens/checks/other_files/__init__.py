@@ -3,14 +3,14 @@
 `launch_files.py` reads scripts, Dockerfiles, settings and lists of requirements once from left to
 right and looks words up in the same tables as Python; `launch_report.py` gathers what is found.
 Python in a here-document or behind `python -c` is analysed as Python, the latter without fixes,
-which could end its quotes. `shell.py` walks commands; `shell_programs.py` says which word is the
-program behind `env`, `srun`, `ssh` or `conda run`, and which is a script itself; `shell_arms.py`
-judges each test by whether it holds on an NPU machine. Only the arms beside one for the NPU are
-left out, and what fixes write (`npu-smi`, `hccl`) decides nothing. Recipes of Makefiles are read
-as shell (`makefiles.py`); a variable that is run, as `$PIP_INSTALL torch`, stands for what it was
-set to. `dependencies.py` reads what is installed, also from TOML and INI; whether a version
-admits a release for the NPU is asked of packaging (`releases.py`). `configuration_files.py` reads
-settings; files of CI lead to information at most.
+which could end its quotes. `shell_commands.py` walks commands; `shell_programs.py` says which
+word is the program behind `env`, `srun`, `ssh` or `conda run`, and which is a script itself;
+`shell_arms.py` judges each test by whether it holds on an NPU machine. Only the arms beside one
+for the NPU are left out, and what fixes write (`npu-smi`, `hccl`) decides nothing. Recipes of
+Makefiles are read as shell (`makefiles.py`); a variable that is run, as `$PIP_INSTALL torch`,
+stands for what it was set to. `dependencies.py` reads what is installed, also from TOML and INI;
+whether a version admits a release for the NPU is asked of packaging (`package_releases.py`).
+`configuration_files.py` reads settings; files of CI lead to information at most.
 
 C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `native_sources.py`
 finds what they bind for Python. `cmake_targets.py` finds what CMake builds from CUDA code.

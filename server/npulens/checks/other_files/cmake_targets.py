@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, LocalizedText, Related, Rule
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
 from npulens.syntax.cmake import Command, Word, cmake_commands, cmake_variables, expanded

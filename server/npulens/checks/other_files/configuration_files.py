@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from npulens.catalog.expressions import LONGEST_VALUE
+from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.dependencies import dependency
 from npulens.checks.other_files.launch_report import LaunchReport
-from npulens.checks.other_files.shell import (
+from npulens.checks.other_files.shell_commands import (
     command_words,
     image,
     normal_name,

@@ -10,7 +10,7 @@ from npulens.checks.other_files.configuration_files import configuration_finding
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.makefiles import makefile_findings
-from npulens.checks.other_files.shell import (
+from npulens.checks.other_files.shell_commands import (
     command_words,
     image,
     normal_name,

@@ -8,7 +8,6 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from npulens.catalog.expressions import LONGEST_VALUE
 from npulens.catalog.model import (
     Applicability,
     Edit,
@@ -19,9 +18,10 @@ from npulens.catalog.model import (
     Rule,
     Severity,
 )
+from npulens.catalog.name_expressions import LONGEST_VALUE
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
-from npulens.catalog.verdicts import Settlement
-from npulens.checks.other_files.releases import admits_none
+from npulens.checks.other_files.package_releases import admits_none
 from npulens.checks.titles import use
 from npulens.text.spans import Span
 

@@ -4,7 +4,7 @@ import re
 
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.launch_report import LaunchReport
-from npulens.checks.other_files.shell import shell_findings
+from npulens.checks.other_files.shell_commands import shell_findings
 from npulens.text.spans import Span
 
 _RECIPE = re.compile(r"^\t[ \t]*[@+-]*(?P<command>(?:[^\\\n]|\\\r?\n|\\.)*)", re.MULTILINE)

@@ -3,7 +3,7 @@
 import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.python.attention_rewriting import (
     OPERATOR,
@@ -18,7 +18,7 @@ from npulens.checks.python.attention_signatures import (
     filled,
     without_mapping,
 )
-from npulens.checks.python.library import library_entry, uses_libraries
+from npulens.checks.python.library_uses import library_entry, uses_libraries
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve

@@ -4,11 +4,11 @@ import ast
 import re
 from functools import lru_cache
 
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
+from npulens.checks.device_words import Word, last_identifier, literals
 from npulens.checks.entries import report_entry
 from npulens.checks.python.given import Given
-from npulens.checks.words import Word, last_identifier, literals
 from npulens.syntax.scopes import Scope
 
 _NEVER = re.compile(r"(?!)")

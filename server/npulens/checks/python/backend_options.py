@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
+from npulens.checks.device_words import WORDS, last_identifier
 from npulens.checks.replacements import local_import
 from npulens.checks.titles import use
-from npulens.checks.words import WORDS, last_identifier
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 

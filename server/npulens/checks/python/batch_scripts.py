@@ -7,7 +7,7 @@ from itertools import takewhile
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
 from npulens.checks.other_files.launch_report import LaunchReport
-from npulens.checks.other_files.shell import shell_findings
+from npulens.checks.other_files.shell_commands import shell_findings
 from npulens.checks.python.environment import command_line, take_over
 from npulens.syntax.meanings import resolve
 from npulens.syntax.scopes import Scope

@@ -6,7 +6,7 @@ Told of code for the NPU as well, where somebody has replaced the word `cuda`.
 import ast
 from collections.abc import Iterator
 
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.syntax.meanings import Instance, resolve

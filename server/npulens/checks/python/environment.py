@@ -14,7 +14,7 @@ from npulens.checks.other_files.launch_report import (
     may_be_wish,
     value_applicability,
 )
-from npulens.checks.other_files.shell import command_words, shell_findings
+from npulens.checks.other_files.shell_commands import command_words, shell_findings
 from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function

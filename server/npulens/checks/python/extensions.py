@@ -8,12 +8,12 @@ import ast
 import re
 
 from npulens.catalog.model import ExtensionName, Finding
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.own_extensions import who_builds
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
 from npulens.syntax.other_modules import member_of
 from npulens.syntax.scopes import FunctionScope, Scope

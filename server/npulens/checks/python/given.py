@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from npulens.checks.words import last_identifier
+from npulens.checks.device_words import last_identifier
 from npulens.syntax.bindings import with_defaults
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
 from npulens.checks.intent.purpose import out_of_reach
-from npulens.checks.python.shim import bound_before_shim
+from npulens.checks.python.shim_imports import bound_before_shim
 from npulens.checks.titles import use
 from npulens.fixes.imports import FOR_EFFECT
 from npulens.syntax.meanings import canonical

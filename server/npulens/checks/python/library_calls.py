@@ -5,10 +5,10 @@ import re
 
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
 from npulens.checks.intent.optional_code import runs_on_request
 from npulens.checks.titles import use
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.spans import Span

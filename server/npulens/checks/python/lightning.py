@@ -6,8 +6,8 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.titles import use
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
+from npulens.checks.device_words import WORDS
 from npulens.checks.python.given import Given
-from npulens.checks.words import WORDS
 from npulens.syntax.scopes import Scope, imports_any
 from npulens.syntax.walking import choices
 

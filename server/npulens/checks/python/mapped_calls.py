@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import CallEntry, Constant
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.python.optimizers import loses_gradients, may_be_fused
 from npulens.checks.replacements import with_plugin

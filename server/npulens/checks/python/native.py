@@ -5,9 +5,10 @@ import re
 from collections import Counter
 
 from npulens.catalog.model import Finding
-from npulens.catalog.native import TENSOR, NativeEntry, NativeLimit, holds
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.native_tables import TENSOR, NativeEntry, NativeLimit, holds
+from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import longest_entry
 from npulens.checks.intent.purpose import ON_HOST, is_for_others
 from npulens.checks.python.native_arguments import argument_breaking
@@ -20,7 +21,6 @@ from npulens.checks.tensors import (
     tensor_method,
     tensor_type,
 )
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Member, Qualified, Value, canonical, resolve, resolve_name
 from npulens.syntax.scopes import FunctionScope, Scope, is_bound
 from npulens.syntax.values import Name, dotted_name, literal_attribute

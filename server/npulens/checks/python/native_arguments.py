@@ -2,7 +2,7 @@
 
 import ast
 
-from npulens.catalog.native import NativeLimit
+from npulens.catalog.native_tables import NativeLimit
 
 
 def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Rule, Severity
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
+from npulens.checks.device_words import WORDS, report_likely
 from npulens.checks.titles import use
-from npulens.checks.words import WORDS, report_likely
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name

@@ -6,8 +6,8 @@ import re
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.titles import use
-from npulens.checks.words import last_identifier
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope

@@ -1,7 +1,7 @@
 """Names of PyTorch that the support tables do not list for the release aimed at."""
 
 from npulens.catalog.model import Finding
-from npulens.catalog.native import NativeTable, holds
+from npulens.catalog.native_tables import NativeTable, holds
 from npulens.checks.context import Context
 from npulens.checks.entries import longest_entry
 from npulens.text.spans import Span

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
-from npulens.fixes.one_code.places import Places
+from npulens.fixes.one_code.rewritten_places import Places
 from npulens.fixes.one_code.vocabulary import CHECKED_SINCE
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from npulens.catalog.model import Edit, TorchVersion
 from npulens.fixes.one_code.devices import Devices
-from npulens.fixes.one_code.places import Places
+from npulens.fixes.one_code.rewritten_places import Places
 from npulens.fixes.scripts import Script
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below

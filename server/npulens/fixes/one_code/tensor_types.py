@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Edit
 from npulens.fixes.one_code.editing import text_of
-from npulens.fixes.one_code.functions import CUDA, Functions
+from npulens.fixes.one_code.neutral_functions import CUDA, Functions
 from npulens.fixes.one_code.vocabulary import TENSOR_TYPES
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope

@@ -13,7 +13,7 @@ from npulens.workspace.configuration import absolute
 from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
 from npulens.workspace.files.not_read import NotRead, Reason
-from npulens.workspace.files.patterns import Patterns, read_pattern
+from npulens.workspace.files.path_patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
 _LOCK_FILES = frozenset(

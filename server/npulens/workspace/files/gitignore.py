@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.text.regular_files import read_regular
-from npulens.workspace.files.patterns import Pattern, Patterns, read_pattern
+from npulens.workspace.files.path_patterns import Pattern, Patterns, read_pattern
 from npulens.workspace.files.tracked import NOTHING_TRACKED, Tracked, tracked_in
 
 IGNORE_FILE = ".gitignore"

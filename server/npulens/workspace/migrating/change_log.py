@@ -11,7 +11,7 @@ from npulens.catalog.model import Edit, Finding, Fix, LocalizedText
 from npulens.fixes.apply import lines_around, offset_before
 from npulens.text.document import Document
 from npulens.text.places import place_at
-from npulens.verdicts.wording import shortened
+from npulens.verdicts.reason_wording import shortened
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import LeftOut
 from npulens.workspace.files.not_read import NotRead

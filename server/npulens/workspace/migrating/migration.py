@@ -38,7 +38,7 @@ from npulens.workspace.once import Once
 from npulens.workspace.processes import in_processes
 from npulens.workspace.project.contents import Contents
 from npulens.workspace.project.memo import Memo
-from npulens.workspace.project.operators import project_facts
+from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.run import Checker
 

@@ -14,8 +14,8 @@ activation that configurations name (`configured.py`); functions that say which 
 (`device_functions.py`); names of libraries that modules re-export, also by a star
 (`library_names.py`), and of the project (`re_exports.py`); modules that nothing imports and
 functions that nothing names (`unused_modules.py`, `unused.py`); what C++ sources bind for Python
-(`operators.py`); which modules are made of CUDA code and under which names they are imported
-(`extensions.py`, `extension_names.py`); modules and kernels that a project can do without
+(`project_facts.py`); which modules are made of CUDA code and under which names they are imported
+(`built_extensions.py`, `extension_names.py`); modules and kernels that a project can do without
 (`optional_modules.py`, `optional_kernels.py`); files for CUDA with one for the NPU beside them
 (`counterparts.py`). Scopes see re-exported names as if the module had imported the library
 itself, so no check knows of it.

@@ -1,7 +1,7 @@
 """Functions of a project that say which device is used, and know the NPU."""
 
-from npulens.verdicts.device_functions import TRACES
-from npulens.verdicts.device_functions import device_functions as functions_in
+from npulens.verdicts.device_answers import TRACES
+from npulens.verdicts.device_answers import device_functions as functions_in
 from npulens.workspace.project.contents import Content, Modules
 from npulens.workspace.project.memo import Memo, texts
 from npulens.workspace.project.re_exports import packages, place_of, re_exported

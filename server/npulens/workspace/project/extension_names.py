@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.model import ExtensionName
+from npulens.workspace.project.built_extensions import Extension
 from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.extensions import Extension
 from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.module_imports import import_words, imported_paths, module_imports
 

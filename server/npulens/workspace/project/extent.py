@@ -5,7 +5,7 @@ from pathlib import Path
 
 from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.files.discovery import Discovery, discover
-from npulens.workspace.project.operators import project_root
+from npulens.workspace.project.project_facts import project_root
 
 
 def whole_projects(found: Discovery, configuration: Configuration) -> tuple[list[Path], list[Path]]:

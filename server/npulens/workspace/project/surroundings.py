@@ -19,7 +19,7 @@ from npulens.workspace.configuration import (
 )
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.project.memo import Memo
-from npulens.workspace.project.operators import project_facts, project_root
+from npulens.workspace.project.project_facts import project_facts, project_root
 from npulens.workspace.project.shim import ShimFinder
 
 _NO_SETTINGS: Settings = MappingProxyType({})

@@ -1,7 +1,7 @@
 """The APIs of PyTorch that a run on the NPU should be told of."""
 
 from npulens.catalog.model import TorchVersion
-from npulens.catalog.native import NativeEntry, holds
+from npulens.catalog.native_tables import NativeEntry, holds
 from npulens.catalog.tables import Catalogue
 
 FAILS, FALLS_BACK, MAY_FALL_BACK = "fails", "falls-back", "may-fall-back"

@@ -7,7 +7,7 @@ from typing import Any
 
 from npulens.workspace.verifying.error_verdicts import judge_error, last_words
 from npulens.workspace.verifying.outcomes import LEFT_TO_DO, Outcome, Verdict
-from npulens.workspace.verifying.verdicts import judge, judge_run
+from npulens.workspace.verifying.run_verdicts import judge, judge_run
 from npulens.workspace.verifying.verified_run import RunResult
 
 _WRONG_USAGE, _NO_TESTS = 4, 5

@@ -19,9 +19,9 @@ from npulens.workspace.verifying.original_lines import OriginalLines
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
+from npulens.workspace.verifying.run_verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
 from npulens.workspace.verifying.unreached import Unreached, unreached
-from npulens.workspace.verifying.verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.verified_run import (
     IsCancelled,
     Limits,

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import exists, report_entry
 from npulens.checks.intent.optional_code import parts_with_other_way, runs_on_request
 from npulens.checks.python.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
-from npulens.checks.words import last_identifier
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
 from npulens.syntax.values import IMPORTERS, Imported, Name, dotted_name, expression, last_name

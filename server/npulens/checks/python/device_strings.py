@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Meaning, ParameterEntry, SymbolEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
-from npulens.checks.python.shim import is_unpatched
-from npulens.checks.titles import use
-from npulens.checks.words import (
+from npulens.checks.device_words import (
     WORDS,
     Word,
     holds,
@@ -25,12 +23,14 @@ from npulens.checks.words import (
     report_place_in_file,
     report_removed,
 )
+from npulens.checks.python.shim_imports import is_unpatched
+from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
-from npulens.verdicts.device_functions import is_from_device_function
+from npulens.verdicts.device_answers import is_from_device_function
 from npulens.verdicts.regions import ACCELERATORS
 
 _ACCESSORS = frozenset(
@@ -68,6 +68,7 @@ _AVAILABILITY = re.compile(
     r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
 )
 
+_HOST_AND_CUDA = {"cpu", "cuda"}
 _DEVICES = frozenset(ACCELERATORS | {"auto", "cpu"})
 _ASKING = re.compile(
     r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
@@ -253,6 +254,14 @@ def _says(name: str, word: Word, context: Context) -> bool:
     if not any(each is word for each in _words_of(name)):
         return False
     return name.lower() != _MEGATRONS or "megatron" not in context.facts.said
+
+
+def display(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`("cpu", "cuda")`, whatever takes it: these two words together are devices."""
+    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
+    words = {getattr(element, "value", None) for element in node.elts}
+    if words == _HOST_AND_CUDA:
+        report_all(node, WORDS[Meaning.DEVICE], None, scope, context, is_sure=False)
 
 
 def _is_device_list(node: ast.expr) -> bool:

@@ -21,9 +21,8 @@ from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.callers import given_parameters
 from npulens.shapes.elsewhere import Elsewhere
 from npulens.shapes.events import Event, Recorder
-from npulens.shapes.evidence import annotated, known_tensors
 from npulens.shapes.extents import NO_SOURCES, Sources
-from npulens.shapes.values import (
+from npulens.shapes.shape_values import (
     CONSTANT,
     UNKNOWN,
     Closure,
@@ -32,6 +31,7 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
+from npulens.shapes.tensor_evidence import annotated, known_tensors
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name, root_name

@@ -14,8 +14,8 @@ from npulens.catalog.model import (
     Rule,
     Severity,
 )
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Meaning, ParameterEntry
-from npulens.catalog.verdicts import Settlement
 from npulens.checks.context import Context
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
@@ -23,7 +23,7 @@ from npulens.syntax.meanings import Instance, Literal, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
-from npulens.verdicts.device_functions import is_from_device_function
+from npulens.verdicts.device_answers import is_from_device_function
 from npulens.verdicts.regions import ACCELERATORS
 
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")

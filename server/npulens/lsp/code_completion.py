@@ -9,7 +9,7 @@ from npulens.catalog.facts import npu_names
 from npulens.catalog.model import Language
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.engine import Analysis
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.workspace.configuration import CONFIGURATION_FILES

@@ -14,7 +14,7 @@ from npulens.cli.refusals import FAILURE, complain
 
 def write_library_rules(paths: Sequence[str], asked: Settings, options: Mapping[str, Any]) -> int:
     """Write the rule file of a library, and say how much there is in it; returns the exit code."""
-    from npulens.report.wording import library_summary
+    from npulens.report.report_wording import library_summary
     from npulens.workspace.libraries.rules import examine_library, rule_file
 
     if len(paths) != 1 or not Path(paths[0]).is_dir():

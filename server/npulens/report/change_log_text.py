@@ -12,8 +12,8 @@ from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
-from npulens.report.not_read import counted, reason_of
-from npulens.report.wording import APPLICABILITIES, counted_findings
+from npulens.report.not_read_text import counted, reason_of
+from npulens.report.report_wording import APPLICABILITIES, counted_findings
 from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
 from npulens.workspace.migrating.change_log import Change, ChangeLog, Left

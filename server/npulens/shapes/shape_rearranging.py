@@ -2,7 +2,7 @@
 
 from npulens.shapes.applied import Applied, dim_of, shape_of, sizes
 from npulens.shapes.extents import ANY_LENGTH, ONE, Dim, Shape, Sources, closed, opened
-from npulens.shapes.values import UNKNOWN, Foreign, Items, Number, Value, items_of, sources_of
+from npulens.shapes.shape_values import UNKNOWN, Foreign, Items, Number, Value, items_of, sources_of
 
 
 def reshaped(call: Applied) -> Value:

@@ -1,7 +1,7 @@
 """What settles a place, in words."""
 
 from npulens.catalog.model import Language, LocalizedText
-from npulens.catalog.verdicts import Settlement
+from npulens.catalog.settlements import Settlement
 from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.text.spans import Span

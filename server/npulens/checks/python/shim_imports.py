@@ -9,7 +9,7 @@ from npulens.catalog.tables import Catalogue, SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.imports import running_imports
-from npulens.fixes.shim import SHIM_NAME, STATEMENT
+from npulens.fixes.shim_edits import SHIM_NAME, STATEMENT
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope

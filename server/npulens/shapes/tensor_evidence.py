@@ -4,7 +4,16 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from npulens.shapes.values import CONSTANT, FOREIGN, LIKELY, UNKNOWN, Items, Tensor, Value, items_of
+from npulens.shapes.shape_values import (
+    CONSTANT,
+    FOREIGN,
+    LIKELY,
+    UNKNOWN,
+    Items,
+    Tensor,
+    Value,
+    items_of,
+)
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.parsing import expression_tree

@@ -5,19 +5,18 @@ from collections.abc import Callable
 
 from npulens.shapes.applied import Applied
 from npulens.shapes.arithmetic import kind_of, of_numbers, put_together
-from npulens.shapes.conditions import (
+from npulens.shapes.decided_conditions import (
     asked_for_elements,
     asks_for_flash,
     lacks_flash,
     of_framework,
 )
-from npulens.shapes.evidence import Comprehension, targets_of
 from npulens.shapes.extents import NO_SOURCES, Sources, broadcast
-from npulens.shapes.frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.indexing import Indexing
-from npulens.shapes.operators import apply_operator
 from npulens.shapes.optional import asked_of_parameter, is_given
-from npulens.shapes.values import (
+from npulens.shapes.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
+from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_values import (
     CONSTANT,
     FOREIGN,
     HOST_BATCH,
@@ -37,7 +36,8 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.wording import CONTAINED, DECIDE_ON_DEVICE, STAY
+from npulens.shapes.shape_wording import CONTAINED, DECIDE_ON_DEVICE, STAY
+from npulens.shapes.tensor_evidence import Comprehension, targets_of
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer, joined
@@ -70,7 +70,7 @@ class Expressions(Indexing):
             self.depth -= 1
 
     def call(self, node: ast.Call) -> Value:
-        """What a call returns; see `calls.py`."""
+        """What a call returns; see `shape_calls.py`."""
         raise NotImplementedError
 
     def decide(self, node: ast.expr) -> Sources:
@@ -358,7 +358,7 @@ class Expressions(Indexing):
         return value.sources if isinstance(value, Items) else NO_SOURCES
 
     def bind(self, target: ast.expr, value: Value) -> None:
-        """Assign a value; see `statements.py`."""
+        """Assign a value; see `shape_statements.py`."""
         raise NotImplementedError
 
 

@@ -8,7 +8,6 @@ from npulens.shapes.applied import Applied
 from npulens.shapes.buckets import is_padded_on
 from npulens.shapes.builtins import of_math
 from npulens.shapes.elsewhere import depends_on_shape, value_of
-from npulens.shapes.expressions import Expressions, on_device
 from npulens.shapes.extents import opened
 from npulens.shapes.factories import (
     FACTORIES,
@@ -18,7 +17,6 @@ from npulens.shapes.factories import (
     made,
     made_like,
 )
-from npulens.shapes.operators import apply_operator
 from npulens.shapes.optional import is_given
 from npulens.shapes.pipelines import (
     COLLATORS,
@@ -33,8 +31,10 @@ from npulens.shapes.pipelines import (
     keeps_last_batch,
     pads_to_longest,
 )
-from npulens.shapes.sources import meets, result_of
-from npulens.shapes.values import (
+from npulens.shapes.shape_expressions import Expressions, on_device
+from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_sources import meets, result_of
+from npulens.shapes.shape_values import (
     CONSTANT,
     FOREIGN,
     UNKNOWN,
@@ -47,7 +47,13 @@ from npulens.shapes.values import (
     Tensor,
     Value,
 )
-from npulens.shapes.wording import DROP_LAST, FEW_SIZES, FIXED_LENGTH, FIXED_SIZE, HOST_NUMBERS
+from npulens.shapes.shape_wording import (
+    DROP_LAST,
+    FEW_SIZES,
+    FIXED_LENGTH,
+    FIXED_SIZE,
+    HOST_NUMBERS,
+)
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -83,7 +89,7 @@ class Libraries(Expressions):
         raise NotImplementedError
 
     def named_function(self, node: ast.Call, name: str) -> Value:
-        """What a function that a name stands for returns; see `calls.py`."""
+        """What a function that a name stands for returns; see `shape_calls.py`."""
         raise NotImplementedError
 
     def library(self, node: ast.Call, name: str) -> Value:

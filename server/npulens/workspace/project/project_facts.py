@@ -17,12 +17,12 @@ from npulens.checks.other_files.native_sources import (
 )
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
+from npulens.workspace.project.built_extensions import Extension, cmake_extensions, extensions_of
 from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_names import extension_names
-from npulens.workspace.project.extensions import Extension, cmake_extensions, extensions_of
 from npulens.workspace.project.foreign_extensions import foreign_extensions
 from npulens.workspace.project.library_names import library_names
 from npulens.workspace.project.memo import Memo, texts, truth

@@ -11,7 +11,7 @@ from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
-from npulens.verdicts.wording import shortened, why_settled
+from npulens.verdicts.reason_wording import shortened, why_settled
 
 _MOST_REASONS = 4
 """So many reasons are counted by name in one line; the rest are others."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from npulens.analysis import analyze
 from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
-from npulens.fixes.differences import differences
+from npulens.fixes.fix_differences import differences
 from npulens.text.document import Document
 from npulens.workspace.project.surroundings import Surroundings
 from npulens.workspace.selection import selected

@@ -9,7 +9,7 @@ from functools import lru_cache
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
 from npulens.checks.other_files.launch_report import LaunchReport
-from npulens.checks.other_files.shell import normal_name
+from npulens.checks.other_files.shell_commands import normal_name
 from npulens.checks.python import attention_options, lightning_settings
 from npulens.checks.python.environment import take_over
 from npulens.checks.python.given import Given, given_settings

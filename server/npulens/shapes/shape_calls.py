@@ -6,20 +6,19 @@ from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.applied import Applied
 from npulens.shapes.builtins import BUILTINS
 from npulens.shapes.callers import named_parameters
-from npulens.shapes.evidence import TENSOR_METHODS
-from npulens.shapes.expressions import on_device
 from npulens.shapes.factories import (
     NEW,
     is_host_device,
     kind_of_type,
     made,
 )
-from npulens.shapes.frames import MAX_CALLS, MAX_DEPTH, Handed
 from npulens.shapes.layers import layer_result
-from npulens.shapes.libraries import Libraries
-from npulens.shapes.operators import TRANSFERS
-from npulens.shapes.sources import meets, result_of
-from npulens.shapes.values import (
+from npulens.shapes.shape_expressions import on_device
+from npulens.shapes.shape_frames import MAX_CALLS, MAX_DEPTH, Handed
+from npulens.shapes.shape_libraries import Libraries
+from npulens.shapes.shape_operators import TRANSFERS
+from npulens.shapes.shape_sources import meets, result_of
+from npulens.shapes.shape_values import (
     CONSTANT,
     HOST_BATCH,
     UNKNOWN,
@@ -39,6 +38,7 @@ from npulens.shapes.values import (
     items_of,
     sources_of,
 )
+from npulens.shapes.tensor_evidence import TENSOR_METHODS
 
 _NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
 _FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})

@@ -12,7 +12,7 @@ from npulens.graphs.nodes import OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
 from npulens.graphs.pairs import stored
 from npulens.graphs.ranks import know_rank
-from npulens.graphs.views import element, unpacked
+from npulens.graphs.tensor_views import element, unpacked
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 

@@ -14,7 +14,8 @@ from npulens.shapes.combining import (
     where,
 )
 from npulens.shapes.extents import SCALAR, opened
-from npulens.shapes.rearranging import (
+from npulens.shapes.reductions import ends, loss, reduction, sorted_pair, topk, with_indices
+from npulens.shapes.shape_rearranging import (
     expanded,
     flattened,
     gathered,
@@ -30,8 +31,7 @@ from npulens.shapes.rearranging import (
     transposed,
     unsqueezed,
 )
-from npulens.shapes.reductions import ends, loss, reduction, sorted_pair, topk, with_indices
-from npulens.shapes.values import UNKNOWN, Foreign, Value, items_of
+from npulens.shapes.shape_values import UNKNOWN, Foreign, Value, items_of
 
 
 def apply_operator(call: Applied) -> Value:

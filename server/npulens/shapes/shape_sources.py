@@ -3,8 +3,8 @@
 from npulens.catalog.tables import OperatorEntry, When
 from npulens.shapes.applied import Applied, shape_of
 from npulens.shapes.extents import SCALAR, Dim, Shape, Sources, closed, opened
-from npulens.shapes.operators import apply_operator
-from npulens.shapes.values import (
+from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_values import (
     FOREIGN,
     Items,
     Number,

@@ -6,7 +6,7 @@ from pathlib import Path
 from lsprotocol import types
 
 from npulens.lsp.convert import to_text_changes
-from npulens.lsp.server import NpulensServer
+from npulens.lsp.language_server import NpulensServer
 from npulens.lsp.session import Session, file_path
 from npulens.lsp.views import View, joined
 from npulens.syntax.cells import python_of_cell

@@ -3,7 +3,7 @@
 import ast
 
 from npulens.catalog.model import Edit
-from npulens.fixes.one_code.precision import Precision
+from npulens.fixes.one_code.neutral_precision import Precision
 from npulens.fixes.one_code.vocabulary import (
     DECORATORS,
     SEEDS,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
 from npulens.fixes.one_code.devices import NAMES
-from npulens.fixes.one_code.functions import CUDA
-from npulens.fixes.one_code.places import places_of
-from npulens.fixes.one_code.strings import Strings
+from npulens.fixes.one_code.neutral_functions import CUDA
+from npulens.fixes.one_code.neutral_strings import Strings
+from npulens.fixes.one_code.rewritten_places import places_of
 from npulens.fixes.one_code.vocabulary import (
     AUTOCAST_TYPES,
     AUTOCASTS,

@@ -9,13 +9,12 @@ from npulens.graphs.definitions import FunctionHere, is_generator, nested_functi
 from npulens.shapes.binding import Binding
 from npulens.shapes.callers import any_tested, none_tested
 from npulens.shapes.events import copy_of
-from npulens.shapes.evidence import parameters
-from npulens.shapes.frames import ExhaustedError, Result, Session
 from npulens.shapes.growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.handing import hands_out
 from npulens.shapes.optional import given_of, is_optional
 from npulens.shapes.scoring import is_failure, is_rare_test, is_want_of_memory
-from npulens.shapes.values import (
+from npulens.shapes.shape_frames import ExhaustedError, Result, Session
+from npulens.shapes.shape_values import (
     FOREIGN,
     NOTHING,
     UNKNOWN,
@@ -26,7 +25,8 @@ from npulens.shapes.values import (
     Value,
     either,
 )
-from npulens.shapes.wording import PREALLOCATE
+from npulens.shapes.shape_wording import PREALLOCATE
+from npulens.shapes.tensor_evidence import parameters
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""

@@ -29,7 +29,7 @@ class Silence:
         if not self._is_listed or not file.settled:
             return ""
         from npulens.report.formats import ListsSettled
-        from npulens.report.silence import settled_lines
+        from npulens.report.silence_text import settled_lines
         from npulens.workspace.run import document_of
 
         document = file.document or document_of(file.path)
@@ -41,6 +41,6 @@ class Silence:
 
     def text(self) -> str:
         """The line for the end of the output; empty if nothing is settled."""
-        from npulens.report.silence import settled_line
+        from npulens.report.silence_text import settled_line
 
         return settled_line(self._reasons, self._language)
