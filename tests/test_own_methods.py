@@ -42,7 +42,12 @@ class Device:
     def is_cuda(self):
         return False
 '''
-PACKAGE = {"pack/__init__.py": "from .batches import Batch\n", "pack/batches.py": BATCHES}
+MOVING = "def cuda(things):\n    return [each.cuda() for each in things]\n"
+PACKAGE = {
+    "pack/__init__.py": "from .batches import Batch\nfrom .moving import cuda\n",
+    "pack/batches.py": BATCHES,
+    "pack/moving.py": MOVING,
+}
 # What a module beside the package holds, and what of it is told of.
 CASES = {
     "called with its name": ("from pack.batches import Batch\n\nBatch(1).cuda()\n", []),
@@ -60,6 +65,9 @@ CASES = {
         "        self.b = Batch(1)\n\n    def go(self):\n        self.b.cuda()\n",
         [],
     ),
+    "a function of a module": ("from pack import moving\n\nmoving.cuda([1])\n", []),
+    "a function of the package": ("import pack\n\npack.cuda([1])\n", []),
+    "no function of the package": ("import pack\n\npack.batch.cuda()\n", ["3:12"]),
     "inherited there": ("from pack.batches import Larger\n\nLarger(1).cuda()\n", []),
     "inherited here": (
         "from pack import Batch\n\n\nclass Mine(Batch):\n    def go(self):\n"

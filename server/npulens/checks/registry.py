@@ -111,6 +111,8 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (device_strings.dictionary, (ast.Dict,)),
     (device_strings.case, (ast.Match,)),
     (device_strings.display, _SEQUENCES),
+    (device_strings.collected, (ast.Call, ast.AugAssign)),
+    (device_strings.collected_if_available, (ast.If,)),
     (environment.variable, (ast.Constant,)),
     (device_strings.constant, (ast.Constant,)),
     (device_strings.formatted, (ast.JoinedStr,)),

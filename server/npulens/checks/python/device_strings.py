@@ -68,6 +68,7 @@ _AVAILABILITY = re.compile(
     r"(?:cuda|accelerator)\.(?:is_available|device_count)|cuda_available|use_cuda"
 )
 
+_COLLECTING = frozenset({"append", "add", "extend", "insert"})
 _HOST_AND_CUDA = {"cpu", "cuda"}
 _DEVICES = frozenset(ACCELERATORS | {"auto", "cpu"})
 _ASKING = re.compile(
@@ -257,11 +258,50 @@ def _says(name: str, word: Word, context: Context) -> bool:
 
 
 def display(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`("cpu", "cuda")`, whatever takes it: these two words together are devices."""
+    """`("cpu", "cuda")`, whatever takes it: these two words together are devices.
+
+    Not in `Literal["cpu", "cuda"]`, which says what somebody may give.
+    """
     assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     words = {getattr(element, "value", None) for element in node.elts}
-    if words == _HOST_AND_CUDA:
+    if words == _HOST_AND_CUDA and context.source(node)[:1] in ("(", "[", "{"):
         report_all(node, WORDS[Meaning.DEVICE], None, scope, context, is_sure=False)
+
+
+def collected(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`devices.append("cuda")`, `devices += ["cuda"]`."""
+    word = WORDS[Meaning.DEVICE]
+    for target, value in _collecting(node):
+        if _is_named_so(last_identifier(target) or "", word, context):
+            report_all(value, word, None, scope, context, is_sure=False)
+
+
+def collected_if_available(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`if torch.cuda.is_available(): kinds.append("cuda")`, whatever it is collected in.
+
+    A fix of the condition alone would have the machine of an NPU use CUDA.
+    """
+    assert isinstance(node, ast.If)
+    test = context.source(node.test)
+    if test.startswith("not ") or _AVAILABILITY.search(test) is None:
+        return
+    for statement in node.body:
+        collecting = statement.value if isinstance(statement, ast.Expr) else statement
+        for _, value in _collecting(collecting):
+            report_all(value, WORDS[Meaning.DEVICE], None, scope, context)
+
+
+def _collecting(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What something is added to, and what is added."""
+    if isinstance(node, ast.AugAssign):
+        yield node.target, node.value
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _COLLECTING
+        and node.args
+    ):
+        yield node.func.value, node.args[-1]
 
 
 def _is_device_list(node: ast.expr) -> bool:

@@ -202,6 +202,8 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     own = resolve(node, scope)
     if is_own_attribute(node, scope) or (own and all(isinstance(v, Local) for v in own)):
         return True  # what this file defines
+    if any(isinstance(v, Qualified) and _is_function(v.name, node.attr, context) for v in own):
+        return True  # what another module of the project defines
     name = dotted_name(node)
     owner = None if name is None or len(name.path) != 1 else receiver_class(name, scope)
     if owner is not None and _inherits(class_definition(owner.node), node.attr, context):
@@ -233,6 +235,11 @@ def _inherits(definition: Defined, method: str, context: Context) -> bool:
     return any(
         isinstance(value, Qualified) and _has_own(value.name, method, context) for value in values
     )
+
+
+def _is_function(name: str, method: str, context: Context) -> bool:
+    """Whether a name is that of a function of the project: `cuda` of `utils.cuda(batch)`."""
+    return f"{method}()" in (context.facts.classes_elsewhere.find(name) or ())
 
 
 def _has_own(name: str, method: str, context: Context) -> bool:

@@ -1,6 +1,8 @@
 """Classes of a project with methods that tensors have, too: `batch.cuda()` is its own.
 
 Such a class, or one that derives from it, has no `npu` method, so its callers stay as they are.
+Neither has a module with a function of such a name: `utils.cuda(batch)`. Functions are kept beside
+the classes, each with its own name and brackets in the place of methods.
 """
 
 import ast
@@ -36,7 +38,7 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
         memo: What is known of the modules.
     """
     heads = [f"def {name}(".encode() for name in catalogue.methods]
-    wanted = frozenset(catalogue.methods)
+    wanted = frozenset(catalogue.methods) | {f"{name}()" for name in catalogue.methods}
     found: dict[tuple[str, str], _Methods] = {}
     looked_at = {f for f, content in modules.items() if _holds_any(heads, content, memo)}
     for _ in range(_ROUNDS):
@@ -83,20 +85,22 @@ def _classes(
 
 
 def _described(content: Content, memo: Memo) -> list[_ClassHere]:
-    """The classes at the top of a module, in their order; none of one that does not parse."""
+    """Classes and functions at the top of a module; none of one that does not parse."""
 
     def answer() -> list[_ClassHere]:
         tree = parse(content.text)
         if isinstance(tree, SyntaxProblem):
             return []
         bindings = bindings_of(tree.body, ())
-        return [
+        classes = [
             (node.name, _methods(node), [_qualified(base, bindings) for base in node.bases])
             for node in tree.body
             if isinstance(node, ast.ClassDef)
         ]
+        functions = (node.name for node in tree.body if isinstance(node, Function))
+        return [*classes, *((name, [f"{name}()"], []) for name in functions)]
 
-    return memo.recall("classes", (content.digest,), answer, _read_classes)
+    return memo.recall("classes and functions", (content.digest,), answer, _read_classes)
 
 
 def _methods(node: ast.ClassDef) -> list[str]:
