@@ -709,3 +709,17 @@ def test_texts_of_errors_are_those_of_all_devices(snippet: str, becomes: str) ->
     check(with_torch(snippet))
     source, _ = unmarked(with_torch(snippet))
     assert fixed(source) == (with_torch(becomes) if becomes else source)
+
+
+def test_devices_are_renamed_with_the_question_for_them() -> None:
+    """A safe fix of the question alone would have the machine of an NPU use CUDA."""
+    source = (
+        "import torch\n\n"
+        'for device in ["cpu"] + ["cuda"] if torch.cuda.is_available() else []:\n    run(device)\n'
+        "kinds = []\n"
+        'if torch.cuda.is_available():\n    kinds.append("cuda")\n'
+        'for device in ("cpu", "cuda"):\n'
+        '    if device == "cuda" and not torch.cuda.is_available():\n        continue\n'
+    )
+    made = fixed(source, applicability=Applicability.SAFE)
+    assert made.replace("import torch_npu  # noqa: F401\n", "") == source.replace("cuda", "npu")

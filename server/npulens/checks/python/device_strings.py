@@ -260,12 +260,13 @@ def _says(name: str, word: Word, context: Context) -> bool:
 def display(node: ast.AST, scope: Scope, context: Context) -> None:
     """`("cpu", "cuda")`, whatever takes it: these two words together are devices.
 
-    Not in `Literal["cpu", "cuda"]`, which says what somebody may give.
+    Not in `Literal["cpu", "cuda"]`, which says what somebody may give. What is compared with them
+    is renamed too: all or nothing of it is safe.
     """
     assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     words = {getattr(element, "value", None) for element in node.elts}
     if words == _HOST_AND_CUDA and context.source(node)[:1] in ("(", "[", "{"):
-        report_all(node, WORDS[Meaning.DEVICE], None, scope, context, is_sure=False)
+        report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
 
 
 def collected(node: ast.AST, scope: Scope, context: Context) -> None:
