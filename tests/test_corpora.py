@@ -1,6 +1,7 @@
 """What holds for any code, over real files."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from npulens.text.spans import Span
 
 pytestmark = pytest.mark.endurance
 
+DEVICE = re.compile(r"""(['"])cuda(?::\d+)?\1""")
 BROKEN = ["z_z = ", "def f(:", "    x = 1", "print 'text'", "@wrapped", '"""', "type X = = 1"]
 
 
@@ -111,6 +113,24 @@ def test_the_fixes_of_one_rule_hide_nothing_of_others(style: MigrationStyle) -> 
             if gone:
                 hidden[str(path), rule] = gone
     assert not hidden
+
+
+def test_no_device_stays_beside_a_question_that_a_safe_fix_renames() -> None:
+    """`"cuda" if torch.npu.is_available() else "cpu"` fails where the original took the CPU."""
+    left = []
+    for path, text in texts(600, 5):
+        found = _analyze(path, text) if "is_available" in text else ()
+        for finding in found:
+            asks = finding.arguments.get("symbol") == "torch.cuda.is_available"
+            if not asks or not any(f.applicability is Applicability.SAFE for f in finding.fixes):
+                continue
+            start = text.rfind("\n", 0, finding.span.start) + 1
+            line = text[start : text.find("\n", start)].partition("#")[0]
+            for match in DEVICE.finditer(line):
+                at = start + match.start()
+                if not any(each.span.start <= at < each.span.end for each in found):
+                    left.append((str(path), line.strip()))
+    assert not left
 
 
 def _meant(finding: Finding) -> tuple[str, str]:
