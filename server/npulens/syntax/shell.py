@@ -16,7 +16,6 @@ _KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|case|esac|for|select|while|until|do|done|function|time|coproc"
     r"|\[\[|[!{}])(?=[ \t\r\f\v\n;&|()<>]|\\\r?\n|\Z)"
 )
-_FILLED_IN = re.compile(r"<<[ \t]*(?:parameters|pipeline|matrix)\.[\w.-]+[ \t]*>>")
 _NO_ARGUMENTS = re.compile(r"[ \t]*\([ \t]*\)")
 _CLOSERS = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 _IN = re.compile(r"in(?=[ \t\r\f\v\n;&|()<>]|\\\r?\n|\Z)")
@@ -24,12 +23,7 @@ _END_OF_ARM = re.compile(r";;&|;;|;&")
 
 
 def read_shell(text: str, start: int = 0, end: int | None = None) -> ShellText:
-    """The commands between two offsets of a text.
-
-    What CircleCI fills in, `<< parameters.cuda >>`, is part of a word and no here-document.
-    """
-    if "<<" in text:
-        text = _FILLED_IN.sub(lambda match: "_" * len(match[0]), text)
+    """The commands between two offsets of a text."""
     reader = _Reader(text, start, len(text) if end is None else end)
     block = reader.whole()
     return ShellText(block, reader.comments, reader.broken)

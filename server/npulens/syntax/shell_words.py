@@ -17,8 +17,11 @@ _LONGEST_ARITHMETIC = 4000
 """How far the end of `((` is looked for: where there is none, the text is read again."""
 _BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
+_FILLED_IN = re.compile(r"<<[ \t]*(?:parameters|pipeline|matrix)\.[\w.-]+[ \t]*>>")
+"""`<< parameters.cuda >>`, which CircleCI fills in: part of a word and no here-document."""
 _REDIRECT = re.compile(
-    r"&>>?|(?:\d+|\{[A-Za-z_]\w*\})?(?:(?P<heredoc><<-?)(?!<)|<<<|<>|<&|>&|>>|>\||[<>](?!\())"
+    rf"(?!{_FILLED_IN.pattern})(?:&>>?|(?:\d+|\{{[A-Za-z_]\w*\}})?"
+    r"(?:(?P<heredoc><<-?)(?!<)|<<<|<>|<&|>&|>>|>\||[<>](?!\()))"
 )
 _PLAIN = re.compile(r"[^ \t\r\f\v\n'\"\\$`;&|()<>]+")
 _SINGLE = re.compile(r"'[^']*'")
@@ -188,6 +191,8 @@ class WordReader(ABC):
             self._expansion(word)
         elif self._text.startswith(("<(", ">("), self._at, self._end):
             self._substitution(word, 2)
+        elif filled_in := _FILLED_IN.match(self._text, self._at, self._end):
+            self._at = filled_in.end()
         else:
             return False
         return True
