@@ -740,6 +740,7 @@ def test_bytes_that_are_no_text_are_told_and_not_raised() -> None:
 FILES = ["a.sh", ".env", "Dockerfile", "a.yaml", "a.json", "a.toml", "a.ini", "requirements.txt"]
 FILES += ["pyproject.toml", "setup.cfg", "environment.yml"]
 ENDLESS = [
+    "RUN a << parameters.b >> c\n",
     "$(", "(", "{", "[", '"', "'", "`", "<<E\n", "#\n", "a: ", "- ", "a=", "\\\n", "\\", ",", "a ",
     "FROM a\n", "ENV A=b \\\n", "RUN <<EOF\n", '{"a":', "a:\n", " a:\n  ", "x" * 50, "| ", "a: |\n",
     "CUDA_VISIBLE_DEVICES=0 ", "$CUDA_VISIBLE_DEVICES\n", "--device cuda ", "torch==1+cu", "=[",

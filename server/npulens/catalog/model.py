@@ -170,7 +170,8 @@ class ProjectFacts:
         returned_shapes: The functions whose results have shapes that depend on data, each with
             the path of its module without its ending.
         own_methods: The classes with methods that tensors have, too, each with the path of its
-            module without its ending, and the names of these methods.
+            module without its ending, and the names of these methods; functions with such a name,
+            each with that name and brackets.
         library_names: What modules re-export of libraries, each with the path of the module without
             its ending, and the name.
         configured: Classes of configurations that name activations by default, each with the path

@@ -283,12 +283,12 @@ def collected_if_available(node: ast.AST, scope: Scope, context: Context) -> Non
     A fix of the condition alone would have the machine of an NPU use CUDA.
     """
     assert isinstance(node, ast.If)
-    test = context.source(node.test)
-    if test.startswith("not ") or _AVAILABILITY.search(test) is None:
+    steps = (s.value if isinstance(s, ast.Expr) else s for s in node.body)
+    values = [value for step in steps for _, value in _collecting(step)]
+    if not values or _AVAILABILITY.search(context.source(node.test)) is None:
         return
-    for statement in node.body:
-        collecting = statement.value if isinstance(statement, ast.Expr) else statement
-        for _, value in _collecting(collecting):
+    if context.regions.answer(node.test, scope).holds is not False:
+        for value in values:
             report_all(value, WORDS[Meaning.DEVICE], None, scope, context)
 
 

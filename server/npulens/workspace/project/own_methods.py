@@ -30,7 +30,7 @@ _ClassHere = tuple[str, list[str], list[str]]
 
 
 def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
-    """The classes, by the paths of their modules without ending and their names.
+    """The classes and functions, by the paths of their modules without ending and their names.
 
     Args:
         modules: The Python files of the project.
@@ -50,7 +50,7 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
         if new == found:
             break
         found = new
-        classes = {name for _, name in found}
+        classes = {name for (_, name), methods in found.items() if f"{name}()" not in methods}
         looked_at = {f for f, c in modules.items() if not classes.isdisjoint(_imported(c, memo))}
     return _facts(found)
 
