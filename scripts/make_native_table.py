@@ -6,7 +6,7 @@ KB_FOLDER holds the facts read from the documentation of torch_npu, `native_api_
 `native_extras.json`; it is no part of the repository. From them alone and the rule files that were
 written by hand come
 
-- `rules/native.json`: the APIs with a limit that code can be seen to meet;
+- `rules/native/limits.json`: the APIs with a limit that code can be seen to meet;
 - `rules/native/verified.json`: all APIs that the tables list, by release;
 - `tests/data/native_coverage.tsv`: each fact, and the rule that tells it or why none does;
 - `docs/coverage/native.md`: the same, counted.
@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import native_wording as wording
+
+from npulens.catalog.rule_file import read_content
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "rules"
@@ -47,10 +49,8 @@ class Facts:
         self.extras = json.loads((folder / "native_extras.json").read_text(encoding="utf-8"))
         self.symbols: dict[str, str] = {}
         self.methods: dict[str, str] = {}
-        for path in sorted(RULES.glob("*.json")):
-            if path.name == "native.json":
-                continue
-            rules = json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(RULES.glob("*/*.toml")):
+            rules: Any = read_content(path, path.name)
             self.symbols |= {entry["symbol"]: entry["rule"] for entry in rules.get("symbols", ())}
             self.methods |= {entry["name"]: entry["rule"] for entry in rules.get("methods", ())}
             kinds = {kind["kind"]: kind["rule"] for kind in rules.get("kinds", ())}
@@ -198,7 +198,7 @@ def decide(api: str, facts: Facts) -> tuple[list[dict[str, Any]], str]:
 
 
 def table(facts: Facts) -> tuple[dict[str, list[dict[str, Any]]], list[tuple[str, str, str]]]:
-    """The lists of `rules/native.json`, and what became of each fact."""
+    """The lists of `rules/native/limits.json`, and what became of each fact."""
     native, coverage = [], []
     for api in sorted(facts.apis):
         limits, outcome = decide(api, facts)
@@ -274,7 +274,7 @@ def main() -> None:
     facts = Facts(Path(sys.argv[1]))
     lists, coverage = table(facts)
     files = {
-        RULES / "native.json": rule_file(lists),
+        RULES / "native" / "limits.json": rule_file(lists),
         RULES / "native" / "verified.json": json.dumps(verified(facts), indent=0) + "\n",
         ROOT / "tests" / "data" / "native_coverage.tsv": coverage_table(coverage),
         ROOT / "docs" / "coverage" / "native.md": coverage_page(coverage),

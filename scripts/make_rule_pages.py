@@ -1,6 +1,6 @@
 """Writes `docs/rules`: one page for each rule in each language, and the indexes.
 
-The pages are made from `rules/*.json` alone. Run it after changing a rule:
+The pages are made from `rules/*/*.toml` alone. Run it after changing a rule:
 
     .venv/bin/python scripts/make_rule_pages.py
 """

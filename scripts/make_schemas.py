@@ -1,9 +1,9 @@
-"""Write `docs/schemas`: the JSON Schemas of the configuration, of rule files and of `verify`.
+"""Write `docs/schemas`: JSON Schemas of the configuration, of rules and of what `verify` prints.
 
     python scripts/make_schemas.py
 
-The first two are for editors. What npulens itself accepts is decided where it reads the files, from
-which the names below are taken. The third is for programs that read what `verify` prints.
+Those of the configuration and of rules are for editors. What npulens itself accepts is decided where
+it reads the files, from which the names below are taken.
 """
 
 import json
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from npulens.catalog import fields, native_sections, sections
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Severity
 from npulens.catalog.sections import Section
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.workspace.configuration import NOT_OVERRULED, SETTLED
 from npulens.workspace.project.project_version import NEWEST, OLDEST
@@ -116,6 +116,38 @@ def rules_schema() -> Schema:
     }
 
 
+def rule_schema() -> Schema:
+    """A rule file in TOML: the fields of one rule, and lists whose entries need not name it."""
+    lists = rules_schema()["properties"]
+    code: Schema = {"type": "string", "minLength": 1}
+    example = {
+        "type": "object",
+        "properties": {"before": code, "after": code},
+        "required": ["before"],
+        "additionalProperties": False,
+    }
+    of_rule = dict(lists["rules"]["items"]["properties"])
+    del of_rule["name"]
+    of_rule |= {"examples": {"type": "array", "items": example}}
+    of_rule |= {"valid": {"type": "array", "items": code}}
+    others = {name: without_rule(of) for name, of in lists.items() if name != "rules"}
+    return {
+        "$schema": DIALECT,
+        "title": "Rule of npulens, in TOML",
+        "type": "object",
+        "properties": {**of_rule, **others},
+        "additionalProperties": False,
+    }
+
+
+def without_rule(of_list: Schema) -> Schema:
+    """A list whose entries need not say their rule."""
+    if "items" not in of_list:
+        return of_list
+    item = of_list["items"]
+    return {**of_list, "items": {**item, "required": [n for n in item["required"] if n != "rule"]}}
+
+
 def entries(section: Section) -> Schema:
     item = {
         "type": "object",
@@ -212,6 +244,7 @@ def schemas() -> dict[str, str]:
     """The text of each file."""
     made = {
         "npulens.schema.json": configuration_schema(),
+        "rule.schema.json": rule_schema(),
         "rules.schema.json": rules_schema(),
         "verify.schema.json": verify_schema(),
     }

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from npulens.catalog.loader import CatalogueError, load_catalogue, rules_folder
+from npulens.catalog.loader import CatalogueError, load_catalogue
 from npulens.catalog.model import Applicability, LocalizedText, Severity, TorchVersion
+from npulens.catalog.rule_file import read_content
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue, Meaning, Place
 
 CATALOGUE = load_catalogue()
@@ -161,8 +163,8 @@ def test_names_beside_the_facts() -> None:
 def shipped_entries() -> list[tuple[str, str, dict[str, Any]]]:
     """File, list and content of every entry, as written."""
     found = []
-    for path in sorted(rules_folder().glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(rules_folder().glob("*/*.toml")):
+        content: Any = read_content(path, path.name)
         for name, entries in content.items():
             if isinstance(entries, list):
                 found += [(path.name, name, entry) for entry in entries]

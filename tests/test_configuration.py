@@ -219,16 +219,16 @@ def test_versions(text: str, version: tuple[int, int] | None) -> None:
     assert parse_torch_version(text) == version
 
 
-def rule(code: str, name: str) -> Rule:
+def rule(code: str, name: str, *, unread: bool = False) -> Rule:
     text = LocalizedText("x", "x")
-    return Rule(code, name, "device", Severity.ERROR, text, text)
+    return Rule(code, name, "device", Severity.ERROR, text, text, unread=unread)
 
 
 RULES = {
     r.code: r
     for r in [
-        rule("NPU001", "syntax-error"),
-        rule("NPU003", "unreadable-source"),
+        rule("NPU001", "syntax-error", unread=True),
+        rule("NPU003", "unreadable-source", unread=True),
         rule("NPU101", "cuda-api"),
         rule("NPU110", "cuda-device-string"),
         rule("NPU201", "nccl-backend"),

@@ -10,8 +10,8 @@ from commands import command, invoke, records
 from helpers import code
 from lsp_client import LspClient
 from npulens.analysis import analyze
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Language
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.document import Document
 from npulens.workspace.catalogues import configured_catalogue

@@ -12,11 +12,12 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from npulens.catalog.loader import CatalogueError, load_catalogue
+from npulens.catalog.rule_file import read_content
 from npulens.cli.main import cli
 from npulens.workspace.configuration import _KEYS, ConfigurationError, read_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
-RULE_FILES = sorted((ROOT / "rules").glob("*.json"))
+RULE_FILES = sorted((ROOT / "rules").glob("*/*.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +83,15 @@ def test_schema_and_reader_agree(tmp_path: Path, text: str, is_right: bool) -> N
 
 
 @pytest.mark.parametrize("path", RULE_FILES, ids=lambda path: path.name)
-def test_shipped_rules_follow_the_schema(path: Path) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
+def test_shipped_rules_follow_the_schemas(path: Path) -> None:
+    written = tomli.loads(path.read_text(encoding="utf-8"))
+    assert [e.message for e in validator("rule.schema.json").iter_errors(written)] == []
+    lists = json.loads(json.dumps(read_content(path, path.name)))
+    assert [e.message for e in validator("rules.schema.json").iter_errors(lists)] == []
+
+
+def test_the_limits_of_apis_follow_the_schema() -> None:
+    content = json.loads((ROOT / "rules/native/limits.json").read_text(encoding="utf-8"))
     assert [e.message for e in validator("rules.schema.json").iter_errors(content)] == []
 
 

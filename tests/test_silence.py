@@ -10,8 +10,8 @@ import pytest
 from commands import invoke
 from helpers import CATALOGUE, code
 from npulens.analysis import judge
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Target
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.document import Document
 

@@ -14,6 +14,7 @@ from npulens.catalog.model import (
     Shim,
     Target,
 )
+from npulens.catalog.rule_properties import Once
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
 from npulens.checks.context import Context, ModuleFacts, known_of
@@ -42,7 +43,6 @@ from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_en
 from npulens.checks.python.data_parallel import with_whole_module
 from npulens.checks.python.library_uses import told_once
 from npulens.checks.python.members_asked import with_members_asked
-from npulens.checks.python.performance import ADVICE
 from npulens.checks.python.shim_imports import missing_shim
 from npulens.checks.registry import checks
 from npulens.checks.suppression import without_suppressed
@@ -262,8 +262,7 @@ def _python_findings(
     ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)
-    hint = None if is_overruled else catalogue.rule_named("optional-library")
-    tell_of_libraries(ledger, module, target.project, hint)
+    tell_of_libraries(ledger, module, target.project, None if is_overruled else catalogue)
     findings = with_needless_imports(ledger.open, module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
@@ -422,7 +421,6 @@ def _findings(
 
 
 _MINOR = (Severity.INFO, Severity.HINT)
-_TOLD_ONCE = frozenset({"NPU004", "NPU308"})
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
@@ -437,7 +435,7 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
         rule = finding.rule
         is_minor_api = rule.family == "api" and finding.effective_severity in _MINOR
         is_tuning = finding.arguments.get("symbol") == "torch.backends.cudnn.benchmark"
-        if rule.code in _TOLD_ONCE or rule.name in ADVICE or is_minor_api or is_tuning:
+        if rule.once is Once.FILE or is_minor_api or is_tuning:
             detail = finding.arguments.get("detail", rule.code)
             if is_minor_api:
                 detail += finding.arguments.get("symbol", "")

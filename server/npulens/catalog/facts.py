@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import LocalizedText, Rule, TorchVersion
 from npulens.catalog.native_table import read_verified
 from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, holds
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 
 

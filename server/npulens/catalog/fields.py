@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from enum import Enum
 from string import Formatter
 from typing import Any
 
@@ -14,7 +15,6 @@ from npulens.catalog.model import (
     Severity,
     TorchVersion,
 )
-from npulens.catalog.tables import Meaning, Place, When
 
 
 class FormatError(Exception):
@@ -46,7 +46,7 @@ def matching(pattern: str, description: str) -> Reader:
 
 
 def one_of(
-    choices: type[Severity] | type[Applicability] | type[Meaning] | type[Place] | type[When],
+    choices: type[Enum],
 ) -> Reader:
     members: dict[str, Any] = {member.value: member for member in choices}
 

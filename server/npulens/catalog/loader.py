@@ -19,6 +19,7 @@ from npulens.catalog.sections import (
     PLAIN,
     SYMBOLS,
 )
+from npulens.catalog.shipped_rules import rules_folder, shipped_rules
 from npulens.catalog.tables import (
     CallEntry,
     Catalogue,
@@ -35,13 +36,6 @@ from npulens.catalog.verdict_tables import read_conditions
 __all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_names"]
 
 
-def rules_folder() -> Path:
-    """Where the shipped rules are: in the package when installed, else in the repository."""
-    here = Path(__file__).resolve()
-    installed = here.parents[1] / "rules"
-    return installed if installed.is_dir() else here.parents[3] / "rules"
-
-
 def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     """Everything known: the shipped rules and, over them, those of the user's files.
 
@@ -49,9 +43,7 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
         CatalogueError: If a file cannot be read or breaks the format.
     """
     folder = rules_folder()
-    files = [RuleFile.read(path, f"rules/{path.name}") for path in sorted(folder.glob("*.json"))]
-    if not files:
-        raise CatalogueError(f"{folder}: no rule files found")
+    files = shipped_rules(folder)
     own = [path for path in extra_files if path.suffix != ".py"]
     files += [RuleFile.read(path, str(path), is_own=True) for path in own]
     patterns = [*sorted((folder / "fused").glob("*.py"))]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.settlements import Settlement
 from npulens.text.spans import Span
 
@@ -281,9 +282,23 @@ class Rule:
 
     `message` is a template over the arguments of a finding; `explanation` says why it matters and
     what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not.
-    A rule that is not `enabled` is reported only where a configuration names it.
-    what to do, in Markdown. `examples` is code that breaks the rule, `valid` code that does not;
-    both are what a file of the name `file` would hold.
+    both are what a file of the name `file` would hold. A rule that is not `enabled` is reported
+    only where a configuration names it.
+
+    Attributes:
+        minutes: How long a place without a fix keeps a person who meets it for the first time.
+        fix_minutes: How long it takes to read an unsafe fix of it.
+        once: Within what further findings say nothing new, `None` if each counts.
+        settled_by: What else than a condition settles its findings.
+        library: What it says of a library, `None` if it is about something else.
+        absent: When code stops that needs what is found, since the NPU has nothing in its place:
+            `None` if it does not. A safe fix mends that, too.
+        by_hand: Somebody has to write code, whatever the severity.
+        unread: A file, or a part of it, could not be looked at.
+        any_device: Its fixes are right whatever device there is.
+        verified_names: It needs the list of all APIs that the tables of torch_npu name.
+        table: In which table of a report its findings are, `None` if in none.
+        tags: How editors draw its findings.
     """
 
     code: str
@@ -296,6 +311,18 @@ class Rule:
     valid: tuple[str, ...] = ()
     enabled: bool = True
     file: str = "example.py"
+    minutes: int = 30
+    fix_minutes: int = 5
+    once: Once | None = None
+    settled_by: tuple[SettledBy, ...] = ()
+    library: LibraryState | None = None
+    absent: Absent | None = None
+    by_hand: bool = False
+    unread: bool = False
+    any_device: bool = False
+    verified_names: bool = False
+    table: ReportTable | None = None
+    tags: tuple[Tag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

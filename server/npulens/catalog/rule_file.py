@@ -15,6 +15,7 @@ from npulens.catalog.fields import (
 from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.name_expressions import is_quick
 from npulens.catalog.native_sections import NATIVE_SECTIONS
+from npulens.catalog.rule_toml import as_lists
 from npulens.catalog.sections import (
     LAUNCH,
     RULES,
@@ -22,6 +23,7 @@ from npulens.catalog.sections import (
     Section,
 )
 from npulens.text.regular_files import read_regular
+from npulens.text.toml import parse_toml
 
 MEGABYTES = 16
 """How large a rule file may be."""
@@ -31,23 +33,55 @@ class CatalogueError(Exception):
     """A rule file cannot be used; the one sentence names the file, the entry and the reason."""
 
 
+OWN_FAMILY = "own"
+"""The family of a user's rule that does not say it."""
+
+
+def read_content(path: Path, label: str, family: str = "") -> object:
+    """The lists that a rule file holds, in JSON or in TOML.
+
+    Args:
+        path: The file.
+        label: How errors call it.
+        family: The family of a rule in TOML that does not say it; the name of the folder if empty.
+
+    Raises:
+        CatalogueError: It cannot be read.
+    """
+    if path.suffix != ".toml":
+        return read_json(path, label)
+    text = _read_text(path, label)
+    try:
+        return as_lists(parse_toml(text), path.stem, family or path.parent.name)
+    except FormatError as error:
+        raise CatalogueError(f"{label}: {error}") from None
+    except ValueError as error:
+        raise CatalogueError(f"{label}: not valid TOML: {error}") from error
+
+
 def read_json(path: Path, label: str) -> object:
     """What a JSON file holds.
 
     Raises:
         CatalogueError: It cannot be read.
     """
+    text = _read_text(path, label)
     try:
-        return json.loads(read_regular(path, MEGABYTES).decode("utf-8-sig"))
-    except OSError as error:
-        raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CatalogueError(f"{label}: not UTF-8 text") from error
+        return json.loads(text)
     except json.JSONDecodeError as error:
         reason = f"line {error.lineno}: not valid JSON: {error.msg}"
         raise CatalogueError(f"{label}: {reason}") from error
     except (RecursionError, ValueError) as error:
         raise CatalogueError(f"{label}: not usable JSON: {error}") from error
+
+
+def _read_text(path: Path, label: str) -> str:
+    try:
+        return read_regular(path, MEGABYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{label}: not UTF-8 text") from error
 
 
 @dataclass(frozen=True)
@@ -68,9 +102,23 @@ class RuleFile:
 
     @classmethod
     def read(cls, path: Path, label: str, *, is_own: bool = False) -> "RuleFile":
-        content = read_json(path, label)
+        """Read a file.
+
+        Raises:
+            CatalogueError: It cannot be read or breaks the format.
+        """
+        content = read_content(path, label, OWN_FAMILY if is_own else "")
+        return replace(cls.of(content, label), is_own=is_own)
+
+    @classmethod
+    def of(cls, content: object, label: str) -> "RuleFile":
+        """A file with this content.
+
+        Raises:
+            CatalogueError: It breaks the format.
+        """
         try:
-            return replace(cls._checked(content, label), is_own=is_own)
+            return cls._checked(content, label)
         except FormatError as error:
             raise CatalogueError(f"{label}: {error}") from None
 
@@ -96,7 +144,9 @@ class RuleFile:
         """Add this file's rules to those by name of the files before it."""
         codes = {rule.code: rule.name for rule in rules.values()}
         for fields in self.checked(RULES):
-            rule = Rule(family=self.family, **fields)
+            rule = Rule(
+                family=self.family, **{name.replace("-", "_"): v for name, v in fields.items()}
+            )
             if rule.code in codes:
                 taken = f'code {rule.code} is already taken by "{codes[rule.code]}"'
                 raise CatalogueError(f"{self.label}: rules {rule.name}: {taken}")

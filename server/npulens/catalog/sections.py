@@ -29,6 +29,7 @@ from npulens.catalog.fields import (
     shown,
 )
 from npulens.catalog.model import Applicability
+from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.tables import Meaning, Place, When
 
 
@@ -88,8 +89,37 @@ RULES = Section(
         "examples": list_of(read_example, "examples"),
         "valid": list_of(read_code, "pieces of code"),
         "file": read_string,
+        "minutes": read_position,
+        "fix-minutes": read_position,
+        "once": one_of(Once),
+        "settled-by": list_of(one_of(SettledBy), "what settles a finding"),
+        "library": one_of(LibraryState),
+        "absent": one_of(Absent),
+        "by-hand": read_flag,
+        "unread": read_flag,
+        "any-device": read_flag,
+        "verified-names": read_flag,
+        "table": one_of(ReportTable),
+        "tags": list_of(one_of(Tag), "tags"),
     },
-    {"enabled": True, "examples": (), "valid": (), "file": "example.py"},
+    {
+        "enabled": True,
+        "examples": (),
+        "valid": (),
+        "file": "example.py",
+        "minutes": 30,
+        "fix-minutes": 5,
+        "once": None,
+        "settled-by": (),
+        "library": None,
+        "absent": None,
+        "by-hand": False,
+        "unread": False,
+        "any-device": False,
+        "verified-names": False,
+        "table": None,
+        "tags": (),
+    },
 )
 SYMBOLS = Section(
     "symbols",

@@ -14,6 +14,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.catalog.native_tables import NativeTable
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS, LibraryState
 from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
 
@@ -343,10 +344,12 @@ class Catalogue:
         missing = (
             name
             for name, entry in self.libraries.items()
-            if "." not in name and entry.rule.name == _MISSING and entry.severity is None
+            if "." not in name
+            and entry.rule.library is LibraryState.ABSENT
+            and entry.severity is None
         )
         object.__setattr__(self, "missing_libraries", frozenset(missing))
-        optional = (n for n, e in self.libraries.items() if e.rule.name in _OPTIONAL)
+        optional = (n for n, e in self.libraries.items() if e.rule.library in _OPTIONAL)
         roots = frozenset(name for name in optional if "." not in name)
         object.__setattr__(self, "optional_libraries", roots)
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
@@ -372,10 +375,13 @@ class Catalogue:
         """The rule with this code or kebab-case name."""
         return self.rules.get(name) or self._by_name.get(name)
 
+    def required(self, name: str) -> Rule:
+        """A shipped rule of the engine itself, which is always there."""
+        return self._by_name[name]
 
-_MISSING = "cuda-library"
-_OPTIONAL = frozenset({_MISSING, "library-needs-npu-build", "unverified-library"})
-"""The rule on packages that only CUDA has."""
+
+_OPTIONAL = WITH_OTHER_WAYS | {LibraryState.ABSENT}
+"""What rules say of libraries that code may do without."""
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),

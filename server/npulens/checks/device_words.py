@@ -18,6 +18,7 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
 from npulens.checks.replacements import with_plugin
+from npulens.checks.shared_rules import DEVICE_COMPARISON
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Instance, Literal, resolve
 from npulens.syntax.scopes import Scope
@@ -62,6 +63,8 @@ class Word:
     anywhere: re.Pattern[str] | None = None
 
 
+_BACKEND = "nccl-backend"
+_ACCELERATOR = "gpu-accelerator"
 WORDS = {
     Meaning.DEVICE: Word(
         old="cuda",
@@ -74,7 +77,7 @@ WORDS = {
         open_end=re.compile(r"\Acuda:?\Z"),
         composed=re.compile(r"cuda(?::|\Z)"),
         rule="cuda-device-string",
-        comparison_rule="cuda-device-comparison",
+        comparison_rule=DEVICE_COMPARISON,
         anywhere=re.compile(r"cuda:(?:\d+|%[sdi]|\{\w*\})\Z"),
     ),
     Meaning.BACKEND: Word(
@@ -88,8 +91,8 @@ WORDS = {
         literal=re.compile(r"\A(?:nccl|NCCL)\Z|\A(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"nccl\Z"),
-        rule="nccl-backend",
-        comparison_rule="nccl-backend",
+        rule=_BACKEND,
+        comparison_rule=_BACKEND,
     ),
     # What Lightning calls devices; elsewhere these strings may mean anything.
     Meaning.ACCELERATOR: Word(
@@ -99,8 +102,8 @@ WORDS = {
         literal=re.compile(r"\A(?:gpu|cuda)\Z"),
         open_end=re.compile(r"(?!)"),
         composed=re.compile(r"(?:gpu|cuda)\Z"),
-        rule="gpu-accelerator",
-        comparison_rule="gpu-accelerator",
+        rule=_ACCELERATOR,
+        comparison_rule=_ACCELERATOR,
     ),
 }
 

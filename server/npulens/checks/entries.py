@@ -6,6 +6,7 @@ from npulens.catalog.model import Fix, LocalizedText
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
+from npulens.checks.shared_rules import UNSUPPORTED_API
 
 
 def longest_entry(qualified: str, context: Context) -> SymbolEntry | None:
@@ -37,7 +38,7 @@ def report_entry(
 ) -> None:
     rule, note = entry.rule, entry.note
     if entry.becomes is not None and not exists(entry, context):
-        rule = context.catalogue.rule_named("cuda-api-unsupported") or rule
+        rule = context.catalogue.rule_named(UNSUPPORTED_API) or rule
         note = needs_newer(entry)
     context.report(
         rule,

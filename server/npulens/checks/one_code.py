@@ -23,8 +23,7 @@ from npulens.fixes.one_code.vocabulary import SINCE
 
 _FAMILIES = frozenset({"device", "precision", "parallel"})
 _DEVICE_RULES = frozenset({"device", "parallel"})
-_ADVICE = frozenset({"checkpoint-device", "no-mixed-precision", "grad-scaler-position"})
-"""Rules whose findings stay as they are, whatever device there is."""
+_TENSOR_IS_ON_CUDA = "is_cuda"
 _VENDOR = re.compile(r"npu|hccl|ascend", re.IGNORECASE)
 _DOUBLE = re.compile(r"\bfloat64\b|\bdouble\b|\.DoubleTensor\b")
 """What some accelerators refuse, while the original ran on the CPU beside them."""
@@ -79,7 +78,7 @@ def _written(
 
 def is_about_devices(finding: Finding) -> bool:
     """Whether a finding is about what such a fix writes."""
-    return finding.rule.family in _FAMILIES and finding.rule.name not in _ADVICE
+    return finding.rule.family in _FAMILIES and not finding.rule.any_device
 
 
 def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fix:
@@ -98,7 +97,8 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
 
 def _asks_for_kernels(finding: Finding) -> bool:
     """Whether a tensor is asked where it is because kernels of CUDA are called."""
-    return finding.rule.name == "is-cuda" and not finding.fixes
+    symbol = finding.arguments.get("symbol", "")
+    return symbol.rpartition(".")[2] == _TENSOR_IS_ON_CUDA and not finding.fixes
 
 
 def _is_safe_for_npu(finding: Finding) -> bool:

@@ -16,6 +16,7 @@ from npulens.checks.entries import (
 )
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
+from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import (
     Instance,
@@ -208,7 +209,7 @@ def _report_reference(
     if is_unknown(qualified, entry):
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
-        rule = context.catalogue.rule_named("cuda-api-unknown")
+        rule = context.catalogue.rule_named(UNKNOWN_API)
         if rule is not None and not context.facts.shimmed:
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
@@ -259,7 +260,7 @@ def _missing_on_npu(
     if becomes == found and exists(entry, context):
         return False
     is_renamed = becomes is not None and becomes != found
-    rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else "cuda-api-unsupported")
+    rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else UNSUPPORTED_API)
     target = _owner(node, levels)
     if rule is not None and context.span(target) not in context.reported:
         written = dotted_name(target) or name

@@ -74,7 +74,9 @@ def _unused(
         edit = _removal(comment.span, text)
     fix = Fix(title, Applicability.SAFE, (edit,))
     codes = ", ".join(unused) if comment.codes else "all"
-    return Finding(catalogue.rules["NPU002"], comment.span, {"codes": codes}, fixes=(fix,))
+    return Finding(
+        catalogue.required("unused-suppression"), comment.span, {"codes": codes}, fixes=(fix,)
+    )
 
 
 def _removal(span: Span, text: str) -> Edit:

@@ -1,6 +1,6 @@
-"""What is said of code that Python cannot read."""
+"""What is said of code that cannot be read."""
 
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, LocalizedText
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.parsing import SyntaxProblem
 from npulens.syntax.versions import newer_syntax
@@ -14,9 +14,14 @@ def syntax_finding(problem: SyntaxProblem, lines: LineMap, catalogue: Catalogue)
     version = newer_syntax(lines.text[start:].split("\n", 1)[0])
     if version is not None:
         newer = f"Python {version[0]}.{version[1]}"
-        return Finding(catalogue.rules["NPU004"], span, {"detail": newer})
+        return Finding(catalogue.required("newer-syntax"), span, {"detail": newer})
     detail = problem.detail.rstrip("?.")  # the message has a full stop of its own
-    return Finding(catalogue.rules["NPU001"], span, {"detail": detail})
+    return Finding(catalogue.required("syntax-error"), span, {"detail": detail})
+
+
+def unread_finding(reason: LocalizedText, catalogue: Catalogue) -> Finding:
+    """A file that could not be looked at, and why."""
+    return Finding(catalogue.required("unreadable-source"), Span(0, 0), note=reason)
 
 
 def _problem_span(problem: SyntaxProblem, lines: LineMap) -> Span:

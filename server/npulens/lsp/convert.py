@@ -7,6 +7,7 @@ from lsprotocol import types
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 
 from npulens.catalog.model import Finding, Language, Severity
+from npulens.catalog.rule_properties import Tag
 from npulens.lsp.rule_pages import page_uri
 from npulens.lsp.views import NotebookFile, View
 from npulens.text.document import PositionEncoding, TextChange
@@ -23,12 +24,9 @@ _SEVERITIES = {
     Severity.HINT: types.DiagnosticSeverity.Hint,
 }
 _TAGS = {
-    "unused-suppression": types.DiagnosticTag.Unnecessary,
-    "cuda-backend-switch": types.DiagnosticTag.Unnecessary,
-    "cuda-amp": types.DiagnosticTag.Deprecated,
-    "apex-amp": types.DiagnosticTag.Deprecated,
+    Tag.UNNECESSARY: types.DiagnosticTag.Unnecessary,
+    Tag.DEPRECATED: types.DiagnosticTag.Deprecated,
 }
-"""By the name of the rule: code without effect, and interfaces that PyTorch has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
                 types.Location(place.part.uri, place.range), part.text.in_language(terms.language)
             )
         )
-    tag = _TAGS.get(finding.rule.name)
+    tags = [_TAGS[tag] for tag in finding.rule.tags]
     fix = finding.fixes[0].applicability.value if finding.fixes else None
     return types.Diagnostic(
         range=view.locate(finding.span, terms.encoding).range,
@@ -128,7 +126,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
         code_description=None if page is None else types.CodeDescription(page),
         source=SOURCE,
         message=_message(finding, view, terms.language),
-        tags=[tag] if tag is not None and tag in terms.tags else None,
+        tags=[tag for tag in tags if tag in terms.tags] or None,
         related_information=related if related and terms.related_places else None,
         data={"rule": finding.rule.name, "fix": fix, "isProblem": is_problem(finding)},
     )

@@ -10,10 +10,10 @@ from lsprotocol import types
 
 from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge
 from npulens.catalog.model import Finding, LocalizedText
+from npulens.checks.syntax_findings import unread_finding
 from npulens.lsp.convert import ClientTerms, to_diagnostic
 from npulens.lsp.slots import IsSuperseded
 from npulens.lsp.views import View
-from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.project.surroundings import Surroundings
 from npulens.workspace.selection import chosen
@@ -154,8 +154,7 @@ def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
 
 def _failure(task: Task) -> Analysis:
     """What is shown where analysing failed: that it did, and nothing of an earlier text."""
-    rule = task.surroundings.catalogue.rules["NPU003"]
-    failed = Judgement([Finding(rule, Span(0, 0), note=_FAILED)])
+    failed = Judgement([unread_finding(_FAILED, task.surroundings.catalogue)])
     return _analysis_of(task, failed, NO_SHAPES)
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from lsprotocol import types
 
 from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, Language, LocalizedText, Rule
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name

@@ -7,8 +7,8 @@ from typing import Any
 
 from npulens import __version__
 from npulens.catalog.complaints import complaint
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Applicability, Language, LocalizedText
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.json_text import json_text

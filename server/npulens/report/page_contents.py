@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Applicability, Language, Severity
+from npulens.catalog.rule_properties import ReportTable
 from npulens.catalog.tables import Catalogue
 from npulens.report.not_read_text import counted, reason_of
 from npulens.report.page_folders import folder_tree
@@ -25,7 +26,7 @@ from npulens.report.page_settled import settled_of
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
 from npulens.workspace.file_report import FileReport
-from npulens.workspace.migrating.effort import effort_of
+from npulens.workspace.migrating.effort import effort_of, formula_of
 from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of, worst_of
 from npulens.workspace.problems import is_problem
 
@@ -61,6 +62,7 @@ def page_of(results: Results, language: Language) -> Page:
             grouping.groups(e for e in entries if e.finding.rule.family == "fused" and not e.work)
         ),
         settled=settled_of(results.files, files, language),
+        formula=formula_of(results.catalogue.rules.values()),
         folders=folder_tree(files),
         not_read=counted(results.not_read, language),
         unread=tuple(
@@ -203,9 +205,6 @@ def _by_frequency(groups: Iterable[Group]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda g: (-g.findings, g.rule.code, g.message)))
 
 
-_OWN_CUDA = frozenset({"NPU601", "NPU607", "NPU608", "NPU612"})
-
-
 def _libraries(
     entries: Sequence[Entry], catalogue: Catalogue, grouping: _Grouping
 ) -> tuple[LibraryRow, ...]:
@@ -217,7 +216,7 @@ def _libraries(
     members: dict[str, list[Entry]] = {}
     for entry in entries:
         rule, package = entry.finding.rule, entry.symbol.partition(".")[0]
-        if rule.code in _OWN_CUDA:
+        if rule.table is ReportTable.CUDA_OPERATORS:
             members.setdefault("", []).append(entry)
         elif rule.family == "library" or (rule.family != "dynamic" and package in known):
             members.setdefault(package, []).append(entry)

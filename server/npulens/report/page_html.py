@@ -20,7 +20,7 @@ from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_page import SEVERITIES
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Entry, Fixes, Page
-from npulens.workspace.migrating import effort
+from npulens.workspace.migrating.effort import Formula
 from npulens.workspace.migrating.readiness import Readiness
 
 MOST_FINDINGS = 20_000
@@ -68,8 +68,7 @@ def as_html(page: Page) -> str:
         percent=wording.percent,
         script_state=partial(wording.script_state, language=language),
         fix_counts=_fix_counts,
-        effort=effort,
-        formula=_formula(language),
+        formula=_formula(page.formula, language),
         script=Markup(script),
         style=Markup(style),
         policy=_policy(script, style),
@@ -133,17 +132,19 @@ def _fix_counts(fixes: Fixes) -> Mapping[Applicability, int]:
     return dict(zip(Applicability, fixes, strict=True))
 
 
-def _formula(language: Language) -> Mapping[str, str]:
-    """The figures of the formula, as they are in the program."""
+def _formula(formula: Formula, language: Language) -> Mapping[str, str]:
+    """The figures of the formula, as they are in the rules."""
     comma = "、" if language == "zh" else ", "
 
     def listed(items: Iterable[tuple[str, int]]) -> str:
         return comma.join(f"{name}: {minutes}" for name, minutes in items)
 
     return {
-        "structure_rules": comma.join(sorted(effort.RULES_OF_STRUCTURE)),
-        "rules": listed(effort.RULE_MINUTES.items()),
-        "families": listed((f"{code}xx", m) for code, m in effort.FAMILY_MINUTES.items()),
+        "reading": str(formula.reading),
+        "structure": str(formula.structure),
+        "structure_rules": comma.join(formula.structure_rules),
+        "rules": listed(formula.rules.items()),
+        "families": listed((f"{code}xx", m) for code, m in formula.families.items()),
     }
 
 

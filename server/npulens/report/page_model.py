@@ -12,6 +12,7 @@ from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import NotRead
+from npulens.workspace.migrating.effort import Formula
 from npulens.workspace.migrating.readiness import Readiness
 
 
@@ -271,6 +272,7 @@ class Page:
         blockers: What has no fix and has to be written, the most laborious first.
         fused: Where an operator of the NPU could stand, the most frequent first.
         settled: Where nothing is to be done, and why.
+        formula: The figures from which the minutes come.
         folders: The tree of folders with what is to be done in them.
         not_read: How many folders and files were not read, in words; empty if none.
         unread: Their names, each with the reason.
@@ -296,6 +298,7 @@ class Page:
     hotspots: tuple[HotspotRow, ...]
     fused: tuple[Group, ...]
     settled: Settled
+    formula: Formula
     folders: Folder
     not_read: str
     unread: tuple[tuple[str, str], ...]

@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, Language
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.page_model import (

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import Finding, Language
 from npulens.catalog.rule_page import SEVERITIES
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.text.document import Document

@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Language
+from npulens.catalog.rule_properties import ReportTable
 from npulens.report.human import printable
 from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
 
@@ -16,34 +17,30 @@ _PLACES = ("File", "Start Line", "End Line", "OP", "Tips")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """With one of these a cell starts that a spreadsheet computes."""
 
-_UNSUPPORTED = ("NPU103", "NPU202", "NPU203", "NPU204", "NPU401", "NPU501", "NPU503", "NPU504")
-_UNSUPPORTED_LIBRARIES = ("NPU602", "NPU603", "NPU605", "NPU708")
-_TABLES: Mapping[str, tuple[str, ...]] = {
-    "unsupported_api.csv": (*_UNSUPPORTED, *_UNSUPPORTED_LIBRARIES),
-    "unknown_api.csv": ("NPU104", "NPU505", "NPU604", "NPU606"),
-    "api_precision_advice.csv": ("NPU3",),
-    "api_performance_advice.csv": ("NPU404", "NPU8", "NPU91"),
+_TABLES: Mapping[str, ReportTable] = {
+    "unsupported_api.csv": ReportTable.UNSUPPORTED,
+    "unknown_api.csv": ReportTable.UNKNOWN,
+    "api_precision_advice.csv": ReportTable.PRECISION,
+    "api_performance_advice.csv": ReportTable.PERFORMANCE,
 }
-"""Which findings, by their codes or the starts of these, are in a table of places."""
-_CUDA_OPERATORS = ("NPU601", "NPU607", "NPU608", "NPU612")
-_AFFINITY = ("NPU7",)
+"""The tables of places."""
 
 
 def transplant_tables(log: ChangeLog, language: Language) -> Mapping[str, str]:
     """The text of each table by its file name; one without rows has its heading."""
     tables = {
-        name: _table(_PLACES, _places(_chosen(log.left, codes), language))
-        for name, codes in _TABLES.items()
+        name: _table(_PLACES, _places(_chosen(log.left, table), language))
+        for name, table in _TABLES.items()
     }
     tables["cuda_op_list.csv"] = _table(
-        ("File", "Api"), ((left.path, _symbol(left)) for left in _chosen(log.left, _CUDA_OPERATORS))
+        ("File", "Api"),
+        ((left.path, _symbol(left)) for left in _chosen(log.left, ReportTable.CUDA_OPERATORS)),
     )
     tables["affinity_api_call.csv"] = _table(
         (*_PLACES[:3], "Api Type", "Api Call Name", "Affinity Api Name"),
         (
             (*_place(left), left.finding.rule.name, _symbol(left), _replacement(left))
-            for left in _chosen(log.left, _AFFINITY)
-            if left.finding.rule.code != "NPU708"
+            for left in _chosen(log.left, ReportTable.AFFINITY)
         ),
     )
     tables["change_list.csv"] = _table(
@@ -53,8 +50,8 @@ def transplant_tables(log: ChangeLog, language: Language) -> Mapping[str, str]:
     return tables
 
 
-def _chosen(lefts: Iterable[Left], codes: tuple[str, ...]) -> Iterator[Left]:
-    chosen = (left for left in lefts if left.finding.rule.code.startswith(codes))
+def _chosen(lefts: Iterable[Left], table: ReportTable) -> Iterator[Left]:
+    chosen = (left for left in lefts if left.finding.rule.table is table)
     yield from sorted(chosen, key=lambda left: (left.path, left.line, left.column))
 
 

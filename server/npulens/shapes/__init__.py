@@ -13,7 +13,7 @@ Each class adds to the one before it: `frames` (names and what is known of the c
 and joined; loops twice; calls of functions of the file with the arguments at hand, three deep,
 each function once at a time. Steps are bounded by function. What PyTorch's operators do is in
 tables (`shape_operators.py`); what makes a shape depend on data or waits is data
-(`rules/dynamic.json`). A full reduction, `topk` with a fixed number and padding by `size -
+(`rules/dynamic/`). A full reduction, `topk` with a fixed number and padding by `size -
 x.shape[0]` end the dependence; conditions that depend on data pass it on to lists that are filled
 under them. Conditions that are known before any data are decided (`decided_conditions.py`), and
 only the arm that runs is evaluated.

@@ -8,6 +8,7 @@ from npulens.catalog.model import LocalizedText
 from npulens.shapes.applied import Applied
 from npulens.shapes.extents import Sources
 from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.shape_values import (
     CONSTANT,
     FOREIGN,
@@ -58,7 +59,7 @@ def _converted(reader: Reader, node: ast.Call, call: Applied) -> Value:
     """`int(x)`, `float(x)`, `bool(x)`."""
     value = call.get(0) or CONSTANT
     if _is_read(value):
-        rule = "branch-on-tensor" if call.name == "bool" else "host-read"
+        rule = BRANCH if call.name == "bool" else HOST_READ
         advice = DECIDE_ON_DEVICE if call.name == "bool" else STAY
         found = reader.report(rule, node, advice, _READ_COST)
         assert isinstance(value, Tensor)
@@ -71,7 +72,7 @@ def _converted(reader: Reader, node: ast.Call, call: Applied) -> Value:
 def of_math(reader: Reader, node: ast.Call, call: Applied) -> Value:
     """A function of `math`, which reads a tensor as `float` does."""
     if any(map(_is_read, call.arguments)):
-        return Number("?", reader.report("host-read", node, STAY, _READ_COST))
+        return Number("?", reader.report(HOST_READ, node, STAY, _READ_COST))
     return Number("?", frozenset().union(*map(sources_of, call.arguments)))
 
 
@@ -91,7 +92,7 @@ def _extreme(reader: Reader, node: ast.Call, call: Applied) -> Value:
     if len(values) == 1 and isinstance(values[0], Items):
         values = [values[0].each]
     if any(map(_is_read, values)):
-        reader.report("branch-on-tensor", node, DECIDE_ON_DEVICE, _READ_COST)
+        reader.report(BRANCH, node, DECIDE_ON_DEVICE, _READ_COST)
         result: Value = values[0]
         for value in values[1:]:
             result = either(result, value)
@@ -121,13 +122,13 @@ def _shown(reader: Reader, node: ast.Call, call: Applied) -> Value:
     for argument, value in zip(node.args, call.arguments, strict=False):
         if _is_read(value):
             place = argument if call.name == "print" else node
-            reader.report("host-read", place, STAY, _PRINT_COST)
+            reader.report(HOST_READ, place, STAY, _PRINT_COST)
     return NOTHING if call.name == "print" else FOREIGN
 
 
 def _range(reader: Reader, node: ast.Call, call: Applied) -> Value:
     if any(map(_is_read, call.arguments)):
-        found = reader.report("host-read", node, STAY, _READ_COST)
+        found = reader.report(HOST_READ, node, STAY, _READ_COST)
         return Items(CONSTANT, None, found)
     return Items(CONSTANT, None, frozenset().union(*map(sources_of, call.arguments)))
 
@@ -177,7 +178,7 @@ def _any(reader: Reader, node: ast.Call, call: Applied) -> Value:
     value = call.get(0)
     each = value.each if isinstance(value, Items) else UNKNOWN
     if _is_read(each):
-        return Number("?", reader.report("branch-on-tensor", node, DECIDE_ON_DEVICE, _READ_COST))
+        return Number("?", reader.report(BRANCH, node, DECIDE_ON_DEVICE, _READ_COST))
     return CONSTANT
 
 

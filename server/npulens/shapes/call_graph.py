@@ -6,7 +6,6 @@ from functools import cached_property, lru_cache
 from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.described import MODULE, described
-from npulens.shapes.reporting import PIPELINES
 from npulens.shapes.scoring import (
     Described,
     Reach,
@@ -14,6 +13,7 @@ from npulens.shapes.scoring import (
     reaches,
     score,
 )
+from npulens.shapes.shape_rules import PIPELINES
 from npulens.shapes.twins import has_npu_twin, is_for_npu
 from npulens.verdicts.file_role import FileRole, file_role
 

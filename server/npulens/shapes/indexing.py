@@ -16,6 +16,7 @@ from npulens.shapes.extents import (
     opened,
 )
 from npulens.shapes.shape_frames import Frame
+from npulens.shapes.shape_rules import BOOLEAN_MASK, HOST_READ, MASKED_ASSIGNMENT, SIZE_FROM_DATA
 from npulens.shapes.shape_values import (
     CONSTANT,
     HOST_BATCH,
@@ -56,14 +57,14 @@ class Indexing(Frame):
             return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
         is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
         if is_read and isinstance(owner, (Items, Layers)):
-            self.report("host-read", node.slice, GATHER, _READ_COST)
+            self.report(HOST_READ, node.slice, GATHER, _READ_COST)
         if isinstance(owner, Size):
             return self._length(owner.shape, node.slice, index)
         if isinstance(owner, Items):
             return self._element(owner, node.slice, index)
         if owner is UNKNOWN and _is_mask(index):
             # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
-            self.report("boolean-mask-index", node, KEEP_SHAPE, _MASK_COST, is_shape=True)
+            self.report(BOOLEAN_MASK, node, KEEP_SHAPE, _MASK_COST, is_shape=True)
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 
     def store(self, target: ast.Subscript, value: Value) -> None:
@@ -73,7 +74,7 @@ class Indexing(Frame):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
             if owner is UNKNOWN and _is_mask(index):
                 advice = SCATTER if isinstance(value, Tensor) else FILL
-                self.report("masked-assignment", target, advice, _STORE_COST, waits=False)
+                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, waits=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         has_waited = False  # behind the first number nothing is left to wait for
@@ -85,7 +86,7 @@ class Indexing(Frame):
             if isinstance(index, Tensor) and index.kind == "bool" and not index.on_host:
                 is_many = isinstance(value, Tensor) and value.shape != SCALAR
                 self.report(
-                    "masked-assignment",
+                    MASKED_ASSIGNMENT,
                     target,
                     SCATTER if is_many else FILL,
                     _STORE_COST,
@@ -93,7 +94,7 @@ class Indexing(Frame):
                     is_whole=_are_alike(owner, index),
                 )
             elif _is_number_of_device(index) and not has_waited:
-                self.report("host-read", part, GATHER, _READ_COST)
+                self.report(HOST_READ, part, GATHER, _READ_COST)
                 has_waited = True
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
@@ -138,7 +139,7 @@ class Indexing(Frame):
             sources: Sources = NO_SOURCES
             if not (index.on_host and owner.on_host):
                 sources = self.report(
-                    "boolean-mask-index",
+                    BOOLEAN_MASK,
                     node,
                     KEEP_SHAPE,
                     _MASK_COST,
@@ -148,7 +149,7 @@ class Indexing(Frame):
             sources = NO_SOURCES if index.is_fixed else sources
             cursor.mask(index.shape.rank, Dim("?", sources))
         elif _is_number_of_device(index):
-            self.report("host-read", node, GATHER, _READ_COST)
+            self.report(HOST_READ, node, GATHER, _READ_COST)
             cursor.drop()
         else:
             cursor.used |= index.sources
@@ -162,21 +163,19 @@ class Indexing(Frame):
         if window is not None and part.lower is not None:
             lower = self.read(part.lower)
             if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
-                self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+                self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
             part = ast.Slice(upper=window)
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
             if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
                 if bound.is_fixed:
-                    self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+                    self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
                     continue
-                sources |= self.report(
-                    "size-from-data", node, FIXED_SIZE, _SIZE_COST, is_shape=True
-                )
+                sources |= self.report(SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, is_shape=True)
             elif isinstance(bound, Number) and bound.sources:
                 if self.are_values(bound.sources):
                     found = self.report(
-                        "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
+                        SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
                     )
                     sources |= found
                 else:

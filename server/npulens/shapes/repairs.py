@@ -14,6 +14,14 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.buckets import collator_fix, sequence_fix
 from npulens.shapes.events import Event
+from npulens.shapes.shape_rules import (
+    BOOLEAN_MASK,
+    DYNAMIC_OPERATOR,
+    HOST_READ,
+    LAST_BATCH,
+    MASKED_ASSIGNMENT,
+    PADDING,
+)
 from npulens.shapes.totals import may_be_tensor
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.values import Name
@@ -65,19 +73,19 @@ class Repairs:
         """The fixes for one event, the best first."""
         node = event.node
         found: Iterator[Fix] = iter(())
-        if event.rule == "boolean-mask-index" and isinstance(node, ast.Subscript):
+        if event.rule == BOOLEAN_MASK and isinstance(node, ast.Subscript):
             if _REDUCED.match(self._lines.text, self._span(node).end) is None:
                 return ()
             found = self._reduced(node, node.value, node.slice, event)
-        elif event.rule == "dynamic-shape-operator" and isinstance(node, ast.Call):
+        elif event.rule == DYNAMIC_OPERATOR and isinstance(node, ast.Call):
             found = self._of_operator(node, event)
-        elif event.rule == "masked-assignment" and isinstance(node, ast.Subscript):
+        elif event.rule == MASKED_ASSIGNMENT and isinstance(node, ast.Subscript):
             found = self._assigned(node, node.slice, event)
-        elif event.rule == "host-read" and isinstance(node, ast.Call):
+        elif event.rule == HOST_READ and isinstance(node, ast.Call):
             found = self._accumulated(node)
-        elif event.rule == "loader-keeps-last-batch" and isinstance(node, ast.Call):
+        elif event.rule == LAST_BATCH and isinstance(node, ast.Call):
             found = self._dropped(node)
-        elif event.rule == "padding-to-longest" and isinstance(node, ast.Call):
+        elif event.rule == PADDING and isinstance(node, ast.Call):
             found = self._padded_on(node)
         return tuple(found)
 

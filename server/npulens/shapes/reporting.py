@@ -13,14 +13,12 @@ from npulens.shapes.events import Event, Recorder
 from npulens.shapes.hints import hint_of_function, hints_of_names
 from npulens.shapes.repairs import Repairs
 from npulens.shapes.runtimes import is_copy, uses_runtime
+from npulens.shapes.shape_rules import HOST_READ, PIPELINES
 from npulens.shapes.worth import is_host_code
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-
-PIPELINES = frozenset({"loader-keeps-last-batch", "padding-to-longest", "random-size"})
-"""The rules on the size of batches, which the host decides."""
 
 
 class Home(NamedTuple):
@@ -80,7 +78,7 @@ class Reporter:
                 continue
             if event.rule not in PIPELINES and is_host_code(event.function):
                 continue
-            if event.rule == "host-read" and is_copy(event.node) and self._feeds_runtime(event):
+            if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
             if event.is_elsewhere and not event.is_shape:
                 continue  # a number is told where it decides about a size

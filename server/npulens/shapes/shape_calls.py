@@ -17,6 +17,7 @@ from npulens.shapes.shape_expressions import on_device
 from npulens.shapes.shape_frames import MAX_CALLS, MAX_DEPTH, Handed
 from npulens.shapes.shape_libraries import Libraries
 from npulens.shapes.shape_operators import TRANSFERS
+from npulens.shapes.shape_rules import HOST_READ
 from npulens.shapes.shape_sources import meets, result_of
 from npulens.shapes.shape_values import (
     CONSTANT,
@@ -193,7 +194,7 @@ class Calls(Libraries):
             ) and on_device(value)
             entry = self.session.methods.get("cpu")
             if waits and entry is not None:
-                self.report("host-read", node, entry.advice, entry.cost)
+                self.report(HOST_READ, node, entry.advice, entry.cost)
             return value._replace(on_host=True)
         kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]
         kind = next(filter(None, kinds), "")

@@ -16,6 +16,7 @@ from npulens.shapes.indexing import Indexing
 from npulens.shapes.optional import asked_of_parameter, is_given
 from npulens.shapes.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.shape_values import (
     CONSTANT,
     FOREIGN,
@@ -83,7 +84,7 @@ class Expressions(Indexing):
         if isinstance(value, Tensor):
             if value.on_host or not value.is_sure:
                 return NO_SOURCES
-            found = self.report("branch-on-tensor", node, DECIDE_ON_DEVICE, _BRANCH_COST)
+            found = self.report(BRANCH, node, DECIDE_ON_DEVICE, _BRANCH_COST)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
 
@@ -235,7 +236,7 @@ class Expressions(Indexing):
 
     def _contained(self, node: ast.Compare, container: Value) -> Value:
         if isinstance(container, Tensor) and container.is_sure and not container.on_host:
-            return Number("?", self.report("host-read", node, CONTAINED, _BRANCH_COST))
+            return Number("?", self.report(HOST_READ, node, CONTAINED, _BRANCH_COST))
         return CONSTANT
 
     def _boolean(self, node: ast.BoolOp) -> Value:
@@ -290,7 +291,7 @@ class Expressions(Indexing):
         """A value that is turned into text: of a tensor it is read."""
         value = self.read(node)
         if isinstance(value, Tensor) and value.is_sure and not value.on_host:
-            self.report("host-read", node, STAY, _PRINT_COST)
+            self.report(HOST_READ, node, STAY, _PRINT_COST)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
         before, known = dict(self.names), self.known

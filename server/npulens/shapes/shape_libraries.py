@@ -33,6 +33,14 @@ from npulens.shapes.pipelines import (
 )
 from npulens.shapes.shape_expressions import Expressions, on_device
 from npulens.shapes.shape_operators import apply_operator
+from npulens.shapes.shape_rules import (
+    DYNAMIC_OPERATOR,
+    HOST_READ,
+    LAST_BATCH,
+    PADDING,
+    RANDOM_SIZE,
+    SIZE_FROM_DATA,
+)
 from npulens.shapes.shape_sources import meets, result_of
 from npulens.shapes.shape_values import (
     CONSTANT,
@@ -135,7 +143,7 @@ class Libraries(Expressions):
         if any(is_given(call.get(place, name)) for place, name in returned.unless):
             return UNKNOWN
         self.report(
-            "dynamic-shape-operator",
+            DYNAMIC_OPERATOR,
             node,
             FIXED_SIZE,
             _CALL_COST,
@@ -150,11 +158,11 @@ class Libraries(Expressions):
         is_collator = name in COLLATORS and pads_to_longest(call)
         if name in LOADERS and keeps_last_batch(node, call):
             if not evaluates(node, self.function.node):
-                self.report("loader-keeps-last-batch", node, DROP_LAST, LOADER_COST, waits=False)
+                self.report(LAST_BATCH, node, DROP_LAST, LOADER_COST, waits=False)
         elif is_collator or (name == _PAD and self._pads_batches(node)):
-            self.report("padding-to-longest", node, FIXED_LENGTH, PADDING_COST, waits=False)
+            self.report(PADDING, node, FIXED_LENGTH, PADDING_COST, waits=False)
         elif name == "torch.nn.functional.interpolate" and has_random_size(call):
-            self.report("random-size", node, FEW_SIZES, SIZE_COST, waits=False)
+            self.report(RANDOM_SIZE, node, FEW_SIZES, SIZE_COST, waits=False)
 
     def _pads_batches(self, node: ast.Call) -> bool:
         """Whether a call of `pad_sequence` decides the length of batches."""
@@ -189,9 +197,9 @@ class Libraries(Expressions):
             return result_of(entry, call, frozenset())  # then the other one is, too
         if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
             hosts = all(tensor.on_host for tensor in tensors)
-            if hosts or entry.rule.name == "host-read":
+            if hosts or entry.rule.name == HOST_READ:
                 return result_of(entry, call, frozenset())
-        is_shape = entry.rule.name != "host-read"
+        is_shape = entry.rule.name != HOST_READ
         fixed = bool(tensors) and all(tensor.is_fixed for tensor in tensors)
         found = self.report(
             entry.rule.name,
@@ -220,11 +228,11 @@ class Libraries(Expressions):
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
         if reads and not from_values and all(value.is_fixed for value in read):
-            self.report("host-read", node, HOST_NUMBERS, _READ_COST)
+            self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
         elif reads or from_values:
             found = self.report(
-                "size-from-data", node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
+                SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
             )
             made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
@@ -267,7 +275,7 @@ class Libraries(Expressions):
             if any(on_device(part) for part in parts):
                 entry = self.session.operators.get("torch.Tensor.item")
                 if entry is not None:
-                    self.report("host-read", node, entry.advice, entry.cost)
+                    self.report(HOST_READ, node, entry.advice, entry.cost)
 
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""

@@ -14,6 +14,7 @@ from npulens.shapes.handing import hands_out
 from npulens.shapes.optional import given_of, is_optional
 from npulens.shapes.scoring import is_failure, is_rare_test, is_want_of_memory
 from npulens.shapes.shape_frames import ExhaustedError, Result, Session
+from npulens.shapes.shape_rules import GROWING_TENSOR
 from npulens.shapes.shape_values import (
     FOREIGN,
     NOTHING,
@@ -89,7 +90,7 @@ class Statements(Binding):
         if self._joins(node.value) and grows(node, self.around, self.function):
             is_collected = only_collects(node, self.around)
             self.rare += is_collected
-            found = self.report("growing-tensor", node, PREALLOCATE, GROWTH_COST, waits=False)
+            found = self.report(GROWING_TENSOR, node, PREALLOCATE, GROWTH_COST, waits=False)
             self.rare -= is_collected
             for user in users(node, self.around):
                 self.uses(found, user)

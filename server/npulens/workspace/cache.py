@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import npulens
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import ProjectFacts, Shim
 from npulens.catalog.rule_file import MEGABYTES
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 from npulens.text.regular_files import read_regular
 from npulens.verdicts.ledger import Judgement

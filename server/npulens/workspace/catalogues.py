@@ -18,8 +18,8 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
     catalogue = load_catalogue(configuration.extend_rules)
     if any(path.suffix == ".py" for path in configuration.extend_rules):
         _check_patterns(catalogue)
-    rule = catalogue.rule_named("native-api-unverified")
-    if rule is not None and is_selected(rule, configuration):
+    needing = (rule for rule in catalogue.rules.values() if rule.verified_names)
+    if any(is_selected(rule, configuration) for rule in needing):
         return with_verified_names(catalogue)
     return catalogue
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from npulens.catalog.loader import rules_folder
 from npulens.catalog.model import (
     LANGUAGES,
     Language,
@@ -19,19 +18,18 @@ from npulens.catalog.model import (
     Target,
     TorchVersion,
 )
+from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.regular_files import read_regular
+from npulens.text.toml import parse_toml
 from npulens.workspace.files.path_patterns import read_pattern
-from npulens.workspace.files.toml import parse_toml
 from npulens.workspace.project.project_version import NEWEST, OLDEST, project_version
 
 CONFIGURATION_FILES = ("npulens.toml", "pyproject.toml")
 """Of two in one folder the first counts."""
 _MEGABYTES = 1
 """No configuration is larger."""
-_NOT_CHECKED = {"NPU001", "NPU003", "NPU004"}
-"""The rules for code that npulens cannot read."""
 
 
 class ConfigurationError(Exception):
@@ -182,7 +180,7 @@ def is_selected(rule: Rule, configuration: Configuration) -> bool:
         words = tuple(word for word in words if word in (rule.code, rule.name))
     wanted = max((fitting(word, rule) for word in words), default=0)
     unwanted = max((fitting(word, rule) for word in configuration.ignore), default=0)
-    is_default = not configuration.select or rule.code in _NOT_CHECKED
+    is_default = not configuration.select or rule.unread
     is_default = is_default and rule.enabled
     return wanted > unwanted or (is_default and not unwanted)
 

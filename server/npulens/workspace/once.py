@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npulens.catalog.model import Finding
+from npulens.catalog.rule_properties import Once as ForAll
 from npulens.catalog.settlements import Settlement
 from npulens.checks.intent.library_hints import LIBRARY
 from npulens.workspace.file_report import FileReport
@@ -19,8 +20,9 @@ class Once:
 
     def report(self, report: FileReport) -> FileReport:
         """A report with hints on optional libraries that none before has; others are settled."""
-        again = [f for f in report.findings if f.arguments.get(LIBRARY, "") in self._said - {""}]
-        self._said.update(f.arguments.get(LIBRARY, "") for f in report.findings)
+        hints = [finding for finding in report.findings if finding.rule.once is ForAll.PROJECT]
+        again = [hint for hint in hints if hint.arguments[LIBRARY] in self._said]
+        self._said.update(hint.arguments[LIBRARY] for hint in hints)
         return _without(report, again) if again else report
 
 

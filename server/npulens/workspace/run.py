@@ -9,12 +9,12 @@ from npulens.analysis import judge
 from npulens.catalog.complaints import complaint
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
+from npulens.checks.syntax_findings import unread_finding
 from npulens.text.decoding import UndecodableReason, UndecodableSource
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
-from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.cache import FindingCache
 from npulens.workspace.configuration import Configuration, absolute
@@ -149,7 +149,7 @@ class Checker:
     def _refused(self, path: str, detail: str, unread: Reason) -> FileReport:
         """The report on a file that cannot be read, for a reason told in English."""
         reason = LocalizedText(_as_sentence(detail), f"{complaint(detail, 'zh')}。")
-        finding = Finding(self._catalogue.rules["NPU003"], Span(0, 0), note=reason)
+        finding = unread_finding(reason, self._catalogue)
         findings = selected([finding], self._configuration, path)
         return FileReport(path, findings, Document(path, ""), unread=unread)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.checks.python.performance import ADVICE
+from npulens.catalog.rule_properties import SettledBy
 from npulens.checks.whole_module import place_of
 from npulens.verdicts.file_role import FileRole, file_role
 
@@ -19,8 +19,6 @@ _OF_OTHER_MAKERS = re.compile(
     r"|\btorch\.(?:xpu|hpu|mlu|musa|version\.hip)\b|[\"'](?:xpu|hpu|mlu|musa|xla)\b|\bis_hip\b"
 )
 """What such modules name: the folder alone may just be called so."""
-_VARIABLE = "cuda-environment"
-_OF_OPERATORS = frozenset({"native-api-unsupported", "torch-api-limited"})
 
 
 def without_counterpart(
@@ -38,8 +36,8 @@ def worth_telling(
 ) -> list[Finding]:
     """Leave out what means nothing for a file of this path.
 
-    What is for another accelerator is not moved. Tests are not tuned, and set variables that the
-    NPU has no use for without harm. Where data is prepared on the host, PyTorch has all APIs.
+    What is for another accelerator is not moved. Where else its rule says that such a file settles
+    a finding: tests are not tuned, and where data is prepared on the host, PyTorch has all APIs.
     """
     place = project.place_of(unquote(path.removeprefix("file://")))
     if _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text):
@@ -47,10 +45,14 @@ def worth_telling(
     role = file_role(place)
     on_host = FileRole.HOST in role and not any(f.rule.family == "device" for f in findings)
     in_tests = FileRole.IN_TESTS in role
-    idle = (_OF_OPERATORS if on_host else frozenset()) | (ADVICE if in_tests else frozenset())
     return [
         finding
         for finding in findings
-        if finding.rule.name not in idle
-        and (not in_tests or finding.rule.name != _VARIABLE or finding.arguments.get("replacement"))
+        if not (on_host and SettledBy.HOST_CODE in finding.rule.settled_by)
+        and not (in_tests and _is_idle_in_tests(finding))
     ]
+
+
+def _is_idle_in_tests(finding: Finding) -> bool:
+    settles = SettledBy.TESTS in finding.rule.settled_by
+    return settles and not finding.arguments.get("replacement")

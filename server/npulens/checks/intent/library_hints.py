@@ -16,9 +16,12 @@ from npulens.catalog.model import (
     Related,
     Rule,
 )
+from npulens.catalog.rule_properties import WITHOUT_BUILD, LibraryState
+from npulens.catalog.tables import Catalogue
 from npulens.checks.intent.guarded_imports import GuardedImport, Import, ImportFinder
 from npulens.checks.intent.needed_libraries import Needs
 from npulens.checks.intent.stand_ins import stand_in
+from npulens.checks.shared_rules import ATTENTION_CALL
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
 from npulens.verdicts.failing_imports import packages
@@ -27,12 +30,8 @@ from npulens.verdicts.ledger import Ledger
 
 LIBRARY = "library"
 """The argument of a hint that names the library, which is reported once for a project."""
-_RULES = frozenset(
-    {"cuda-library", "cuda-library-name", "library-needs-npu-build", "unported-part-of-library"}
-)
-_NEEDED_BY = frozenset({"cuda-library", "cuda-library-name"})
-"""Rules about libraries that no build brings to the NPU."""
-_CALLS = "flash-attention-call"
+_RULE = "optional-library"
+_MAY_BE_MISSING = WITHOUT_BUILD | {LibraryState.NEEDS_BUILD, LibraryState.UNPORTED_PART}
 _FAMILIES = frozenset({"library", "fused"})
 _IS_NEEDED = LocalizedText("it is needed here", "此处必须有它")
 _MOST_FIXES = 3
@@ -45,7 +44,7 @@ _WITHOUT = frozenset({"fallback", "reported-with-library"})
 
 
 def tell_of_libraries(
-    ledger: Ledger, module: WholeModule, project: ProjectFacts, rule: Rule | None
+    ledger: Ledger, module: WholeModule, project: ProjectFacts, catalogue: Catalogue | None
 ) -> None:
     """Open what is settled of libraries that are needed, and put hints on the others.
 
@@ -53,15 +52,20 @@ def tell_of_libraries(
         ledger: What is found in the module.
         module: The module.
         project: What it cannot know of its project.
-        rule: The rule for such hints, `None` if there shall be none.
+        catalogue: What has the rule for such hints, `None` if there shall be none.
     """
     if any(_is_optional(finding) for finding in ledger.settled):
+        rule = None if catalogue is None else catalogue.rule_named(_RULE)
         _Libraries(ledger, module, project, rule).tell()
 
 
 def _is_optional(finding: Finding) -> bool:
     settled = finding.settlement
-    return finding.rule.name in _RULES and settled is not None and settled.reason in _WITHOUT
+    return (
+        finding.rule.library in _MAY_BE_MISSING
+        and settled is not None
+        and settled.reason in _WITHOUT
+    )
 
 
 class _Libraries:
@@ -102,7 +106,7 @@ class _Libraries:
         opened = False
         for finding, statement in found[:_MOST_IMPORTS]:
             guarded = self._finder.guarded(statement)
-            can_be_had = finding.rule.name not in _NEEDED_BY
+            can_be_had = finding.rule.library not in WITHOUT_BUILD
             if can_be_had or guarded is None or not isinstance(guarded.guard, ast.Try):
                 continue
             place = needs.place(guarded)
@@ -124,7 +128,7 @@ class _Libraries:
             settled = finding.settlement
             if settled is None or settled.reason not in _WITHOUT:
                 continue
-            is_unasked = finding.rule.name == _CALLS and settled.span is None
+            is_unasked = finding.rule.name == ATTENTION_CALL and settled.span is None
             is_inside = start <= finding.span.start < end
             if (is_unasked or is_inside) and self._is_about(finding, library):
                 self._open(finding, replace(finding, settlement=None))
@@ -162,7 +166,7 @@ class _Libraries:
 
     def _fixes_of_calls(self, library: str) -> Iterator[Fix]:
         """The ways to write calls for the NPU, which a person picks with the condition around."""
-        found = [f for f in self._ledger.settled if f.rule.name == _CALLS and f.fixes]
+        found = [f for f in self._ledger.settled if f.rule.name == ATTENTION_CALL and f.fixes]
         for finding in [f for f in found if _library(f) == library][:_MOST_FIXES]:
             yield replace(finding.fixes[0], applicability=Applicability.MANUAL)
 

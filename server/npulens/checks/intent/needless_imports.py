@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix
+from npulens.catalog.rule_properties import WITHOUT_BUILD
 from npulens.checks.titles import remove
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.import_cleanup import without_names
@@ -17,7 +18,6 @@ _INSTEAD = {
     "apex": "torch_npu.optim.NpuFused",
 }
 """For each library what stands in the text once its calls are rewritten."""
-_RULES = ("cuda-library", "cuda-library-name")
 _Import = ast.Import | ast.ImportFrom
 
 
@@ -43,7 +43,7 @@ def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> l
 
 def _is_of_library(finding: Finding, libraries: Container[str]) -> bool:
     symbol = finding.arguments.get("symbol", "")
-    may_be_import = finding.rule.name in _RULES and not finding.fixes
+    may_be_import = finding.rule.library in WITHOUT_BUILD and not finding.fixes
     return may_be_import and symbol.partition(".")[0] in libraries
 
 

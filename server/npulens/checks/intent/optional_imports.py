@@ -4,12 +4,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding, ProjectFacts
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.failing_imports import packages, tried_parts
 
 _LOADER = "torch.utils.cpp_extension.load"
-_WITH_OTHER_WAYS = frozenset({"library-needs-npu-build", "unverified-library"})
 
 
 def without_handled_imports(
@@ -25,7 +25,7 @@ def without_handled_imports(
         findings = [f for f in findings if f.arguments.get("symbol") != _LOADER]
     if str(module.place) in project.optional_modules:
         findings = [f for f in findings if f.rule.family != "library"]
-    if not any(finding.rule.name in _WITH_OTHER_WAYS for finding in findings):
+    if not any(finding.rule.library in WITH_OTHER_WAYS for finding in findings):
         return list(findings)
     tried = set(_tried_packages(module))
     return [finding for finding in findings if not _was_tried(finding, tried, module.text)]
@@ -34,7 +34,7 @@ def without_handled_imports(
 def _was_tried(finding: Finding, tried: set[str], text: str) -> bool:
     """Whether a function imports a library that the module does without elsewhere."""
     package = finding.arguments.get("symbol", "").partition(".")[0]
-    if finding.rule.name not in _WITH_OTHER_WAYS or package not in tried:
+    if finding.rule.library not in WITH_OTHER_WAYS or package not in tried:
         return False
     line = text.rfind("\n", 0, finding.span.start) + 1
     words = text[line : finding.span.start].split()

@@ -8,17 +8,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding
+from npulens.catalog.rule_properties import SettledBy
+from npulens.checks.shared_rules import GRAD_SCALER
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
-_RULES = frozenset(
-    {"native-api-unsupported", "library-needs-npu-build", "unported-part-of-library"}
-)
 _SCALER = "GradScaler"
-_NEUTRAL_SCALER = "grad-scaler"
-"""The rule about the scaler that takes a device: a call that is no finding names the right one."""
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
 _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
@@ -37,7 +34,7 @@ def _is_of_scaler(finding: Finding) -> bool:
 
 
 def _is_ours(finding: Finding) -> bool:
-    return finding.rule.name in _RULES or _is_of_scaler(finding)
+    return SettledBy.TYPE_ONLY in finding.rule.settled_by or _is_of_scaler(finding)
 
 
 def _symbol(finding: Finding) -> str:
@@ -106,7 +103,7 @@ class _Imports:
         around = [each for each in self._functions if finding.span.start in each]
         if around:
             uses = [use for use in uses if self._start(use) in around[-1]]
-        if finding.rule.name == _NEUTRAL_SCALER:
+        if finding.rule.name == GRAD_SCALER:  # a call that is no finding names the right device
             return bool(uses) and all(
                 use in self._asked or (use in self._callees and self._start(use) not in called)
                 for use in uses

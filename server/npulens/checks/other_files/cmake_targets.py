@@ -8,6 +8,7 @@ from npulens.catalog.model import Finding, LocalizedText, Related, Rule
 from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
+from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.syntax.cmake import Command, Word, cmake_commands, cmake_variables, expanded
 from npulens.text.spans import Span
 
@@ -79,7 +80,7 @@ def cmake_findings(report: LaunchReport) -> None:
     Other targets, CUDA sources and settings for CUDA are settled there.
     """
     targets = cuda_targets(report.text)
-    rule = report.catalogue.rule_named("cuda-extension")
+    rule = report.catalogue.rule_named(CUDA_EXTENSION)
     if rule is None:
         return
     if not targets:

@@ -20,6 +20,7 @@ from npulens.checks.python.attention_signatures import (
 )
 from npulens.checks.python.library_uses import library_entry, uses_libraries
 from npulens.checks.replacements import with_plugin
+from npulens.checks.shared_rules import ATTENTION_CALL
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, is_bound, lookup, module_of
@@ -27,7 +28,6 @@ from npulens.syntax.strings import comments
 from npulens.syntax.values import Imported, Name, Nothing, dotted_name
 from npulens.text.spans import Span
 
-_RULE = "flash-attention-call"
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
@@ -73,7 +73,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     if found is None:
         return False
     name, is_optional = found
-    rule = context.catalogue.rule_named(_RULE)
+    rule = context.catalogue.rule_named(ATTENTION_CALL)
     if rule is None:
         return False
     span = context.span(node.func)

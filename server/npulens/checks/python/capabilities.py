@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.intent.purpose import out_of_reach
+from npulens.checks.shared_rules import UNSUPPORTED_API
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.scopes import Scope
 
@@ -21,7 +22,7 @@ def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
     if "capability" not in context.facts.said:
         return
     entry = context.catalogue.symbols.get(_ASKED)
-    rule = context.catalogue.rule_named("cuda-api-unsupported")
+    rule = context.catalogue.rule_named(UNSUPPORTED_API)
     if entry is None or rule is None:
         return
     for value in _taken_apart(node):

@@ -16,6 +16,7 @@ from npulens.checks.python.parallel import (
     refused_class,
     tested_class,
 )
+from npulens.checks.shared_rules import DATA_PARALLEL_RULE
 from npulens.checks.titles import use
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
@@ -26,7 +27,6 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.verdicts.conditions import Known
 
-_RULE = "data-parallel"
 _OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
 """Classes with which a library offers this way of training beside others."""
 
@@ -35,7 +35,7 @@ def with_whole_module(
     findings: Sequence[Finding], module: WholeModule, known: Known
 ) -> list[Finding]:
     """The findings, those about `DataParallel` with what the rest of the module says of them."""
-    if not any(finding.rule.name == _RULE for finding in findings):
+    if not any(finding.rule.name == DATA_PARALLEL_RULE for finding in findings):
         return list(findings)
     tree, text = module.tree, module.text
     tests = dict(_imports_for_tests(tree, LineMap(text)))
@@ -44,7 +44,7 @@ def with_whole_module(
     fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
     kept: list[Finding] = []
     for finding in findings:
-        if finding.rule.name == _RULE:
+        if finding.rule.name == DATA_PARALLEL_RULE:
             severity = tests.get(finding.span.start, finding.severity)
             if finding.span.start in tests and severity is None:
                 continue

@@ -4,6 +4,7 @@ import ast
 
 from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.checks.context import Context
+from npulens.checks.shared_rules import DEVICE_COMPARISON
 from npulens.checks.titles import use
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -25,7 +26,7 @@ def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
     is_text = isinstance(text.value, str) and text.value.startswith(OUT_OF_MEMORY)
     if not is_text or isinstance(searched, _LISTS):
         return
-    rule = context.catalogue.rule_named("cuda-device-comparison")
+    rule = context.catalogue.rule_named(DEVICE_COMPARISON)
     whole = context.span(text)
     start = context.text.find(OUT_OF_MEMORY, whole.start, whole.end)
     if rule is None or start < 0:

@@ -14,6 +14,7 @@ from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.own_extensions import who_builds
+from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
 from npulens.syntax.other_modules import member_of
 from npulens.syntax.scopes import FunctionScope, Scope
@@ -22,7 +23,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.kernels import calls_extension
 
-BUILT, TAKEN, CALLED = "cuda-extension", "cuda-extension-import", "cuda-operator-call"
+BUILT, TAKEN, CALLED = CUDA_EXTENSION, "cuda-extension-import", "cuda-operator-call"
 """The rules about building an extension, importing one of the project, and calling it."""
 EXTENSION, BOUND = "extension", "bound"
 """Arguments of a finding: which extension it is about, and the name bound to that."""

@@ -12,6 +12,7 @@ from npulens.checks.context import Context
 from npulens.checks.entries import exists, is_unknown, longest_entry, report_entry
 from npulens.checks.intent.purpose import out_of_reach
 from npulens.checks.python.shim_imports import bound_before_shim
+from npulens.checks.shared_rules import UNKNOWN_API
 from npulens.checks.titles import use
 from npulens.fixes.imports import FOR_EFFECT
 from npulens.syntax.meanings import canonical
@@ -81,7 +82,7 @@ def _report(
     settled: Settlement | None,
 ) -> None:
     if is_unknown(written, entry):
-        rule = context.catalogue.rule_named("cuda-api-unknown")
+        rule = context.catalogue.rule_named(UNKNOWN_API)
         if rule is not None and not context.facts.shimmed:
             context.report(rule, context.span(alias), written, [], settled=settled)
         return

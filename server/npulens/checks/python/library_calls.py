@@ -13,6 +13,7 @@ from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.spans import Span
 
+_RULE = "nvidia-smi"
 _RUNNERS = frozenset(
     {
         "os.popen",
@@ -84,7 +85,7 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     if not isinstance(first, ast.Constant) and any(map(_WITH_OPTIONS.match, texts)):
         return  # it is reported where it is written
-    rule = context.catalogue.rule_named("nvidia-smi")
+    rule = context.catalogue.rule_named(_RULE)
     if rule is not None:
         finder = "shutil.which" in qualified_names(node.func, scope)
         fixes = _npu_smi(command, first, is_list, finder, context)
@@ -97,7 +98,7 @@ def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
     value, span = node.value, context.span(node)
     if not isinstance(value, str) or _WITH_OPTIONS.match(value) is None or span in context.reported:
         return
-    rule = context.catalogue.rule_named("nvidia-smi")
+    rule = context.catalogue.rule_named(_RULE)
     if rule is not None and not _is_for_nvidia(scope):
         context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
 
@@ -113,7 +114,7 @@ def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
         isinstance(option, ast.Constant) and str(option.value).startswith("-")
     )
     span = context.span(first)
-    rule = context.catalogue.rule_named("nvidia-smi")
+    rule = context.catalogue.rule_named(_RULE)
     if rule is None or not is_command or span in context.reported or _is_for_nvidia(scope):
         return
     fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
@@ -26,8 +27,6 @@ _BY_NAME = LocalizedText(
     "Its name says that it is CUDA code, which has to be ported or replaced.",
     "从名称看它是 CUDA 代码，需要移植或替换。",
 )
-_WITHOUT_BUILD = frozenset({"cuda-library", "cuda-library-name"})
-"""Rules on libraries that no build brings to the NPU."""
 
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -62,7 +61,7 @@ def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> Non
         return
     for value in resolve_name(Name(alias.asname or alias.name), scope, None):
         entry = library_entry(value.name, context) if isinstance(value, Qualified) else None
-        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+        if entry is not None and entry.rule.library in WITHOUT_BUILD:
             report_entry(alias, entry, [], context, Settlement("reported-at-import"))
 
 
@@ -146,7 +145,7 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
-        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+        if entry is not None and entry.rule.library in WITHOUT_BUILD:
             _settle_use(root, entry, context)
         return
     used = node
@@ -179,7 +178,7 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
         if not isinstance(value, Qualified) or value.name.startswith("torch."):
             continue
         entry = library_entry(value.name, context)
-        if entry is not None and entry.rule.name in _WITHOUT_BUILD:
+        if entry is not None and entry.rule.library in WITHOUT_BUILD:
             _settle_use(node, entry, context)
             return
 
@@ -350,7 +349,6 @@ def _set_aside(nodes: Sequence[ast.stmt | ast.expr], context: Context) -> None:
 
 _USED = "used"
 """The argument of a finding that tells the use of a name from its import."""
-_ABOUT_PACKAGES = frozenset({"library-needs-npu-build", "unverified-library"})
 
 
 def told_once(findings: Iterable[Finding]) -> list[Finding]:
@@ -359,7 +357,7 @@ def told_once(findings: Iterable[Finding]) -> list[Finding]:
     kept = []
     for finding in findings:
         about = finding.arguments.get(_USED, "")
-        if finding.rule.name in _ABOUT_PACKAGES:
+        if finding.rule.library in WITH_OTHER_WAYS:
             about = finding.arguments["symbol"].partition(".")[0]
         if about and about in told:
             continue

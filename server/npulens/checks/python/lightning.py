@@ -7,6 +7,7 @@ from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
+from npulens.checks.shared_rules import AUTO_ACCELERATOR, DATA_PARALLEL_RULE
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
@@ -52,7 +53,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if not context.facts.shimmed and _is_for_device(node, gpus):
         _precision(node, context)
     if _chooses_itself(node, callee, scope):
-        rule = context.catalogue.rule_named("auto-accelerator")
+        rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
         note = None if callee is node.func else _OF_OPTIONS
         if rule is not None:
             context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
@@ -95,7 +96,7 @@ def _is_one_of(node: ast.expr, values: frozenset[object]) -> bool:
 
 
 def _data_parallel(value: ast.expr, context: Context) -> None:
-    rule = context.catalogue.rule_named("data-parallel")
+    rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
     span = context.span(value)
     if rule is not None:
         source = context.source(value)

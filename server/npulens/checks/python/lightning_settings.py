@@ -11,6 +11,7 @@ from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS
 from npulens.checks.python.given import Given
+from npulens.checks.shared_rules import AUTO_ACCELERATOR
 from npulens.syntax.scopes import Scope, imports_any
 from npulens.syntax.walking import choices
 
@@ -35,7 +36,7 @@ def _report(value: ast.Constant, context: Context) -> None:
     is_auto = value.value == "auto"
     rule = entry.rule if entry is not None else None
     if is_auto:
-        rule = context.catalogue.rule_named("auto-accelerator")
+        rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
     span = context.span(value)
     if entry is not None and rule is not None and span not in context.reported:
         note = None if is_auto else entry.note

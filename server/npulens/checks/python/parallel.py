@@ -7,6 +7,7 @@ from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Rule,
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, report_likely
+from npulens.checks.shared_rules import DATA_PARALLEL_RULE
 from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
@@ -110,7 +111,7 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
     if tested is None:
         return
     wrappers_together(tested, scope, context)
-    rule = context.catalogue.rule_named("data-parallel")
+    rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
     for part in (tested, *alternatives(tested)):
         if not is_attribute_of_wrapper(part) or context.span(part) in context.reported:
             continue

@@ -16,11 +16,6 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import names_in
 from npulens.text.spans import Span
 
-ADVICE = frozenset(
-    {"anomaly-detection", "sync-in-training-loop", "cleanup-in-training-loop", "blocking-copy"}
-    | {"loader-without-workers", "loader-restarts-workers", "jit-compile-mode"}
-)
-"""The rules below, each of which is told once in a file."""
 _ANOMALY = frozenset(
     {
         f"torch.autograd.{name}"

@@ -9,6 +9,7 @@ import ast
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.checks.arguments import is_spread, keyword_of
 from npulens.checks.context import Context
+from npulens.checks.shared_rules import GRAD_SCALER
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
@@ -24,7 +25,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     if not context.holds(NAME) or _QUALIFIED not in qualified_names(node.func, scope):
         return
-    rule = context.catalogue.rule_named("grad-scaler")
+    rule = context.catalogue.rule_named(GRAD_SCALER)
     if rule is None or node.args or keyword_of(node, "device") is not None or is_spread(node):
         return
     opened = context.span(node.func).end + 1

@@ -10,6 +10,7 @@ from typing import Any
 
 import npulens
 from npulens.catalog.model import Applicability, Finding, Severity
+from npulens.catalog.rule_properties import Absent
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
@@ -23,15 +24,6 @@ from npulens.workspace.processes import in_processes
 from npulens.workspace.project.project_facts import outermost_package
 from npulens.workspace.run import Checker, decoded, internal_error
 
-_LIBRARIES = frozenset(
-    {"cuda-extension", "cuda-library", "cuda-library-name", "unported-part-of-library"}
-    | {"cuda-extension-import"}
-)
-OBSTACLES = _LIBRARIES | {
-    *("cuda-api-unsupported", "nccl-api", "native-api-unsupported", "cuda-operator-call"),
-    "flash-attention-call",
-}
-"""The rules for what the NPU does not have. Only where there is no safe fix does it stop an API."""
 _LONGEST_CHAIN = 8
 
 
@@ -117,7 +109,7 @@ def _read_file(checker: Checker, file: Path, *, root: Path) -> Module | FileRepo
 
 
 def _stops(finding: Finding) -> bool:
-    if finding.rule.name not in OBSTACLES:
+    if finding.rule.absent is None:
         return False
     if finding.effective_severity not in (Severity.ERROR, Severity.WARNING):
         return False
@@ -130,7 +122,7 @@ def _obstacle(finding: Finding, document: Document, file: str) -> Obstacle:
         file,
         place_at(document, finding.span.start).line,
         finding.effective_severity.value,
-        finding.rule.name in _LIBRARIES,
+        finding.rule.absent is Absent.AT_IMPORT,
         finding.message("en"),
         finding.message("zh"),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, Finding, Fix, LocalizedText
+from npulens.catalog.rule_properties import LibraryState
 from npulens.fixes.apply import lines_around, offset_before
 from npulens.text.document import Document
 from npulens.text.places import place_at
@@ -20,7 +21,6 @@ from npulens.workspace.migrating.effort import Effort, effort_of
 from npulens.workspace.run import document_of
 
 _FALLBACK = "fallback"
-_HINT = "optional-library"
 """The reason that there is another way."""
 
 
@@ -199,7 +199,8 @@ def _left(path: str, document: Document, finding: Finding) -> Left:
 def _has_other_way(finding: Finding) -> bool:
     """Whether nothing has to be done without what is found here; there may be a hint on it."""
     settled = finding.settlement
-    return finding.rule.name == _HINT or (settled is not None and settled.reason == _FALLBACK)
+    is_hint = finding.rule.library is LibraryState.OPTIONAL
+    return is_hint or (settled is not None and settled.reason == _FALLBACK)
 
 
 def _fallbacks(path: str, report: FileReport) -> Iterator[Fallback]:

@@ -4,7 +4,7 @@ The formula is a sum over findings. Each counts by what there is to do about it:
 
 - a safe fix costs nothing: it is applied by npulens and changes no result;
 - an unsafe fix costs the minutes to read it, more where it changes the structure of a script;
-- what has no fix costs the minutes of its rule, or else of its family.
+- what has no fix costs the minutes of its rule. Both stand in the file of the rule.
 
 Whoever has dealt with a symbol once knows what to do with it: further findings of the same rule
 and symbol cost a quarter, at least a minute. So do further findings of the same rule about fused
@@ -16,11 +16,12 @@ The minutes are set by judgement and measured on nobody. They are for an enginee
 and has an NPU at hand; running the tests, training and tuning are not in them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from statistics import mode
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Finding
+from npulens.catalog.model import Applicability, Finding, Rule
 from npulens.workspace.problems import is_problem
 
 
@@ -32,6 +33,24 @@ class EffortClass(str, Enum):
     HOUR = "hour"
     HALF_DAY = "half-day"
     DAYS = "days"
+
+
+class Formula(NamedTuple):
+    """The figures that the rules bring along, for those who want to know how they came about.
+
+    Attributes:
+        reading: The minutes for an unsafe fix of most rules.
+        structure: Those for one that changes how a script is built.
+        structure_rules: The codes of the rules that have such fixes.
+        families: By the start of a code, the minutes of most of its rules without a fix.
+        rules: By the code of a rule, its minutes without a fix, where they are others.
+    """
+
+    reading: int
+    structure: int
+    structure_rules: tuple[str, ...]
+    families: Mapping[str, int]
+    rules: Mapping[str, int]
 
 
 class Effort(NamedTuple):
@@ -55,46 +74,9 @@ class Effort(NamedTuple):
         return next(each for limit, each in _LIMITS if self.minutes <= limit)
 
 
-READING_MINUTES = 5
-"""To read an unsafe fix of one place."""
-STRUCTURE_MINUTES = 30
-"""To read one that changes how a script is built: `RULES_OF_STRUCTURE`."""
-RULES_OF_STRUCTURE = frozenset({"NPU202", "NPU304", "NPU707", "NPU708", "NPU712"})
-
-FAMILY_MINUTES = {
-    "NPU0": 15,
-    "NPU1": 15,
-    "NPU2": 60,
-    "NPU3": 30,
-    "NPU4": 15,
-    "NPU5": 60,
-    "NPU6": 120,
-    "NPU7": 30,
-    "NPU8": 30,
-    "NPU9": 10,
-}
-"""Without a fix, by the family of the rule."""
-
-RULE_MINUTES = {
-    "NPU002": 1,  # a comment goes
-    "NPU103": 60,  # another way has to be found
-    "NPU202": 120,  # one process for each card: sampler, saving, launcher
-    "NPU304": 60,  # apex amp: another API with other defaults
-    "NPU503": 120,  # the operator is written with others, or runs on the host
-    "NPU601": 1920,  # an extension is built: its kernels are written anew
-    "NPU604": 15,  # another build is installed
-    "NPU606": 15,  # somebody tries it
-    "NPU607": 960,  # operators are ported
-    "NPU608": 60,  # a call is led to the ported operator
-    "NPU609": 15,  # another command, another library for figures
-    "NPU610": 10,  # another name
-    "NPU612": 60,  # the uses of an extension are led to the ported one
-    "NPU613": 15,  # a look at whether the slower way matters
-    "NPU719": 15,  # a look at whether the difference matters
-}
-"""Without a fix, where the rule is unlike its family."""
-
-_OF_CODE = ("NPU7", "NPU8")
+_FAMILY = len("NPU1")
+"""How much of a code says the family."""
+_OF_CODE = frozenset({"fused", "dynamic"})
 """Families whose symbols are pieces of code, which are hardly ever the same."""
 _LIMITS = (
     (0, EffortClass.NONE),
@@ -103,8 +85,6 @@ _LIMITS = (
     (240, EffortClass.HALF_DAY),
     (1 << 30, EffortClass.DAYS),
 )
-_OTHER_MINUTES = 30
-"""A rule of the user's own that has no fix."""
 
 
 def effort_of(finding: Finding) -> Effort:
@@ -112,8 +92,26 @@ def effort_of(finding: Finding) -> Effort:
     code = finding.rule.code
     minutes = _minutes(finding)
     again = min(minutes, max(1, minutes // 4))
-    symbol = "" if code.startswith(_OF_CODE) else finding.arguments.get("symbol", "")
+    symbol = "" if finding.rule.family in _OF_CODE else finding.arguments.get("symbol", "")
     return Effort(minutes, again, (code, symbol), not is_problem(finding))
+
+
+def formula_of(rules: Iterable[Rule]) -> Formula:
+    """The figures of the shipped rules among some."""
+    shipped = sorted((r for r in rules if r.code.startswith("NPU")), key=lambda rule: rule.code)
+    reading = mode(rule.fix_minutes for rule in shipped)
+    structural = [rule for rule in shipped if rule.fix_minutes != reading]
+    members: dict[str, list[int]] = {}
+    for rule in shipped:
+        members.setdefault(rule.code[:_FAMILY], []).append(rule.minutes)
+    families = {start: mode(minutes) for start, minutes in members.items()}
+    return Formula(
+        reading,
+        max((rule.fix_minutes for rule in structural), default=reading),
+        tuple(rule.code for rule in structural),
+        families,
+        {r.code: r.minutes for r in shipped if r.minutes != families[r.code[:_FAMILY]]},
+    )
 
 
 def total_minutes(efforts: Iterable[Effort]) -> int:
@@ -127,9 +125,7 @@ def total_minutes(efforts: Iterable[Effort]) -> int:
 
 
 def _minutes(finding: Finding) -> int:
-    code = finding.rule.code
-    if finding.fixes:
-        if finding.fixes[0].applicability is Applicability.SAFE:
-            return 0
-        return STRUCTURE_MINUTES if code in RULES_OF_STRUCTURE else READING_MINUTES
-    return RULE_MINUTES.get(code, FAMILY_MINUTES.get(code[:4], _OTHER_MINUTES))
+    if not finding.fixes:
+        return finding.rule.minutes
+    is_safe = finding.fixes[0].applicability is Applicability.SAFE
+    return 0 if is_safe else finding.rule.fix_minutes

@@ -7,11 +7,6 @@ from npulens.catalog.model import Applicability, Finding, Severity
 from npulens.workspace.problems import is_problem
 
 _ENGINE = "engine"
-_UNREAD = frozenset({"NPU001", "NPU003", "NPU004"})
-"""Something of the file could not be looked at."""
-
-_TO_PORT = "NPU607"
-"""A warning, since the operators may have another way; but none that npulens knows."""
 
 
 class Readiness(str, Enum):
@@ -51,7 +46,7 @@ def is_work(finding: Finding) -> bool:
 def is_blocker(finding: Finding) -> bool:
     """Whether only new code helps."""
     is_error = finding.effective_severity is Severity.ERROR
-    return is_work(finding) and not finding.fixes and (is_error or finding.rule.code == _TO_PORT)
+    return is_work(finding) and not finding.fixes and (is_error or finding.rule.by_hand)
 
 
 def readiness_of(findings: Iterable[Finding]) -> Readiness:
@@ -60,7 +55,7 @@ def readiness_of(findings: Iterable[Finding]) -> Readiness:
     work = [finding for finding in findings if is_work(finding)]
     if any(map(is_blocker, work)):
         return Readiness.BLOCKED
-    if any(finding.rule.code in _UNREAD for finding in findings):
+    if any(finding.rule.unread for finding in findings):
         return Readiness.UNKNOWN
     if not work:
         return Readiness.AS_IS

@@ -11,7 +11,7 @@ from npulens.catalog.model import TorchVersion
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.regular_files import read_regular
-from npulens.workspace.files.toml import parse_toml
+from npulens.text.toml import parse_toml
 
 OLDEST, NEWEST = TorchVersion(2, 6), TorchVersion(2, 13)
 """The releases that support tables exist for."""

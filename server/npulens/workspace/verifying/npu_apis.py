@@ -27,7 +27,7 @@ def _what_happens(entry: NativeEntry, release: TorchVersion) -> str | None:
         kind = limit.kind.kind
         if not limit.always or kind in _HARMLESS or not holds(limit.versions, release):
             continue
-        if limit.kind.rule.name == "native-api-unsupported":
+        if limit.kind.rule.absent is not None:
             return FAILS
         if kind in _ON_CPU:
             return _ON_CPU[kind]

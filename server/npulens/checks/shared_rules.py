@@ -1,0 +1,10 @@
+"""The names of rules that several checks report. Any other rule is named in its check alone."""
+
+ATTENTION_CALL = "flash-attention-call"
+AUTO_ACCELERATOR = "auto-accelerator"
+CUDA_EXTENSION = "cuda-extension"
+DATA_PARALLEL_RULE = "data-parallel"
+DEVICE_COMPARISON = "cuda-device-comparison"
+GRAD_SCALER = "grad-scaler"
+UNKNOWN_API = "cuda-api-unknown"
+UNSUPPORTED_API = "cuda-api-unsupported"
