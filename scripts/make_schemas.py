@@ -2,8 +2,8 @@
 
     python scripts/make_schemas.py
 
-Those of the configuration and of rules are for editors. What npulens itself accepts is decided where
-it reads the files, from which the names below are taken.
+Those of the configuration and of rules are for editors. What npulens itself accepts is decided
+where it reads the files, from which the names below are taken.
 """
 
 import json
