@@ -12,6 +12,13 @@ TAKEN_APART = {
     "compared": f"big = ⟦NPU103:{ASKED}⟧(0) >= (8, 0)",
     "compared on the right": f"big = (8, 0) <= ⟦NPU103:{ASKED}⟧(0)",
     "handed over in parts": f"print('%d.%d'.format(*⟦NPU103:{ASKED}⟧()))",
+    "to choose bfloat16": (
+        f"if torch.cuda.is_available() and ⟦NPU103:{ASKED}⟧()[0] >= 8:\n"
+        "    kind = torch.bfloat16\nelse:\n    kind = torch.float16"
+    ),
+    "to choose bfloat16 in an expression": (
+        f"kind = 'bf16' if torch.cuda.is_available() and ⟦NPU103:{ASKED}⟧()[0] >= 8 else 'fp16'"
+    ),
     "by a name": f"cap = ⟦NPU102:{ASKED}⟧()\nbig = ⟦NPU103:cap⟧ > (7, 5)",
     "by a name, unpacked": (
         f"def f():\n    cap = ⟦NPU102:{ASKED}⟧()\n    major, minor = ⟦NPU103:cap⟧\n    return major"
@@ -27,6 +34,10 @@ TAKEN_APART = {
     ),
 }
 WHOLE = {
+    "to choose a kernel of CUDA": (
+        f"if torch.cuda.is_available() and {ASKED}()[0] >= 8:\n    kernel = 'fast'\n"
+        "else:\n    kernel = 'plain'"
+    ),
     "shown": f"print(⟦NPU102:{ASKED}⟧())",
     "kept": f"cap = ⟦NPU102:{ASKED}⟧()",
     "shown for the NPU": "print(torch.npu.get_device_capability())",

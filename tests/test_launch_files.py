@@ -268,6 +268,7 @@ OTHER = [
     (
         "environment.yaml",
         "channels:\n  - nvidia\ndependencies:\n  - ⟦NPU905:pytorch-mutex=1.0=cuda⟧\n"
+        "  - ⟦NPU905:_pytorch_select=0.2=gpu_0⟧\n  - _pytorch_select=0.1=cpu_0\n"
         "  - ⟦NPU905:libnpp=11.8.0.86=0⟧\n  - ⟦NPU905:libnvjpeg-dev=11.9=0⟧",
     ),
     ("Dockerfile", "FROM ⟦NPU904:me/base:py310-cu${CUDA}⟧"),
@@ -388,6 +389,25 @@ OTHER = [
         '#BSUB ⟦NPU903:-gpu "num=4"⟧\n#PBS ⟦NPU903:-l select=1:ngpus=4⟧\n#$ ⟦NPU903:-l gpu=2⟧',
     ),
     ("run.sh", 'bsub -q a ⟦NPU903:-gpu num=1:gmem=1G⟧ "python train.py --device ⟦NPU902:cuda⟧"'),
+    (
+        "run.sh",
+        'URL="⟦NPU905:https://a.org/v2/flash_attn-2.8.3+cu12torch2.8-${PY}.whl⟧"\nwget $URL',
+    ),
+    (
+        "Dockerfile",
+        "FROM x\nRUN W=⟦NPU905:https://a.org/v2/pkg-2.8.3+cu12.whl⟧ && pip install $(basename $W)\n"
+        "RUN W=https://a.org/v2/pkg-2.8.3.whl && pip install $(basename $W)",
+    ),
+    (
+        "pyproject.toml",
+        '[tool.poetry.dependencies]\ntorchvision = {version = "⟦NPU905:^0.17.2+cu121⟧", '
+        'source = "x"}\n'
+        'torchaudio = "^2.1"',
+    ),
+    (
+        "train.yaml",
+        "model:\n  attn_config:\n    attn_impl: ⟦NPU902:flash⟧\n  other:\n    attn_impl: torch",
+    ),
     ("run.sh", "colmap sequential_matcher ⟦NPU902:--SiftMatching.use_gpu 1⟧"),
     ("requirements.txt", "⟦NPU905:https://a.org/me/KNN_CUDA/0.2/KNN_CUDA-0.2-py3-none-any.whl⟧"),
     ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),

@@ -385,6 +385,7 @@ _OPTIONAL = WITH_OTHER_WAYS | {LibraryState.ABSENT}
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),
+    *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
     *("accelerator", "float64", "double", "cdouble", "complex128"),

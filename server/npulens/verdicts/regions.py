@@ -34,6 +34,7 @@ Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_BFLOAT16 = re.compile(r"bfloat16|bf16", re.IGNORECASE)
 _CUDA_HOME = "CUDA_HOME"
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "npu", "mps", "xpu", "mlu", "musa", "hpu", "xla", "sdaa", "tpu", "hip", "meta"}
@@ -60,6 +61,8 @@ class Regions:
         self._blocks: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self.to_port: set[ast.AST] = set()
         """Tests for CUDA behind which devices are set or models moved, in whatever form."""
+        self._for_number_types: set[ast.AST] = set()
+        """Tests that decide whether bfloat16 is used, which the NPU has as well."""
         self._mentions_extensions = "CUDAExtension" in code.text
         self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
@@ -182,7 +185,14 @@ class Regions:
         is_guarded = found.reason == "cuda-alone" and any(
             _CUDA.search(self._code.source(value)) for value in values[:index]
         )
+        is_guarded = is_guarded and values[index] not in self._for_number_types
         return [*before, (values[index], settled if is_guarded else None), *behind]
+
+    def _note_number_types(self, test: ast.expr, arms: Iterable[ast.AST]) -> None:
+        """Note a test for a card that decides about bfloat16: the NPU would train in float16."""
+        asks = isinstance(test, ast.BoolOp) and "capability" in self._code.source(test)
+        if asks and any(_BFLOAT16.search(self._code.source(arm)) for arm in arms):
+            self._for_number_types.update(ast.iter_child_nodes(test))
 
     def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
         """`x.is_cuda or x.is_npu`: each device is asked for."""
@@ -201,6 +211,7 @@ class Regions:
             return [*body, *self._orelse(node, None, scope)]
         test = self._code.source(node.test)
         if _CUDA.search(test):
+            self._note_number_types(node.test, (*node.body, *node.orelse))
             if read_to_host(node.body, node.orelse):
                 settled = self.settlement("no-effect", node.test)
                 return self._all((node.test, *node.body, *node.orelse), settled)
@@ -344,6 +355,8 @@ class Regions:
     def choices(self, node: ast.IfExp, scope: Scope) -> list[Part]:
         """The parts of a conditional expression, the test first."""
         is_about_cuda = _CUDA.search(self._code.source(node.test)) is not None
+        if is_about_cuda:
+            self._note_number_types(node.test, (node.body, node.orelse))
         start = self._code.span(node).start if is_about_cuda else 0
         before = self._code.text[max(start - LONGEST_BEFORE, 0) : start]
         if is_about_cuda and (

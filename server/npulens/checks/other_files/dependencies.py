@@ -24,7 +24,7 @@ _EXTRAS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
 """`.[train]`: the package of a folder."""
 _CHANNEL = re.compile(r"[\w.-]+(?:/[\w.-]+)*::")
 _PACKAGE = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
+    r"(?P<name>[A-Za-z0-9_](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
 )
 _END = re.compile(r"[ \t]*(?:;|[ \t]#|[ \t]--|\\?\Z)")
 _HASH = " --hash"

@@ -331,7 +331,7 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
         if installs and atom not in chain and not is_left_out:
             _installed(atom, script)
         elif not installs:
-            _index(_value_of_option(atom), script)  # helpers of a script install, too
+            _index(_value_in(atom), script)  # helpers of a script install, too
 
 
 def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
@@ -576,8 +576,16 @@ def _value_of_option(atom: Atom) -> Atom:
     option = _OPTION.match(atom.text)
     if option is None or option["value"] is None:
         return atom
-    start = atom.span.start + option.start("value")
-    return Atom(Span(start, start + len(option["value"])), option["value"])
+    return Atom(Span(*option.span("value")).shifted(atom.span.start), option["value"])
+
+
+def _value_in(atom: Atom) -> Atom:
+    """The same; of `WHEEL="https://..."` the address, too."""
+    assigned = ASSIGNMENT.match(atom.text)
+    if assigned is None:
+        return _value_of_option(atom)
+    value = Span(*assigned.span("value")).shifted(atom.span.start)
+    return _unquoted(Atom(value, assigned["value"]))
 
 
 def _installed(atom: Atom, script: _Script) -> None:

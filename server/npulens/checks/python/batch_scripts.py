@@ -16,12 +16,13 @@ from npulens.text.spans import Span
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|''')(?:\\\r?\n)?")
 _SCRIPT = re.compile(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
-    r"|\s*(?:#SBATCH|srun|torchrun)[ \t]"
+    r"|\s*(?:#SBATCH|#BSUB|srun|sbatch|salloc|bsub|torchrun)[ \t]"
 )
 _ASKING = frozenset({"update_parameters", "slurm_"})
 _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
-_RESOURCE = re.compile(r"--gres=(?P<value>\S+)")
+_RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
+"""A word of a command for Slurm, or for LSF."""
 _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
@@ -48,14 +49,15 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _resource(text: str, node: ast.expr, context: Context) -> None:
-    """`"--gres=gpu:8"`, a word of a command for Slurm."""
+    """`"--gres=gpu:8"`, a word of a command for Slurm; `"-gpu num=1:gmem=23G"` of one for LSF."""
     asked = _RESOURCE.fullmatch(text)
     if asked is None:
         return
     span = context.span(node)
     if not any(span.start <= each.start < span.end for each in context.reported):
         report = LaunchReport(context.text, context.catalogue)
-        report.look_up(Place.SCHEDULER, "gres", asked["value"], span, span)
+        name, value = asked["name"] or asked["lsf"], asked["value"] or asked["wanted"]
+        report.look_up(Place.SCHEDULER, name, value, span, span)
         take_over(report.finish(), context)
 
 

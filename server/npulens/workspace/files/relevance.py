@@ -17,6 +17,7 @@ _TAKES_TORCH = re.compile(
 _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
+    *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("flash_att", "xformers", "_8bit", "tf32", "accelerator"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
