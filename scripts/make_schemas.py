@@ -15,8 +15,8 @@ from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Seve
 from npulens.catalog.sections import Section
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
-from npulens.workspace.configuration import NOT_OVERRULED, SETTLED
-from npulens.workspace.project.project_version import NEWEST, OLDEST
+from npulens.workspace.settings.configuration import NOT_OVERRULED, SETTLED
+from npulens.workspace.settings.project_version import NEWEST, OLDEST
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
 from npulens.workspace.verifying.outcomes import Outcome, Status

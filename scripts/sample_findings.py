@@ -11,10 +11,10 @@ import random
 from pathlib import Path
 
 from npulens.catalog.loader import load_catalogue
-from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.project.project_facts import project_facts
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 
 def main() -> None:

@@ -12,15 +12,15 @@ from commands import CLEAN, CODE, codes, command, invoke, records
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import ProjectFacts, Shim
 from npulens.text.document import Document
-from npulens.workspace import cache as cache_module
-from npulens.workspace import run as run_module
-from npulens.workspace.cache import FindingCache
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
-from npulens.workspace.finding_records import finding_of, record_of
 from npulens.workspace.project import contents as contents_module
 from npulens.workspace.project import returned_shapes as shapes_module
-from npulens.workspace.run import Checker
+from npulens.workspace.runs import cache as cache_module
+from npulens.workspace.runs import run as run_module
+from npulens.workspace.runs.cache import FindingCache
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.finding_records import finding_of, record_of
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 pytestmark = pytest.mark.usefixtures("here")
 

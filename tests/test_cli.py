@@ -18,11 +18,11 @@ from npulens.report.report_wording import environment_language, summary
 from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement
-from npulens.workspace import run as run_module
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
-from npulens.workspace.processes import in_processes
-from npulens.workspace.run import Checker
+from npulens.workspace.runs import run as run_module
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.processes import in_processes
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="means something on POSIX only")
 

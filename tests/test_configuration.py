@@ -15,7 +15,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import Catalogue
 from npulens.text.spans import Span
-from npulens.workspace.configuration import (
+from npulens.workspace.settings.configuration import (
     Configuration,
     ConfigurationError,
     find_configuration,
@@ -23,8 +23,8 @@ from npulens.workspace.configuration import (
     read_configuration,
     require_known_rules,
 )
-from npulens.workspace.project.project_version import NEWEST
-from npulens.workspace.selection import selected
+from npulens.workspace.settings.project_version import NEWEST
+from npulens.workspace.settings.selection import selected
 
 
 def test_default_is_the_newest_release(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from helpers import findings
 from npulens.catalog.loader import load_catalogue
-from npulens.workspace.migrating.effort import (
+from npulens.workspace.fixing.effort import (
     EffortClass,
     effort_of,
     formula_of,

@@ -16,10 +16,10 @@ from npulens.catalog.model import ExtensionName, ProjectFacts, Target
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
-from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.project.project_facts import project_facts, project_root
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 
 def check_source(snippet: str, path: str = "csrc/kernels.cu", target: Target | None = None) -> None:

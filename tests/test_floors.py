@@ -182,6 +182,40 @@ def test_every_floor_that_is_built_is_seen() -> None:
     assert parts <= LEVEL.keys()
 
 
+MOST_FILES, MOST_LINES = 30, 6_000
+"""Of a folder, its inner folders not counted."""
+
+
+def folder_of(path: str) -> str:
+    """`checks/python/apis/native.py` is in `checks/python/apis`."""
+    return path.rpartition("/")[0]
+
+
+def test_no_folder_is_too_large_to_look_through() -> None:
+    folders: dict[str, list[str]] = {}
+    for path, text in package().items():
+        folders.setdefault(folder_of(path), []).append(text)
+    sizes = {f: (len(t), sum(each.count("\n") for each in t)) for f, t in folders.items()}
+    assert {f: n for f, n in sizes.items() if n[0] > MOST_FILES or n[1] > MOST_LINES} == {}
+    unsaid = [folder for folder in folders if not package()[f"{folder}/__init__.py".lstrip("/")]]
+    assert unsaid == [], "the docstring of a package says what is in it"
+
+
+def test_folders_of_one_part_do_not_import_each_other_in_a_circle() -> None:
+    files = package()
+    trees = {module_name(path): ast.parse(text) for path, text in files.items()}
+    folders = {module_name(path): folder_of(path) for path in files}
+    edges: dict[str, list[str]] = {}
+    for module, tree in trees.items():
+        for found in imports(tree):
+            target = target_of(found, trees)
+            if found.module.startswith("npulens.") and part_of(module) == part_of(target):
+                source, aim = folders[module], folders[target]
+                if source != aim:
+                    edges.setdefault(source, []).append(aim)
+    assert [" > ".join(cycle) for cycle in cycles(edges)] == []
+
+
 def test_faces_are_the_upper_floors() -> None:
     assert {part for level in FLOORS[:3] for part in level} == FACES
     for places in [*ONLY_IN.values(), *OUTPUT.values()]:
@@ -194,13 +228,14 @@ GOOD = {
     "cli/__init__.py": "",
     "cli/main.py": (
         "import sys\nimport click\nfrom npulens import __version__\n\n\ndef main():\n"
-        "    from npulens.lsp.language_server import serve\n    print(serve)\n    sys.exit(0)\n"
+        "    from npulens.lsp.session.language_server import serve\n"
+        "    print(serve)\n    sys.exit(0)\n"
     ),
-    "lsp/language_server.py": (
+    "lsp/session/language_server.py": (
         "import sys\nfrom pygls import uris\nimport lsprotocol.types\nsys.exit(1)\n"
     ),
     "report/human.py": "import click\nfrom npulens.text.lines import LineMap\n",
-    "workspace/run.py": "from npulens.analysis import analyze\n",
+    "workspace/runs/run.py": "from npulens.analysis import analyze\n",
     "analysis.py": "from npulens.checks import symbols\nfrom npulens.text import lines\n",
     "fused/match.py": "import npulens.checks.symbols\n",
     "shapes/spread.py": "import npulens.syntax.scopes as s\n",
@@ -219,7 +254,11 @@ PLANTED = {
         "fixes imports checks",
     ),
     "up-to-the-top": ("text/a.py", "import npulens.cli.main\n", "text imports cli"),
-    "up-from-the-door": ("analysis.py", "import npulens.workspace.run\n", "analysis imports work"),
+    "up-from-the-door": (
+        "analysis.py",
+        "import npulens.workspace.runs.run\n",
+        "analysis imports work",
+    ),
     "up-in-a-function": (
         "syntax/a.py",
         "def f():\n    from npulens.analysis import analyze\n",

@@ -15,7 +15,7 @@ import pytest
 from commands import command
 from lsp_client import LspClient
 from npulens.catalog.name_expressions import is_quick
-from npulens.workspace.files.path_patterns import Pattern, Patterns, read_pattern
+from npulens.workspace.settings.path_patterns import Pattern, Patterns, read_pattern
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
 SOON = 15.0

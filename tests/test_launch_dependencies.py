@@ -4,8 +4,8 @@ import pytest
 
 from helpers import CATALOGUE
 from npulens.catalog.model import Applicability
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 from test_launch_files import check, findings, fixed
 
 CUDA_ONLY = [

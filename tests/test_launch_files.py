@@ -17,9 +17,9 @@ from npulens.catalog.model import Applicability, Finding, Target
 from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_of
-from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 
 def findings(file: str, text: str) -> tuple[Finding, ...]:

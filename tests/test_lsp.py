@@ -15,10 +15,10 @@ from urllib.request import url2pathname
 import pytest
 
 from lsp_client import LspClient, Message, Position, range_of, replacing
-from npulens.lsp.convert import ClientTerms
-from npulens.lsp.engine import Analyser, OpenDocument, Task
-from npulens.lsp.slots import IsSuperseded, LatestWins
-from npulens.lsp.views import View
+from npulens.lsp.session.convert import ClientTerms
+from npulens.lsp.session.engine import Analyser, OpenDocument, Task
+from npulens.lsp.session.slots import IsSuperseded, LatestWins
+from npulens.lsp.session.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.workspace.project.surroundings import Lookout
@@ -489,7 +489,7 @@ def server_with(statement: str) -> list[str]:
     """The command of a server that runs a statement before each analysis of `document`."""
     program = f"""
 import time
-import npulens.lsp.engine as engine
+import npulens.lsp.session.engine as engine
 judge = engine.judge
 def other(document, *given):
     {statement}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lsp_client import LspClient, Message, replacing, server_environment
-from npulens.lsp.message_frames import Frames
+from npulens.lsp.connection.message_frames import Frames
 
 CALL = "torch.cuda.synchronize"
 TEXT = f"import torch\n{CALL}()\n"

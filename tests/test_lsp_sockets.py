@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lsp_client import Message, server_environment
-from npulens.lsp.message_frames import Frames
+from npulens.lsp.connection.message_frames import Frames
 
 TEXT = "import torch\ntorch.cuda.synchronize()\n"
 HELLO = {"processId": None, "rootUri": None, "capabilities": {}}

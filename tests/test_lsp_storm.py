@@ -22,8 +22,8 @@ from npulens.catalog.loader import load_catalogue
 from npulens.lsp.features import create_server
 from npulens.text.document import Document, PositionEncoding
 from npulens.text.kinds import Kind
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 pytestmark = pytest.mark.endurance
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lsp_client import LspClient, Message, applied_edit
-from npulens.workspace import cache as cache_module
-from npulens.workspace.background import check_in_background
+from npulens.workspace.runs import cache as cache_module
+from npulens.workspace.runs.background import check_in_background
 
 CALL = "torch.cuda.synchronize"
 TEXT = f"import torch\n{CALL}()\n"
@@ -348,7 +348,7 @@ def test_few_files_are_checked_at_once(project: Path) -> None:
     """A process takes longer to start than they take; their names come from a generator, too."""
     from npulens.catalog.loader import load_catalogue
     from npulens.catalog.model import ProjectFacts
-    from npulens.workspace.configuration import Configuration
+    from npulens.workspace.settings.configuration import Configuration
 
     files = sorted(project.iterdir())[:5]
     asked = load_catalogue(), Configuration(), ProjectFacts(), {}

@@ -12,8 +12,8 @@ from npulens.catalog.loader import CatalogueError, load_catalogue
 from npulens.catalog.model import Target, TorchVersion
 from npulens.cli.main import cli
 from npulens.text.document import Document
-from npulens.workspace.catalogues import Catalogues, configured_catalogue
-from npulens.workspace.configuration import Configuration
+from npulens.workspace.settings.catalogues import Catalogues, configured_catalogue
+from npulens.workspace.settings.configuration import Configuration
 
 KIND = {"kind": "ours", "rule": "native-api-unsupported", "text": {"en": "A.", "zh": "甲。"}}
 SAYS = {"kind": "says", "rule": "torch-api-limited", "text": {"en": "{argument}", "zh": "{values}"}}

@@ -80,6 +80,16 @@ NEEDED = {
         FLASH + "def attend(q, k, v):\n    return flash_attn_func(q, k, v)\n",
         [(2, "NPU602"), (7, "NPU708")],
     ),
+    "of several names that are None, the default way": (
+        "try:\n    import flash_attn\n    from flash_attn import flash_attn_func\n"
+        "except ImportError:\n"
+        "    flash_attn = None\n    flash_attn_func = None\n\n"
+        "def attend(q, k, v, mode='flash'):\n    if mode == 'torch':\n"
+        "        return plain(q, k, v)\n"
+        "    elif mode == 'flash':\n        return flash_attn_func(q, k, v)\n"
+        "    return slow(q, k, v)\n",
+        [(3, "NPU602"), (12, "NPU708")],
+    ),
     "used in the module": (
         TRIED.format("cupy") + "def f(x):\n    return cupy.asarray(x)\n\ny = f(1)\n",
         [(2, "NPU602")],
@@ -96,6 +106,9 @@ CHOSEN = {
     "not by default": TRIED.format("cupy")
     + "def run(x, fast=False):\n    if fast:\n        assert cupy is not None\n"
     + "        return cupy.asarray(x)\n    return slow(x)\n",
+    "another way by default": "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n\n"
+    + "def run(x, mode='slow'):\n    if mode == 'fast':\n        return cupy.asarray(x)\n"
+    + "    return slow(x)\n",
     "by an option": TRIED.format("cupy")
     + "def run(x, args):\n    if args.fast and cupy is None:\n        raise ImportError\n",
     "a class that is one of several": TRIED.format("cupy")
@@ -115,6 +128,41 @@ CHOSEN = {
 @pytest.mark.parametrize("source", CHOSEN.values(), ids=CHOSEN)
 def test_what_somebody_chooses_is_a_hint(source: str) -> None:
     assert found(source) == [(2, "NPU613")]
+
+
+NONE_BEFORE = {
+    "logged": "logger.warning('no flash_attn')",
+    "passed over": "pass",
+}
+
+
+@pytest.mark.parametrize("handled", NONE_BEFORE.values(), ids=NONE_BEFORE)
+def test_names_that_are_none_before_the_import_and_asked_for(handled: str) -> None:
+    tried = (
+        "attend = None\n\ndef load():\n    global attend\n    try:\n"
+        "        from flash_attn import flash_attn_func as _attend\n        attend = _attend\n"
+        f"    except ImportError:\n        {handled}\n\n"
+    )
+    asked = "def run(q, k, v):\n    if attend is not None:\n        return attend(q, k, v)\n"
+    assert found(tried + asked) == [(6, "NPU613")]
+    assert (6, "NPU602") in found(f"{tried}def run(q, k, v):\n    return attend(q, k, v)\n")
+
+
+REFUSED = (
+    "from diffusers.utils.import_utils import is_xformers_available\n\n"
+    "def main(args, unet):\n    if args.fast:\n        if is_xformers_available():\n"
+    "            unet.enable_xformers_memory_efficient_attention()\n"
+    "        else:\n            {0}\n"
+)
+
+
+def test_a_library_without_which_the_other_arm_raises_an_error() -> None:
+    source = REFUSED.format("raise ValueError('no xformers')")
+    [finding] = judge(Document("a.py", source), CATALOGUE, Target()).findings
+    assert (finding.rule.code, finding.effective_severity.value) == ("NPU602", "info")
+    assert finding.note is not None
+    assert "stops with an error" in finding.note.en
+    assert found(REFUSED.format("pass")) == []
 
 
 SILENT = {

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from npulens.catalog.model import TorchVersion
-from npulens.workspace.configuration import find_configuration
-from npulens.workspace.project.project_version import (
+from npulens.workspace.settings.configuration import find_configuration
+from npulens.workspace.settings.project_version import (
     NEWEST,
     OLDEST,
     newest_allowed,

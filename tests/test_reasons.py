@@ -14,8 +14,8 @@ from npulens.catalog.model import Language
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.text.document import Document
-from npulens.workspace.catalogues import configured_catalogue
-from npulens.workspace.configuration import read_configuration
+from npulens.workspace.settings.catalogues import configured_catalogue
+from npulens.workspace.settings.configuration import read_configuration
 
 SCRIPT = code(
     """

@@ -10,8 +10,8 @@ from npulens.analysis import analyze
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Target
 from npulens.text.document import Document
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 USE = "x = torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last)\n"
 WAYS = {

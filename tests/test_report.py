@@ -27,11 +27,11 @@ from npulens.report.page_model import Page, Results
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.document import Document
 from npulens.text.spans import Span
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.file_report import FileReport
-from npulens.workspace.migrating.effort import effort_of, total_minutes
+from npulens.workspace.fixing.effort import effort_of, total_minutes
 from npulens.workspace.migrating.readiness import Readiness, readiness_of
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -789,7 +789,7 @@ class TestCommand:
                 capture_output=True,
                 check=False,
             )
-            assert b"npulens.workspace.run" in run.stderr
+            assert b"npulens.workspace.runs.run" in run.stderr
             assert b"jinja2" not in run.stderr
 
 

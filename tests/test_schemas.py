@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from npulens.catalog.loader import CatalogueError, load_catalogue
 from npulens.catalog.rule_file import read_content
 from npulens.cli.main import cli
-from npulens.workspace.configuration import _KEYS, ConfigurationError, read_configuration
+from npulens.workspace.settings.configuration import _KEYS, ConfigurationError, read_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 RULE_FILES = sorted((ROOT / "rules").glob("*/*.toml"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import invoke
-from helpers import CATALOGUE, code
+from helpers import CATALOGUE, check, code
 from npulens.analysis import judge
 from npulens.catalog.model import Target
 from npulens.catalog.shipped_rules import rules_folder
@@ -53,6 +53,7 @@ REASONS = {
     "if device.type == 'mps':\n    x.cuda()": "other-device",
     "if any((d.type == 'mps', torch.xpu.is_available())):\n    x.cuda()": "other-device",
     "if in_colab():\n    x.cuda()": "elsewhere",
+    "ways = {'cuda': torch.cuda.synchronize, 'mps': torch.mps.synchronize}": "other-device",
     "if torch.version.cuda:\n    x.cuda()": "cuda-alone",
     "if torch.__version__ < '1.8':\n    x.cuda()": "older-torch",
     "try:\n    import cupy, cupy.linalg\nexcept ImportError:\n    cupy = None": "fallback",
@@ -130,6 +131,13 @@ def test_what_is_used_of_a_module_is_not_settled_beside_its_finding() -> None:
     assert not reasons(source)
 
 
+def test_a_table_of_states_is_no_table_of_devices() -> None:
+    check(
+        "import torch\nstate = {'cpu': torch.get_rng_state(), "
+        "'cuda': ⟦NPU101:torch.cuda.get_rng_state⟧()}"
+    )
+
+
 NO_FALLBACK = [
     # a handler that only says what is missing, or ends the program
     "import logging\ntry:\n    import xformers.ops\nexcept ImportError:\n"
@@ -193,7 +201,7 @@ def test_no_reason_is_worded_where_nobody_asks(here: Path, monkeypatch: pytest.M
     def fail(*_: object) -> str:
         raise AssertionError
 
-    for module in ("report.silence_text", "verdicts.overruling", "lsp.hover"):
+    for module in ("report.silence_text", "verdicts.overruling", "lsp.requests.hover"):
         monkeypatch.setattr(f"npulens.{module}.why_settled", fail)
     for options in ([], ["--fix", "--allow-dirty"], ["--output-format", "sarif"], ["--statistics"]):
         assert invoke("check", *options)[0] == (0 if "--fix" in options else 1)

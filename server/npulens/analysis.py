@@ -29,6 +29,7 @@ from npulens.checks.intent.library_hints import tell_of_libraries
 from npulens.checks.intent.needless_imports import with_needless_imports
 from npulens.checks.intent.optional_imports import without_handled_imports
 from npulens.checks.intent.own_devices import outside_of_own_devices
+from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.interest import Interest
@@ -40,11 +41,11 @@ from npulens.checks.other_files.launch_files import (
 )
 from npulens.checks.other_files.native_sources import native_source_findings
 from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
-from npulens.checks.python.data_parallel import with_whole_module
-from npulens.checks.python.library_uses import told_once
-from npulens.checks.python.members_asked import with_members_asked
-from npulens.checks.python.shim_imports import missing_shim
-from npulens.checks.registry import checks
+from npulens.checks.python.devices.members_asked import with_members_asked
+from npulens.checks.python.devices.shim_imports import missing_shim
+from npulens.checks.python.libraries.library_uses import told_once
+from npulens.checks.python.parallelism.data_parallel import with_whole_module
+from npulens.checks.python.registry import checks
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -53,8 +54,8 @@ from npulens.fixes.cell_edits import within_cells
 from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
 from npulens.graphs.definitions import ModuleDefinitions
-from npulens.shapes.findings import findings_of as shape_findings
-from npulens.shapes.hotspots import Hotspots, Ranked
+from npulens.shapes.ranking.findings import findings_of as shape_findings
+from npulens.shapes.ranking.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook, shell_of_notebook
 from npulens.syntax.other_modules import OtherModules
@@ -263,6 +264,8 @@ def _python_findings(
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)
     tell_of_libraries(ledger, module, target.project, None if is_overruled else catalogue)
+    if not is_overruled:
+        open_refused(ledger, module)
     findings = with_needless_imports(ledger.open, module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)

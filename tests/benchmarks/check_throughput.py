@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from npulens.catalog.loader import load_catalogue
-from npulens.workspace.configuration import Configuration
-from npulens.workspace.processes import collect_seldom
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.processes import collect_seldom
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 
 def main() -> None:

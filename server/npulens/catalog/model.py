@@ -124,7 +124,9 @@ class ExtensionName(NamedTuple):
 
 
 class ReturnedShape(NamedTuple):
-    """What a function returns, as far as its shape depends on data; see `shapes/elsewhere.py`.
+    """What a function returns, as far as its shape depends on data.
+
+    See `shapes/evaluation/elsewhere.py`.
 
     Attributes:
         kind: `tensor`, `number`, `items`, or empty for what does not depend on data.

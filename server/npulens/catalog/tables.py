@@ -185,7 +185,7 @@ class OperatorEntry:
     Attributes:
         operator: The qualified name of the function, or of the method of `torch.Tensor`.
         method: Tensors have a method of that name too, or only that.
-        gives: What comes out, by a name of `shapes/shape_sources.py`.
+        gives: What comes out, by a name of `shapes/operators/shape_sources.py`.
         waits: The host has to know something about values before it goes on.
         when: Which calls are meant.
         cost: How much a call hurts in a step, from 0 to 100; our own estimate.
@@ -398,7 +398,7 @@ _OTHER_WORDS = (
     *("zero_quantized_weights", "zero_quantized_gradients"),
     *("CUDA", "ShardedGradScaler"),
 )
-"""What advice on performance is about, see `checks/python/performance.py`; `nvidia-smi` and
+"""What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
 scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for;
 double precision; settings by their names, or the values of those with common ones; the text of
 an error, and the scaler of FSDP."""

@@ -18,8 +18,8 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
 from npulens.checks.author_evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
-from npulens.checks.intent.optional_code import OptionalCode
 from npulens.checks.interest import Interest
+from npulens.checks.optional_code import OptionalCode
 from npulens.checks.own_extensions import OwnExtensions
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.other_modules import OtherModules

@@ -8,6 +8,8 @@ from functools import lru_cache
 from npulens.catalog.model import ExtensionName, LocalizedText, ProjectFacts
 from npulens.syntax.other_modules import OtherModules
 
+EXTENSION, BOUND = "extension", "bound"
+"""Arguments of a finding: which extension it is about, and the name bound to that."""
 _Named = frozenset[tuple[str, str, ExtensionName]]
 
 

@@ -14,7 +14,7 @@ from npulens.checks.entries import (
     needs_newer,
     report_entry,
 )
-from npulens.checks.intent.purpose import out_of_reach
+from npulens.checks.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
 from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
 from npulens.syntax.bindings import Function

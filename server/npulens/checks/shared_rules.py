@@ -3,6 +3,8 @@
 ATTENTION_CALL = "flash-attention-call"
 AUTO_ACCELERATOR = "auto-accelerator"
 CUDA_EXTENSION = "cuda-extension"
+EXTENSION_CALL = "cuda-operator-call"
+EXTENSION_IMPORT = "cuda-extension-import"
 DATA_PARALLEL_RULE = "data-parallel"
 DEVICE_COMPARISON = "cuda-device-comparison"
 GRAD_SCALER = "grad-scaler"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from npulens.cli.outcome import Filter
     from npulens.cli.project import Project
     from npulens.cli.repair import Repair
-    from npulens.workspace.baseline import Acceptance
-    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.runs.baseline import Acceptance
+    from npulens.workspace.runs.file_report import FileReport
 
 _FORMATS = ["human", "concise", "json", "jsonl", "csv", "sarif", "github", "gitlab", "junit"]
 
@@ -185,7 +185,7 @@ def _check(
     from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import make_report, make_statistics
-    from npulens.workspace.baseline import Acceptance
+    from npulens.workspace.runs.baseline import Acceptance
 
     output = Output(options["output_file"])
     make = make_statistics if options["statistics"] else make_report
@@ -248,9 +248,9 @@ def _what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) ->
 
 
 def _check_stdin(name: str, asked: Settings) -> "FileReport":
-    from npulens.workspace.file_report import FileReport
     from npulens.workspace.project.shim import ShimFinder
-    from npulens.workspace.run import MAX_FILE_SIZE, Checker
+    from npulens.workspace.runs.file_report import FileReport
+    from npulens.workspace.runs.run import MAX_FILE_SIZE, Checker
 
     if sys.stdin is None:
         raise Refusal("standard input is closed")
@@ -281,7 +281,7 @@ def _accepted(file: str | None) -> "Iterator[Filter]":
     """Leaves out what a file accepts, if one is named."""
     if file is None:
         return
-    from npulens.workspace.baseline import Baseline, BaselineError
+    from npulens.workspace.runs.baseline import Baseline, BaselineError
 
     try:
         yield Baseline.read(file).leave_out

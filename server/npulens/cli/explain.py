@@ -25,7 +25,7 @@ def explain(place: str, language: "Language | None") -> None:
     """Say what npulens thinks of one line, and why it is silent where it is."""
     from npulens.cli.project import check_project, find_project
     from npulens.report.silence_text import explained_line
-    from npulens.workspace.run import document_of
+    from npulens.workspace.runs.run import document_of
 
     file, _, number = place.rpartition(":")
     if not file or not number.isdigit() or number == "0":

@@ -45,7 +45,7 @@ def main() -> None:
         _discard_output()
         code = FAILURE
     except Exception as error:
-        from npulens.workspace.run import internal_error
+        from npulens.workspace.runs.run import internal_error
 
         complain(*internal_error(error))
         code = FAILURE

@@ -23,7 +23,7 @@ from npulens.cli.repair import clean_trees
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
-    from npulens.workspace.migrating.change_log import ChangeLog
+    from npulens.workspace.fixing.change_log import ChangeLog
     from npulens.workspace.migrating.migration import Request
 
 

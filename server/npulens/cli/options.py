@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from npulens.catalog.model import Language
     from npulens.catalog.tables import Catalogue
-    from npulens.workspace.configuration import Configuration
+    from npulens.workspace.settings.configuration import Configuration
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _torch_version(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    from npulens.workspace.configuration import is_covered, parse_torch_version
-    from npulens.workspace.project.project_version import NEWEST, OLDEST
+    from npulens.workspace.settings.configuration import is_covered, parse_torch_version
+    from npulens.workspace.settings.project_version import NEWEST, OLDEST
 
     version = parse_torch_version(value) if value is not None else None
     if version is None and value is not None:
@@ -177,7 +177,7 @@ def configuration_for(
     defaults: Mapping[str, Any] = _NOTHING,
 ) -> "Configuration":
     """The same without the rules."""
-    from npulens.workspace.configuration import find_configuration, read_configuration
+    from npulens.workspace.settings.configuration import find_configuration, read_configuration
 
     if file is not None:
         configuration = read_configuration(Path(file))
@@ -189,8 +189,8 @@ def configuration_for(
 
 def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
     """What the configuration asks for, which must name no rule that there is not."""
-    from npulens.workspace.catalogues import configured_catalogue
-    from npulens.workspace.configuration import require_known_rules
+    from npulens.workspace.settings.catalogues import configured_catalogue
+    from npulens.workspace.settings.configuration import require_known_rules
 
     catalogue = configured_catalogue(configuration)
     for key, words in (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import Report
-    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.runs.file_report import FileReport
 
 Filter = Callable[["FileReport"], "FileReport"]
 """Leaves out findings of a report."""

@@ -9,10 +9,10 @@ from npulens.cli.options import Settings
 from npulens.cli.refusals import common_folder
 
 if TYPE_CHECKING:
-    from npulens.workspace.cache import FindingCache
-    from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.not_read import NotRead
-    from npulens.workspace.run import Checker
+    from npulens.workspace.runs.cache import FindingCache
+    from npulens.workspace.runs.file_report import FileReport
+    from npulens.workspace.runs.run import Checker
 
 
 class Project(NamedTuple):
@@ -44,17 +44,17 @@ def find_project(
         use_cache: Whether what earlier runs found counts.
         force_exclude: Whether what is excluded is left out even where it is named.
     """
-    from npulens.workspace.garbage import collect_seldom
+    from npulens.workspace.runs.garbage import collect_seldom
 
     collect_seldom()
-    from npulens.workspace.cache import FactCache, FindingCache
-    from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.discovery import discover
     from npulens.workspace.project.contents import Contents
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
     from npulens.workspace.project.shim import ShimFinder
-    from npulens.workspace.run import Checker
+    from npulens.workspace.runs.cache import FactCache, FindingCache
+    from npulens.workspace.runs.file_report import FileReport
+    from npulens.workspace.runs.run import Checker
 
     configuration, catalogue = asked
     found = discover(
@@ -90,15 +90,15 @@ def _folder(paths: "Sequence[str]") -> Path:
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":
     """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
-    from npulens.workspace.once import said_once
+    from npulens.workspace.runs.once import said_once
 
     yield from project.problems
     yield from said_once(_reports(project, jobs))
 
 
 def _reports(project: Project, jobs: int | None) -> "Iterator[FileReport]":
-    from npulens.workspace.processes import in_processes
-    from npulens.workspace.run import Checker
+    from npulens.workspace.runs.processes import in_processes
+    from npulens.workspace.runs.run import Checker
 
     try:
         for report in in_processes(Checker.check_file, project.checker, project.files, jobs):

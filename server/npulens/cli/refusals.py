@@ -72,7 +72,7 @@ def show_wrong_usage(error: click.UsageError) -> None:
 def refusals() -> Iterator[None]:
     """Make a refusal of what the user's files say."""
     from npulens.catalog.loader import CatalogueError
-    from npulens.workspace.configuration import ConfigurationError
+    from npulens.workspace.settings.configuration import ConfigurationError
 
     try:
         yield
@@ -82,7 +82,7 @@ def refusals() -> Iterator[None]:
 
 def common_folder(paths: Sequence[str]) -> Path:
     """The folder that all paths are in."""
-    from npulens.workspace.configuration import absolute
+    from npulens.workspace.settings.configuration import absolute
 
     try:
         return Path(os.path.commonpath([absolute(Path(path)) for path in paths]))

@@ -8,10 +8,10 @@ from npulens.cli.project import Project
 from npulens.cli.refusals import Refusal
 
 if TYPE_CHECKING:
-    from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.git import GitTrees
     from npulens.workspace.fixing.file_fixes import FixedFile
-    from npulens.workspace.run import Checker
+    from npulens.workspace.runs.file_report import FileReport
+    from npulens.workspace.runs.run import Checker
 
     Work = Callable[[Checker, Path], FixedFile]
 
@@ -68,7 +68,7 @@ class Repair:
                 yield patch(fixed.report.path, fixed.before, fixed.after)
 
     def _fixed(self) -> "Iterator[FixedFile]":
-        from npulens.workspace.processes import in_processes
+        from npulens.workspace.runs.processes import in_processes
 
         return in_processes(self._work, self._project.checker, self._project.files, self._jobs)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from npulens.catalog.tables import Catalogue
     from npulens.cli.project import Project
     from npulens.cli.skipped import Skipped
-    from npulens.workspace.configuration import Settings
-    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.runs.file_report import FileReport
+    from npulens.workspace.settings.configuration import Settings
 
 _FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 """By the ending of the file that is written."""
@@ -83,7 +83,7 @@ def report(
     from npulens.report.locations import FileNames
     from npulens.report.page_contents import page_of
     from npulens.report.page_model import Results
-    from npulens.workspace.configuration import absolute
+    from npulens.workspace.settings.configuration import absolute
 
     form = form or _format_of(output_file)
     date = _today()
@@ -123,9 +123,9 @@ def _reached(
     project: "Project", catalogue: "Catalogue", root: Path
 ) -> "tuple[set[str], list[tuple[str, list[str]]]]":
     """The files without PyTorch, and what each script imports, as the reports name them."""
-    from npulens.workspace.configuration import absolute
     from npulens.workspace.project.memo import Memo
     from npulens.workspace.project.reached_files import ReachedFiles
+    from npulens.workspace.settings.configuration import absolute
 
     names = {absolute(file): str(file) for file in project.files}
     libraries = {name.partition(".")[0] for name in catalogue.libraries}
@@ -165,7 +165,7 @@ def _checked(project: "Project", jobs: int | None, skipped: "Skipped") -> "list[
 
 def _kept_by_editor(text: str | None, folder: Path) -> "Settings":
     """The settings of an editor for a folder, as the language server reads them."""
-    from npulens.workspace.configuration import read_settings
+    from npulens.workspace.settings.configuration import read_settings
 
     if text is None:
         return {}

@@ -24,7 +24,7 @@ Examples:
 def rule(code: str, language: "Language | None") -> None:
     """Explain the rule with this CODE or name."""
     from npulens.catalog.rule_page import rule_page
-    from npulens.workspace.configuration import nearest
+    from npulens.workspace.settings.configuration import nearest
 
     asked = settings((".",), None, {"language": language})
     catalogue = asked.catalogue

@@ -9,7 +9,7 @@ from npulens.cli.help import Command
 from npulens.cli.refusals import Refusal
 
 if TYPE_CHECKING:
-    from npulens.lsp.admission import Admission
+    from npulens.lsp.connection.admission import Admission
 
 _EPILOG = """\b
 Examples:
@@ -64,7 +64,7 @@ def server(
 
 def _admission(origins: tuple[str, ...]) -> "Admission":
     """What clients have to bring."""
-    from npulens.lsp.admission import SHORTEST_TOKEN, TOKEN_VARIABLE, Admission
+    from npulens.lsp.connection.admission import SHORTEST_TOKEN, TOKEN_VARIABLE, Admission
 
     token = os.environ.get(TOKEN_VARIABLE)
     if token and len(token) < SHORTEST_TOKEN:

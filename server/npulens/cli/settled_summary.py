@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
     from npulens.report.formats import Report
-    from npulens.workspace.file_report import FileReport
+    from npulens.workspace.runs.file_report import FileReport
 
 
 class Silence:
@@ -30,7 +30,7 @@ class Silence:
             return ""
         from npulens.report.formats import ListsSettled
         from npulens.report.silence_text import settled_lines
-        from npulens.workspace.run import document_of
+        from npulens.workspace.runs.run import document_of
 
         document = file.document or document_of(file.path)
         if document is None:

@@ -55,12 +55,12 @@ def shapes(
 
     from npulens.report.report_wording import environment_language
     from npulens.report.shape_report import REPORTS
-    from npulens.workspace.catalogues import configured_catalogue
-    from npulens.workspace.configuration import find_configuration, read_configuration
     from npulens.workspace.files.discovery import discover
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
-    from npulens.workspace.shape_run import places_in
+    from npulens.workspace.runs.shape_run import places_in
+    from npulens.workspace.settings.catalogues import configured_catalogue
+    from npulens.workspace.settings.configuration import find_configuration, read_configuration
 
     with refusals():
         folder = common_folder(paths)

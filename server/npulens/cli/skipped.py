@@ -7,8 +7,8 @@ import click
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
-    from npulens.workspace.file_report import FileReport
     from npulens.workspace.files.not_read import NotRead
+    from npulens.workspace.runs.file_report import FileReport
 
 
 class Skipped:

@@ -6,7 +6,9 @@ thread takes a text at once. An analysis that a newer text has superseded ends a
 function, and what it has found out stays in the cache. A document, or all cells of a notebook, is
 a `View`: one text to analyse, and the parts of the client that it consists of.
 
-Each group of features has a file with a function `register`; `features.py` puts them together.
+`connection` knows streams and frames, `session` the documents and their analyses, `requests` what a
+client asks for. Each group of features has a file with a function `register`; `features.py` puts
+them together.
 `edits.py` is for what a user may untick; `pipe.py` writes without waiting. `verifying.py` takes
 the commands that run scripts and loads `script_runs.py` when asked; `run_diagnostics.py` keeps
 what was seen with the text it belongs to. The report is shown by running `npulens report` beside

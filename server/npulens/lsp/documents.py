@@ -5,7 +5,7 @@ The handlers are coroutines without a wait, which are started in the order of th
 
 from lsprotocol import types
 
-from npulens.lsp.language_server import NpulensServer
+from npulens.lsp.session.language_server import NpulensServer
 
 
 def register(server: NpulensServer) -> None:

@@ -1,20 +1,18 @@
 """All features, put together."""
 
-from npulens.lsp import (
+from npulens.lsp import documents, lifecycle, notebook_documents
+from npulens.lsp.requests import (
     code_actions,
     code_completion,
     code_lens,
     commands,
     diagnostics,
-    documents,
     hover,
     inlay_hints,
-    lifecycle,
     links,
-    notebook_documents,
     verifying,
 )
-from npulens.lsp.language_server import NpulensServer
+from npulens.lsp.session.language_server import NpulensServer
 
 
 def create_server() -> NpulensServer:

@@ -10,13 +10,17 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from npulens.lsp.client_settings import SECTION, ClientSettings, read_client_settings
-from npulens.lsp.convert import agreed_terms
-from npulens.lsp.language_server import NpulensServer
-from npulens.lsp.session import file_path, workspace_folders
+from npulens.lsp.session.client_settings import (
+    SECTION,
+    ClientSettings,
+    read_client_settings,
+)
+from npulens.lsp.session.convert import agreed_terms
+from npulens.lsp.session.language_server import NpulensServer
+from npulens.lsp.session.session import file_path, workspace_folders
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.configuration import CONFIGURATION_FILES, ConfigurationError
-from npulens.workspace.project.project_version import REQUIREMENT_FILES
+from npulens.workspace.settings.configuration import CONFIGURATION_FILES, ConfigurationError
+from npulens.workspace.settings.project_version import REQUIREMENT_FILES
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.lsp.convert import to_text_changes
-from npulens.lsp.language_server import NpulensServer
-from npulens.lsp.session import Session, file_path
-from npulens.lsp.views import View, joined
+from npulens.lsp.session.convert import to_text_changes
+from npulens.lsp.session.language_server import NpulensServer
+from npulens.lsp.session.session import Session, file_path
+from npulens.lsp.session.views import View, joined
 from npulens.syntax.cells import python_of_cell
 from npulens.text.document import Document
 from npulens.text.kinds import Kind

@@ -9,11 +9,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from npulens.lsp.admission import LARGEST_FIRST_MESSAGE, Admission, Refused, is_http
+from npulens.lsp.connection.admission import LARGEST_FIRST_MESSAGE, Admission, Refused, is_http
+from npulens.lsp.connection.message_frames import Frames
+from npulens.lsp.connection.pipe import Pipe
 from npulens.lsp.features import create_server
-from npulens.lsp.language_server import NpulensServer
-from npulens.lsp.message_frames import Frames
-from npulens.lsp.pipe import Pipe
+from npulens.lsp.session.language_server import NpulensServer
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection

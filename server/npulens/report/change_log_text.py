@@ -14,10 +14,10 @@ from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.report.not_read_text import counted, reason_of
 from npulens.report.report_wording import APPLICABILITIES, counted_findings
-from npulens.workspace.configuration import Configuration
 from npulens.workspace.files.copying import LeftOut, Reason
-from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
-from npulens.workspace.migrating.effort import EffortClass, total_minutes
+from npulens.workspace.fixing.change_log import Change, ChangeLog, Left
+from npulens.workspace.fixing.effort import EffortClass, total_minutes
+from npulens.workspace.settings.configuration import Configuration
 
 JSON_NAME = "change_log.json"
 MARKDOWN_NAME = "change_log.md"

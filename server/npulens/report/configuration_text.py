@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from npulens.workspace.configuration import Configuration
+from npulens.workspace.settings.configuration import Configuration
 
 
 def shown_settings(configuration: Configuration) -> str:

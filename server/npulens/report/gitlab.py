@@ -9,7 +9,7 @@ from npulens.report.json_text import json_text
 from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
 from npulens.text.places import file_line
-from npulens.workspace.baseline import recognisable
+from npulens.workspace.runs.baseline import recognisable
 
 _SEVERITIES = {
     Severity.ERROR: "major",

@@ -12,7 +12,7 @@ from npulens.report.report_wording import APPLICABILITIES, HELP, summary, with_l
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span
-from npulens.workspace.problems import counts_of
+from npulens.workspace.settings.problems import counts_of
 
 _COLOURS = {
     Severity.ERROR: "red",

@@ -7,7 +7,7 @@ from npulens.catalog.model import Finding, Language
 from npulens.report.json_text import json_text
 from npulens.report.silence_text import settled_record
 from npulens.text.document import Document
-from npulens.workspace.records import finding_record
+from npulens.workspace.runs.records import finding_record
 
 
 class JsonLinesReport:

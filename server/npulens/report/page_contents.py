@@ -25,10 +25,10 @@ from npulens.report.page_model import (
 from npulens.report.page_settled import settled_of
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
-from npulens.workspace.file_report import FileReport
-from npulens.workspace.migrating.effort import effort_of, formula_of
+from npulens.workspace.fixing.effort import effort_of, formula_of
 from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of, worst_of
-from npulens.workspace.problems import is_problem
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.settings.problems import is_problem
 
 _MOST_PLACES = 3
 """Of a group, so many places are shown with their lines."""

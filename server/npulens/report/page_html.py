@@ -20,7 +20,7 @@ from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_page import SEVERITIES
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Entry, Fixes, Page
-from npulens.workspace.migrating.effort import Formula
+from npulens.workspace.fixing.effort import Formula
 from npulens.workspace.migrating.readiness import Readiness
 
 MOST_FINDINGS = 20_000

@@ -10,10 +10,10 @@ from npulens.report.locations import FileNames
 from npulens.report.page_folders import Folder
 from npulens.report.snippets import Line
 from npulens.text.document import Document
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import NotRead
-from npulens.workspace.migrating.effort import Formula
+from npulens.workspace.fixing.effort import Formula
 from npulens.workspace.migrating.readiness import Readiness
+from npulens.workspace.runs.file_report import FileReport
 
 
 @dataclass(frozen=True, slots=True)

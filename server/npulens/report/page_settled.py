@@ -18,8 +18,8 @@ from npulens.report.page_model import (
 from npulens.text.document import Document
 from npulens.text.places import file_line, shown_place
 from npulens.verdicts.reason_wording import shortened
-from npulens.workspace.file_report import FileReport
-from npulens.workspace.run import document_of
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.run import document_of
 
 MOST_PLACES = 1_000
 """More are not listed one by one, so that browsers can open the page."""

@@ -12,7 +12,7 @@ from npulens.report.silence_text import settled_text
 from npulens.text.document import Document
 from npulens.text.places import file_line, place_at
 from npulens.text.spans import Span
-from npulens.workspace.baseline import recognisable
+from npulens.workspace.runs.baseline import recognisable
 
 _LEVELS = {
     Severity.ERROR: "error",

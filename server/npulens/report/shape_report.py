@@ -8,9 +8,9 @@ from typing import Any
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
-from npulens.shapes.findings import reached
+from npulens.shapes.ranking.findings import reached
 from npulens.text.places import place_at
-from npulens.workspace.shape_run import Place
+from npulens.workspace.runs.shape_run import Place
 
 _SHAPE = LocalizedText("shape", "形状")
 _WAIT = LocalizedText("wait", "等待")

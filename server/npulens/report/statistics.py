@@ -7,7 +7,7 @@ from npulens.catalog.model import Applicability, Finding, Language, Rule
 from npulens.report.json_text import json_text
 from npulens.report.report_wording import fixable, summary
 from npulens.text.document import Document
-from npulens.workspace.problems import counts_of
+from npulens.workspace.settings.problems import counts_of
 
 
 class Statistics:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from npulens.catalog.model import Language
 from npulens.catalog.rule_properties import ReportTable
 from npulens.report.human import printable
-from npulens.workspace.migrating.change_log import Change, ChangeLog, Left
+from npulens.workspace.fixing.change_log import Change, ChangeLog, Left
 
 _PLACES = ("File", "Start Line", "End Line", "OP", "Tips")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -8,8 +8,9 @@ the tree. It is known whether it is of booleans, whether it is in the memory of 
 whether its values are fixed. Numbers have sources too: `int(mask.sum())` has, `x.shape[0]` only
 if that dimension has.
 
-Each class adds to the one before it: `frames` (names and what is known of the class), `indexing`,
-`expressions`, `libraries`, `calls`, `binding`, `statements`. Both arms of an `if` are evaluated
+In `evaluation` each class adds to the one before it: `shape_frames` (names and what is known of the
+class), `indexing`, expressions, libraries, calls, `binding`, statements. Both arms of an `if` are
+evaluated
 and joined; loops twice; calls of functions of the file with the arguments at hand, three deep,
 each function once at a time. Steps are bounded by function. What PyTorch's operators do is in
 tables (`shape_operators.py`); what makes a shape depend on data or waits is data

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Finding, LocalizedText, Related
 from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
-from npulens.checks.python.extensions import BUILT
+from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -48,7 +48,7 @@ class _Lead(NamedTuple):
 
 def with_builds_together(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings with one for each extension built; those that belong to it are settled."""
-    found = [finding for finding in findings if finding.rule.name == BUILT]
+    found = [finding for finding in findings if finding.rule.name == CUDA_EXTENSION]
     if not found:
         return list(findings)
     return _Builds(module, found).among(findings)
@@ -141,14 +141,14 @@ class _Builds:
         others = {id(finding) for finding in self._others}
         for finding in findings:
             by_builder = self._lead_of_builder(finding) if id(finding) in others else None
-            if finding.rule.name == BUILT and finding.span in inner:
+            if finding.rule.name == CUDA_EXTENSION and finding.span in inner:
                 settled.append(_settled(finding, inner[finding.span]))
             elif by_builder is not None and finding.span not in leads:
                 settled.append(_settled(finding, by_builder.finding.span))
                 related[id(by_builder.finding)].append(Related(finding.span, _BUILDER))
-            elif finding.span in places and finding.rule.name != BUILT:
+            elif finding.span in places and finding.rule.name != CUDA_EXTENSION:
                 settled.append(_settled(finding, self._lead_at(finding.span).finding.span))
-            elif finding.span not in leads or finding.rule.name != BUILT:
+            elif finding.span not in leads or finding.rule.name != CUDA_EXTENSION:
                 kept.append(finding)
         known = {finding.span for finding in (*kept, *settled)} | leads
         for part in parts:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
 from npulens.catalog.settlements import Settlement
-from npulens.checks.python.extensions import BOUND, BUILT, CALLED, EXTENSION, TAKEN
+from npulens.checks.own_extensions import BOUND, EXTENSION
+from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import nodes_below
@@ -18,7 +19,11 @@ from npulens.text.lines import LineMap
 
 _IS_IMPORTED = LocalizedText("it is imported here", "在此导入")
 _IS_CALLED = LocalizedText("it is called here", "在此调用")
-_REASONS = {BUILT: "reported-at-build", TAKEN: "reported-at-import", CALLED: "reported-once"}
+_REASONS = {
+    CUDA_EXTENSION: "reported-at-build",
+    EXTENSION_IMPORT: "reported-at-import",
+    EXTENSION_CALL: "reported-once",
+}
 """Why the other places of an extension are settled, by the rule of the one that leads."""
 _OTHER_WAY = Settlement("fallback")
 _MOST_RELATED = 20
@@ -29,10 +34,14 @@ _Key = tuple[str, str]
 
 def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings with one for each extension used; those that belong to it are settled."""
-    used = [f for f in findings if f.rule.name in (TAKEN, CALLED) and f.settlement is None]
+    used = [
+        f
+        for f in findings
+        if f.rule.name in (EXTENSION_IMPORT, EXTENSION_CALL) and f.settlement is None
+    ]
     if not used:
         return list(findings)
-    built = [f for f in findings if f.rule.name == BUILT and f.settlement is None]
+    built = [f for f in findings if f.rule.name == CUDA_EXTENSION and f.settlement is None]
     held = _held_by(module, built) if built else {}
     groups = _groups([(f, list(_keys(f, held))) for f in (*built, *used)])
     changed: dict[int, Finding] = {}
@@ -50,13 +59,13 @@ def without_spared_extensions(
     return [
         finding
         for finding in findings
-        if finding.rule.name not in (TAKEN, CALLED)
+        if finding.rule.name not in (EXTENSION_IMPORT, EXTENSION_CALL)
         or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in spared
     ]
 
 
 def _keys(finding: Finding, held: Mapping[int, Sequence[str]]) -> Iterable[_Key]:
-    if finding.rule.name == BUILT:
+    if finding.rule.name == CUDA_EXTENSION:
         yield from (("name", name) for name in held.get(finding.span.start, ()))
         yield "built", str(finding.span.start)
         return
@@ -101,15 +110,15 @@ def _groups(keyed: Sequence[tuple[Finding, list[_Key]]]) -> list[list[Finding]]:
 
 def _together(group: Sequence[Finding]) -> dict[int, Finding]:
     """A group with one that leads, and the others settled there; by identity."""
-    order = (BUILT, TAKEN, CALLED)
+    order = (CUDA_EXTENSION, EXTENSION_IMPORT, EXTENSION_CALL)
     lead, *others = sorted(group, key=lambda f: (order.index(f.rule.name), f.span))
-    if lead.rule.name == CALLED and not lead.arguments.get(EXTENSION):
+    if lead.rule.name == EXTENSION_CALL and not lead.arguments.get(EXTENSION):
         # What builds it is settled: it is for the host, or there is another way.
         return {id(finding): replace(finding, settlement=_OTHER_WAY) for finding in group}
-    others = [finding for finding in others if finding.rule.name != BUILT]
+    others = [finding for finding in others if finding.rule.name != CUDA_EXTENSION]
     settled = Settlement(_REASONS[lead.rule.name], lead.span)
     beside = [
-        Related(f.span, _IS_CALLED if f.rule.name == CALLED else _IS_IMPORTED)
+        Related(f.span, _IS_CALLED if f.rule.name == EXTENSION_CALL else _IS_IMPORTED)
         for f in others[:_MOST_RELATED]
     ]
     found = {id(finding): replace(finding, settlement=settled) for finding in others}

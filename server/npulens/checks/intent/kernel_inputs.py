@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
-from npulens.checks.python.extensions import CALLED
+from npulens.checks.shared_rules import EXTENSION_CALL
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.values import root_name
@@ -28,7 +28,7 @@ _MOST_STEPS = 400
 
 def with_careful_moves(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings with no safe fix for what moves the data of such a kernel, and a note why."""
-    kernels = {f.span: f for f in findings if f.rule.name == CALLED and _is_needed(f)}
+    kernels = {f.span: f for f in findings if f.rule.name == EXTENSION_CALL and _is_needed(f)}
     if not kernels or not any(_has_safe_move(finding) for finding in findings):
         return list(findings)
     moved = _Moves(module, kernels).places()

@@ -59,7 +59,7 @@ class Needs:
             found = without(guarded.marks, test, partial(self._by_default, at=statement))
             if found.holds is refuses and self._is_reached(statement):
                 return statement
-        if guarded.flags or guarded.others:
+        if guarded.flags or not all(map(_is_nothing, guarded.others.values())):
             return None
         return self._only_way(guarded)
 
@@ -129,9 +129,26 @@ class Needs:
             return Answer(self._default_of(test.id, at))
         if isinstance(test, ast.Attribute) and root_name(test) == "self":
             return self._attribute(test.attr, at)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compared(test.left, test.ops[0], test.comparators[0], at)
+        return UNKNOWN
+
+    def _compared(
+        self, left: ast.expr, relation: ast.cmpop, right: ast.expr, at: ast.AST
+    ) -> Answer:
+        """`mode == "flash"`, where `mode` has a default."""
+        given = self._given(left.id, at) if isinstance(left, ast.Name) else None
+        if given is None or not isinstance(right, ast.Constant):
+            return UNKNOWN
+        if isinstance(relation, (ast.Eq, ast.NotEq)):
+            return Answer((given.value == right.value) is isinstance(relation, ast.Eq))
         return UNKNOWN
 
     def _default_of(self, name: str, at: ast.AST) -> bool | None:
+        given = self._given(name, at)
+        return None if given is None else bool(given.value)
+
+    def _given(self, name: str, at: ast.AST) -> ast.Constant | None:
         """The default of a parameter of a function around, or a constant of the module."""
         function = self._around(at, Function)
         while function is not None:
@@ -139,11 +156,11 @@ class Needs:
             given = dict(_defaults(function.args))
             if name in given:
                 value = given[name]
-                return bool(value.value) if isinstance(value, ast.Constant) else None
+                return value if isinstance(value, ast.Constant) else None
             function = self._around(function, Function)
         values = self._constants.get(name, [])
-        is_constant = len(values) == 1 and isinstance(values[0], ast.Constant)
-        return bool(values[0].value) if is_constant else None  # type: ignore[attr-defined]
+        known = values[0] if len(values) == 1 else None
+        return known if isinstance(known, ast.Constant) else None
 
     def _attribute(self, name: str, at: ast.AST) -> Answer:
         """What `self.name` is given in its class, if only one value is."""
@@ -167,6 +184,12 @@ class Needs:
             if isinstance(node, kind):  # type: ignore[arg-type]
                 return node
         return None
+
+
+def _is_nothing(statement: ast.stmt) -> bool:
+    """`flash_attn_func = None`, with which nothing can be done."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:

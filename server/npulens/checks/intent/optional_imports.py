@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Finding, ProjectFacts
-from npulens.catalog.rule_properties import WITH_OTHER_WAYS
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
 from npulens.verdicts.failing_imports import packages, tried_parts
 
 _LOADER = "torch.utils.cpp_extension.load"
@@ -25,10 +27,82 @@ def without_handled_imports(
         findings = [f for f in findings if f.arguments.get("symbol") != _LOADER]
     if str(module.place) in project.optional_modules:
         findings = [f for f in findings if f.rule.family != "library"]
+    if any(finding.rule.library in WITHOUT_BUILD for finding in findings):
+        findings = _without_asked(findings, module)
     if not any(finding.rule.library in WITH_OTHER_WAYS for finding in findings):
         return list(findings)
     tried = set(_tried_packages(module))
     return [finding for finding in findings if not _was_tried(finding, tried, module.text)]
+
+
+def _without_asked(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings without those in a `try` that only binds names which are `None` before it.
+
+    Where the module asks whether they are, it goes on without the library, whatever the handler
+    says: `attend = None`, `try: import flash_attn; attend = flash_attn.f`,
+    `if attend is not None: ...`.
+    """
+    if "is not None" not in module.text and "is None" not in module.text:
+        return list(findings)
+    tried = [node for node in nodes_below(module.tree) if isinstance(node, ast.Try)]
+    tried = [node for node in tried if tried_parts(node) and any(map(_is_import, node.body))]
+    if not tried:
+        return list(findings)
+    nothing, asked = _names_of_nothing(module.tree), _names_asked(module.tree)
+    lines = LineMap(module.text)
+    spans = [
+        Span(lines.span(node.body[0]).start, lines.span(node.body[-1]).end)
+        for node in tried
+        if _bound(node) & nothing & asked
+    ]
+    return [
+        finding
+        for finding in findings
+        if finding.rule.library not in WITHOUT_BUILD
+        or not any(span.start <= finding.span.start < span.end for span in spans)
+    ]
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def _bound(node: ast.Try) -> set[str]:
+    """The names that a `try` assigns."""
+    return {
+        target.id
+        for statement in node.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _names_of_nothing(tree: ast.Module) -> set[str]:
+    """The names that the module binds to `None` at its top."""
+    return {
+        target.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and _is_none(statement.value)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _names_asked(tree: ast.Module) -> set[str]:
+    """The names of which a condition asks whether they are `None`."""
+    return {
+        node.left.id
+        for node in nodes_below(tree)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        and _is_none(node.comparators[0])
+    }
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _was_tried(finding: Finding, tried: set[str], text: str) -> bool:

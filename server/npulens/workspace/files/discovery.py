@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
-from npulens.workspace.configuration import absolute
 from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
 from npulens.workspace.files.not_read import NotRead, Reason
-from npulens.workspace.files.path_patterns import Patterns, read_pattern
+from npulens.workspace.settings.configuration import absolute
+from npulens.workspace.settings.path_patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
 _LOCK_FILES = frozenset(

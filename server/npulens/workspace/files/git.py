@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from npulens.workspace.configuration import absolute
 from npulens.workspace.files.committed import CommittedError, first_change
 from npulens.workspace.files.git_index import UnreadableIndexError, read_index
 from npulens.workspace.files.repository import RepositoryError, repository_at
+from npulens.workspace.settings.configuration import absolute
 
 
 class GitError(Exception):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.text.regular_files import read_regular
-from npulens.workspace.files.path_patterns import Pattern, Patterns, read_pattern
 from npulens.workspace.files.tracked import NOTHING_TRACKED, Tracked, tracked_in
+from npulens.workspace.settings.path_patterns import Pattern, Patterns, read_pattern
 
 IGNORE_FILE = ".gitignore"
 _MEGABYTES = 1

@@ -10,9 +10,9 @@ from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.not_read import Reason
-from npulens.workspace.run import Checker, internal_error
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.run import Checker, internal_error
 
 
 @dataclass(frozen=True, slots=True)

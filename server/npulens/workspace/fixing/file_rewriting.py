@@ -9,7 +9,7 @@ from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
 from npulens.fixes.fix_differences import differences
 from npulens.text.document import Document
 from npulens.workspace.project.surroundings import Surroundings
-from npulens.workspace.selection import selected
+from npulens.workspace.settings.selection import selected
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from npulens.text.kinds import Kind
 from npulens.text.lines import LineMap
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.fixing.file_fixes import FixedFile
-from npulens.workspace.run import Checker, internal_error
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.run import Checker, internal_error
 
 _PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
 _KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}

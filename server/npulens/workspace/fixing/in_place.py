@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.leftovers import remove_leftovers
 from npulens.workspace.files.writing import NotReplacedError, replace_content
 from npulens.workspace.fixing.file_fixes import FixedFile
+from npulens.workspace.runs.file_report import FileReport
 
 
 def write_fixed(fixed: FixedFile, trees: GitTrees | None) -> FileReport:

@@ -13,9 +13,9 @@ from npulens.text.decoding import (
     encode_source,
 )
 from npulens.text.document import Document
-from npulens.workspace.file_report import FileReport
+from npulens.workspace.fixing.change_log import ChangeLog, relative_path
 from npulens.workspace.fixing.file_fixes import FixedFile
-from npulens.workspace.migrating.change_log import ChangeLog, relative_path
+from npulens.workspace.runs.file_report import FileReport
 
 
 class UnreadableError(Exception):

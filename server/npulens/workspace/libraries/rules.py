@@ -16,13 +16,13 @@ from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
 from npulens.text.places import place_at
 from npulens.verdicts.file_role import FileRole, file_role
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.libraries.apis import Library, Node
 from npulens.workspace.libraries.library_modules import read_module
 from npulens.workspace.libraries.needs import Module, Obstacle
-from npulens.workspace.processes import in_processes
 from npulens.workspace.project.project_facts import outermost_package
-from npulens.workspace.run import Checker, decoded, internal_error
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.processes import in_processes
+from npulens.workspace.runs.run import Checker, decoded, internal_error
 
 _LONGEST_CHAIN = 8
 

@@ -2,6 +2,5 @@
 
 A migration works on a copy beside its destination, since paths count in the analysis.
 `migration.py` fixes until what counts for the files stays the same, and the folder is renamed at
-the end: it is there as a whole or not at all. `effort.py` estimates what is left, for the log and
-the report; `readiness.py` says in which state a file is.
+the end: it is there as a whole or not at all. `readiness.py` says in which state a file is.
 """

@@ -12,12 +12,12 @@ from npulens.fixes.scripts import UnclearError, read_script
 from npulens.fixes.single_device import cautions, distribute
 from npulens.syntax.parsing import module_tree
 from npulens.verdicts.conditions import Known
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.writing import write_whole
+from npulens.workspace.fixing.change_log import ChangeLog, Note, relative_path
+from npulens.workspace.fixing.effort import effort_of
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
-from npulens.workspace.migrating.change_log import ChangeLog, Note, relative_path
-from npulens.workspace.migrating.effort import effort_of
+from npulens.workspace.runs.file_report import FileReport
 
 LAUNCHER_NAME = "run_distributed_npu.sh"
 _TITLE = LocalizedText("Train in one process for each card", "每张卡一个进程进行训练")

@@ -14,8 +14,6 @@ from npulens.fixes.starting_shim import start_with_shim
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.verdicts.conditions import Known
-from npulens.workspace.configuration import Configuration, absolute
-from npulens.workspace.file_report import FileReport
 from npulens.workspace.files.copying import (
     copy_tree,
     finish_folders,
@@ -29,18 +27,20 @@ from npulens.workspace.files.locking import Lock
 from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.files.staging import put_in_place, require_place, staging_folder
 from npulens.workspace.files.writing import write_whole
+from npulens.workspace.fixing.change_log import ChangeLog, relative_path
 from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
 from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
-from npulens.workspace.migrating.change_log import ChangeLog, relative_path
 from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
-from npulens.workspace.once import Once
-from npulens.workspace.processes import in_processes
 from npulens.workspace.project.contents import Contents
 from npulens.workspace.project.memo import Memo
 from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.project.shim import ShimFinder
-from npulens.workspace.run import Checker
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.runs.once import Once
+from npulens.workspace.runs.processes import in_processes
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration, absolute
 
 _MOST_ROUNDS = 20
 """What counts for a file may change with others; of real projects none needed a third round."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from npulens.catalog.model import Applicability, Finding, Severity
-from npulens.workspace.problems import is_problem
+from npulens.workspace.settings.problems import is_problem
 
 _ENGINE = "engine"
 

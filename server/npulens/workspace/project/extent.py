@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.files.discovery import Discovery, discover
 from npulens.workspace.project.project_facts import project_root
+from npulens.workspace.settings.configuration import Configuration, absolute
 
 
 def whole_projects(found: Discovery, configuration: Configuration) -> tuple[list[Path], list[Path]]:

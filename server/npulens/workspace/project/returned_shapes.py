@@ -13,7 +13,7 @@ from typing import Any
 from npulens.analysis import analyze_returned_shapes
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
-from npulens.shapes.worth import Sources
+from npulens.shapes.ranking.worth import Sources
 from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document

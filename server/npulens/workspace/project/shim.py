@@ -13,9 +13,9 @@ from pathlib import Path
 
 from npulens.catalog.model import MigrationStyle, Shim
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.configuration import Configuration, absolute
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.project.contents import Contents
+from npulens.workspace.settings.configuration import Configuration, absolute
 
 _SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
 _SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")

@@ -8,8 +8,12 @@ from types import MappingProxyType
 from npulens.catalog.model import ProjectFacts, Shim, Target
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.catalogues import Catalogues
-from npulens.workspace.configuration import (
+from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.project_facts import project_facts, project_root
+from npulens.workspace.project.shim import ShimFinder
+from npulens.workspace.settings.catalogues import Catalogues
+from npulens.workspace.settings.configuration import (
     Configuration,
     ConfigurationError,
     Settings,
@@ -17,10 +21,6 @@ from npulens.workspace.configuration import (
     find_configuration,
     require_known_words,
 )
-from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.memo import Memo
-from npulens.workspace.project.project_facts import project_facts, project_root
-from npulens.workspace.project.shim import ShimFinder
 
 _NO_SETTINGS: Settings = MappingProxyType({})
 

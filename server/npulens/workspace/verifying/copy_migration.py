@@ -6,8 +6,8 @@ from pathlib import Path
 
 from npulens.catalog.model import Applicability
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.configuration import Configuration
 from npulens.workspace.migrating.migration import Request, migrate_in_place
+from npulens.workspace.settings.configuration import Configuration
 from npulens.workspace.verifying.verified_run import CancelledRunError
 
 

@@ -1,0 +1,61 @@
+"""Libraries without which a program stops: `if is_xformers_available(): ... else: raise`."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from npulens.catalog.model import Finding, LocalizedText, Severity
+from npulens.catalog.rule_properties import WITHOUT_BUILD
+from npulens.checks.whole_module import WholeModule
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+from npulens.verdicts.ledger import Ledger
+
+_STOPS = LocalizedText(
+    "Where it is missing the program stops with an error here, so do not ask for it on the NPU.",
+    "缺少该库时程序会在此报错退出，因此在 NPU 上不要启用它。",
+)
+
+
+def open_refused(ledger: Ledger, module: WholeModule) -> None:
+    """Open the first use of each library without which the other arm only raises an error.
+
+    It is information: whether the arm is reached depends on an option.
+    """
+    guarded = [finding for finding in ledger.settled if _is_guarded(finding)]
+    if not guarded:
+        return
+    tests = list(_refusing(module.tree, LineMap(module.text)))
+    said: set[str] = set()
+    for finding in guarded:
+        symbol = finding.arguments.get("symbol", "")
+        settled = finding.settlement
+        if symbol in said or settled is None or settled.span is None:
+            continue
+        if any(_holds(test, settled.span) for test in tests):
+            said.add(symbol)
+            opened = replace(finding, settlement=None, fixes=()).with_note(_STOPS)
+            ledger.settled.remove(finding)
+            ledger.open.append(opened.at_most(Severity.INFO))
+
+
+def _is_guarded(finding: Finding) -> bool:
+    settled = finding.settlement
+    return (
+        finding.rule.library in WITHOUT_BUILD
+        and settled is not None
+        and settled.reason == "fallback"
+    )
+
+
+def _refusing(tree: ast.Module, lines: LineMap) -> Iterator[Span]:
+    """The tests whose other arm does nothing but raise an error."""
+    for node in nodes_below(tree):
+        other = node.orelse if isinstance(node, ast.If) else []
+        if isinstance(node, ast.If) and len(other) == 1 and isinstance(other[0], ast.Raise):
+            yield lines.span(node.test)
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end

@@ -1,0 +1,181 @@
+"""Calls that another callable stands in for, with their arguments: optimizers above all."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.settlements import Settlement
+from npulens.catalog.tables import CallEntry, Constant
+from npulens.checks.context import Context
+from npulens.checks.python.apis.optimizers import loses_gradients, may_be_fused
+from npulens.checks.replacements import with_plugin
+from npulens.checks.titles import use
+from npulens.syntax.meanings import Qualified, resolve
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import dotted_name
+from npulens.text.spans import Span
+
+_FUSED_OPTIMIZER = "fused-optimizer"
+_Argument = ast.expr | ast.keyword
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`torch.optim.AdamW(parameters, lr=1e-3)`: the fused optimizer takes the same."""
+    assert isinstance(node, ast.Call)
+    entries = _entries(node, scope, context)
+    if not entries:
+        return
+    is_optimizer = entries[0].rule.name == _FUSED_OPTIMIZER
+    if is_optimizer and not may_be_fused(node, context):
+        return
+    span = context.span(node.func)
+    entry = next((e for e in entries if _fits(e, node)), None)
+    if entry is not None:
+        fixes = (
+            [] if is_optimizer and loses_gradients(context) else _fix(node, entry, scope, context)
+        )
+        _report(entry, span, fixes, context)
+    elif entries[0].callable not in context.catalogue.libraries and _may_fit(entries[0], node):
+        _report(entries[0], span, [], context)
+
+
+def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
+    """What is known of the callee, if it is certain what that is."""
+    callee = node.func
+    if isinstance(callee, ast.Attribute):
+        name = callee.attr
+    elif isinstance(callee, ast.Name):
+        name = callee.id
+    else:
+        return ()
+    if name not in context.catalogue.called_names and name not in context.facts.aliases:
+        return ()
+    values = resolve(callee, scope)
+    if len(values) != 1 or not isinstance(values[0], Qualified):
+        return ()
+    qualified = values[0].name
+    if qualified.partition(".")[0] in context.target.project.own_modules:
+        return ()
+    span = context.span(callee)
+    if span in context.reported:
+        return ()
+    return context.catalogue.calls.get(qualified, ())
+
+
+def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
+    part = context.optional.part_of(span.start)
+    context.report(
+        entry.rule,
+        span,
+        entry.callable,
+        fixes,
+        replacement=entry.becomes,
+        note=entry.note,
+        settled=None if part is None else Settlement("fallback", part),
+    )
+
+
+def _fits(entry: CallEntry, node: ast.Call) -> bool:
+    """Whether all that is passed has a counterpart or says nothing."""
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        return False
+    if len(node.args) > len(entry.positions):
+        return False
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    taken = {*entry.positions, *entry.keywords, *entry.drops}
+    constants = {**entry.same, **entry.when}
+    return entry.when.keys() <= given.keys() and all(
+        name in taken or (name in constants and _is(value, constants[name]))
+        for name, value in given.items()
+    )
+
+
+def _may_fit(entry: CallEntry, node: ast.Call) -> bool:
+    """Whether nothing written in the call is against it, though not all of it is known."""
+    taken = {*entry.positions, *entry.keywords, *entry.drops}
+    for keyword in node.keywords:
+        name, value = keyword.arg, keyword.value
+        if name is None or name in taken:
+            continue
+        if name not in entry.same:
+            return False
+        if isinstance(value, ast.Constant) and not _is(value, entry.same[name]):
+            return False
+    return len(node.args) <= len(entry.positions)
+
+
+def _is(node: ast.expr, constant: Constant) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and type(node.value) is type(constant)
+        and node.value == constant
+    )
+
+
+def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> list[Fix]:
+    """The call of the counterpart; nothing where a comment or a bracket would be lost."""
+    written = dotted_name(node.func)
+    if entry.fix is Applicability.MANUAL or written is None:
+        return []
+    arguments = _arguments(node, context)
+    unwanted = {*entry.drops, *entry.same, *entry.when}
+    dropped = [isinstance(a, ast.keyword) and a.arg in unwanted for a in arguments]
+    edits = [Edit(context.span(node.func), entry.becomes)]
+    for span in _removed(arguments, dropped, context):
+        left = context.text[slice(*span)]
+        for argument, is_dropped in zip(arguments, dropped, strict=True):
+            if is_dropped:
+                left = left.replace(context.source(argument), "", 1)
+        if left.strip(" \t\r\n,"):
+            return []
+        edits.append(Edit(span, ""))
+    added = _added(node, entry.adds, entry.positions)
+    if added:
+        place = _behind_last(node, arguments, context)
+        if place is None:
+            return []
+        edits.append(Edit(Span(place, place), ", ".join(([""] if arguments else []) + added)))
+    every, need = with_plugin(tuple(edits), ImportNeed.PLUGIN_NAME, scope, context)
+    return [Fix(use(entry.becomes), entry.fix, every, imports=need)]
+
+
+def _arguments(node: ast.Call, context: Context) -> list[_Argument]:
+    arguments: list[_Argument] = [*node.args, *node.keywords]
+    return sorted(arguments, key=context.span)
+
+
+def _removed(
+    arguments: Sequence[_Argument], dropped: Sequence[bool], context: Context
+) -> list[Span]:
+    """What to take out: each run of unwanted arguments with the comma before or behind it."""
+    spans = [context.span(argument) for argument in arguments]
+    found: list[Span] = []
+    for is_dropped, run in groupby(range(len(spans)), key=dropped.__getitem__):
+        indexes = list(run)
+        first, last = indexes[0], indexes[-1]
+        if not is_dropped:
+            continue
+        if first > 0:
+            found.append(Span(spans[first - 1].end, spans[last].end))
+        elif last + 1 < len(spans):
+            found.append(Span(spans[first].start, spans[last + 1].start))
+        else:
+            found.append(Span(spans[first].start, spans[last].end))
+    return found
+
+
+def _added(node: ast.Call, adds: Mapping[str, Constant], positions: Sequence[str]) -> list[str]:
+    """Arguments that only one side has a default for, or another one."""
+    given = {*positions[: len(node.args)], *(keyword.arg for keyword in node.keywords)}
+    return [f"{name}={value!r}" for name, value in adds.items() if name not in given]
+
+
+def _behind_last(node: ast.Call, arguments: Sequence[_Argument], context: Context) -> int | None:
+    """Where another argument can be written; `None` if that is not plain."""
+    closing = context.span(node).end - 1
+    if not arguments:
+        return closing
+    last = context.span(arguments[-1]).end
+    is_plain = last <= closing and not context.text[last:closing].strip(" \t\r\n,")
+    return last if is_plain else None

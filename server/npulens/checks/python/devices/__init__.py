@@ -1,0 +1,1 @@
+"""Devices: strings, methods, names of `torch.cuda`, the shim that renames them at run time."""

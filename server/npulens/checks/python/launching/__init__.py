@@ -1,0 +1,1 @@
+"""What starts a program: variables, commands, batch scripts, settings, advice on speed."""

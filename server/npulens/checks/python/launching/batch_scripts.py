@@ -1,0 +1,124 @@
+"""Scripts for a shell or a scheduler in strings of Python, which writes and starts them."""
+
+import ast
+import re
+from itertools import takewhile
+
+from npulens.catalog.tables import Place
+from npulens.checks.context import Context
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.shell_commands import shell_findings
+from npulens.checks.python.launching.environment import command_line, take_over
+from npulens.syntax.meanings import resolve
+from npulens.syntax.scopes import Scope
+from npulens.text.spans import Span
+
+_OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|''')(?:\\\r?\n)?")
+_SCRIPT = re.compile(
+    r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
+    r"|\s*(?:#SBATCH|#BSUB|srun|sbatch|salloc|bsub|torchrun)[ \t]"
+)
+_ASKING = frozenset({"update_parameters", "slurm_"})
+_SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
+_PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
+_RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
+"""A word of a command for Slurm, or for LSF."""
+_COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
+
+
+def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
+    assert isinstance(node, ast.JoinedStr)
+    texts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
+    text = "".join(map(str, texts))
+    _resource(text, node, context)
+    if not _read(node, context) and _is_for_shell(text, context):
+        command_line(node, context)
+
+
+def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
+    assert isinstance(node, ast.Constant)
+    if not isinstance(node.value, str):
+        return
+    _resource(node.value, node, context)
+    if not _is_for_shell(node.value, context):
+        return
+    if not _read(node, context):
+        command_line(node, context)
+
+
+def _resource(text: str, node: ast.expr, context: Context) -> None:
+    """`"--gres=gpu:8"`, a word of a command for Slurm; `"-gpu num=1:gmem=23G"` of one for LSF."""
+    asked = _RESOURCE.fullmatch(text)
+    if asked is None:
+        return
+    span = context.span(node)
+    if not any(span.start <= each.start < span.end for each in context.reported):
+        report = LaunchReport(context.text, context.catalogue)
+        name, value = asked["name"] or asked["lsf"], asked["value"] or asked["wanted"]
+        report.look_up(Place.SCHEDULER, name, value, span, span)
+        take_over(report.finish(), context)
+
+
+def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`executor.update_parameters(gpus_per_node=8)` of submitit, `launcher.slurm_(gpus=8)` of Dora.
+
+    Where the object comes from is often another file, so that names of Slurm count as well.
+    """
+    assert isinstance(node, ast.Call)
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ASKING:
+        return
+    names = {keyword.arg for keyword in node.keywords}
+    is_of_slurm = any(name is not None and name.startswith("slurm_") for name in names)
+    values = resolve(node.func, scope)
+    is_of_submitit = any(getattr(v, "name", "").startswith("submitit.") for v in values)
+    if node.func.attr == "update_parameters" and not is_of_slurm and not is_of_submitit:
+        return
+    report = LaunchReport(context.text, context.catalogue)
+    for keyword in node.keywords:
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else "unknown"
+        if keyword.arg is not None and value:
+            name, span = keyword.arg.removeprefix("slurm_"), context.span(keyword)
+            report.look_up(Place.SCHEDULER, name, str(value), span, span)
+    take_over(report.finish(), context)
+
+
+def _is_for_shell(text: str, context: Context) -> bool:
+    """Whether a string is a script, or one of its lines sets a variable of CUDA for a program."""
+    if _SCRIPT.match(text) is not None:
+        return True
+    return "=" in text and any(_is_command(line, context) for line in text.split("\n"))
+
+
+def _is_command(line: str, context: Context) -> bool:
+    """`CUDA_VISIBLE_DEVICES=0 python train.py`, wherever it is run."""
+    words = line.strip().removeprefix("export ").split()
+    names = [match.group() for match in takewhile(bool, map(_SET.match, words)) if match]
+    if not any(context.catalogue.variable(name) for name in names):
+        return False
+    return words[len(names) - 1].endswith(";") or any(map(_PROGRAM.match, words[len(names) :][:1]))
+
+
+def _read(node: ast.expr, context: Context) -> bool:
+    """Read a script in three quotation marks; whether there is one."""
+    span = context.span(node)
+    opening = _OPENING.match(context.text, *span)
+    if opening is None or ("f" in opening["prefix"].lower()) != isinstance(node, ast.JoinedStr):
+        return False
+    start, end = opening.end(), span.end - len(opening["quote"])
+    if _SCRIPT.match(context.text, start, end) is None:
+        return True  # a text that speaks of commands
+    report = LaunchReport(_as_written_out(context.text, Span(start, end)), context.catalogue)
+    shell_findings(report, start, end)
+    take_over(report.finish(), context)
+    return True
+
+
+def _as_written_out(text: str, script: Span) -> str:
+    """The text with the comments for Slurm at the start of lines, where `dedent` puts them.
+
+    Everything keeps its place: there are empty lines for the indentation.
+    """
+    inner = _COMMENT.sub(lambda match: "\n" * len(match.group()), text[slice(*script)])
+    return text[: script.start] + inner + text[script.end :]

@@ -1,0 +1,68 @@
+"""Settings that choose what only CUDA has: `flash_attn=True`, `optim="adamw_bnb_8bit"`.
+
+They are those of files for launching, in Python.
+"""
+
+import ast
+from functools import lru_cache
+
+from npulens.catalog.tables import Place
+from npulens.checks.context import Context
+from npulens.checks.given import Given, given_settings
+from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.shell_commands import normal_name
+from npulens.checks.python.launching.environment import take_over
+from npulens.checks.python.libraries import attention_options
+from npulens.checks.python.parallelism import lightning_settings
+from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import choices
+
+_WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp)
+
+
+def given(node: ast.AST, scope: Scope, context: Context) -> None:
+    """Settings of transformers, of Lightning, and those of the tables."""
+    for setting in given_settings(node):
+        attention_options.given(setting, scope, context)
+        lightning_settings.given(setting, scope, context)
+        if isinstance(node, ast.Call) and setting.name == "load_in_8bit":
+            continue  # this has a check of its own, see `library_calls.py`
+        if isinstance(setting.value, _WRITTEN) and _is_of_tables(setting.name, context):
+            _look_up(setting, node, context)
+
+
+def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
+    """Report a setting of the tables, if its value is written.
+
+    What the tables want to stand near it is looked for in the same call or statement, and among
+    what is said in the module: pieces of a module are not all of its text.
+    """
+    name, place = _normal(setting.name), context.span(setting.place)
+    statement = setting.place if isinstance(node, ast.arguments) else node
+    around = " ".join((context.source(statement), *sorted(context.facts.said)))
+    for each in choices(setting.value):
+        if isinstance(each, ast.Constant) and _is_short(each.value):
+            report = LaunchReport(context.text, context.catalogue, around)
+            report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
+            take_over(report.findings, context)
+
+
+def _is_short(value: object) -> bool:
+    """Whether a value can be one of a table; a number of many digits cannot even be written out."""
+    return isinstance(value, (str, bool)) or (isinstance(value, int) and value.bit_length() < 32)
+
+
+def _is_of_tables(name: str, context: Context) -> bool:
+    """Whether a name is that of a setting.
+
+    `channels_last` is none in Python, but the order of dimensions that a layer takes.
+    """
+    known = context.catalogue.launch_names.get(Place.SETTING)
+    normal = _normal(name)
+    return known is not None and bool(known.of(normal)) and not normal.endswith("channels_last")
+
+
+@lru_cache(maxsize=8_192)
+def _normal(name: str) -> str:
+    """A name as the tables have it; most stand in a project many times."""
+    return normal_name(name.lstrip("-"))

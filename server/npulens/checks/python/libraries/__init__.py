@@ -1,0 +1,1 @@
+"""Libraries for GPUs and extensions of CUDA: imports, calls, attention."""

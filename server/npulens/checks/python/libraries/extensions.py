@@ -1,0 +1,208 @@
+"""CUDA extensions: what builds them, who imports those of the project, and calls of what they hold.
+
+Each place is reported for itself; `checks/intent/extension_builds.py` and `extension_uses.py` make
+one finding of those that belong together.
+"""
+
+import ast
+import re
+
+from npulens.catalog.model import ExtensionName, Finding
+from npulens.catalog.settlements import Settlement
+from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
+from npulens.checks.entries import report_entry
+from npulens.checks.own_extensions import BOUND, EXTENSION, who_builds
+from npulens.checks.purpose import out_of_reach
+from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
+from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
+from npulens.syntax.other_modules import member_of
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.values import IMPORTERS, Imported, expression, last_name, root_name
+from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
+from npulens.verdicts.kernels import calls_extension
+
+_INLINE = "torch.utils.cpp_extension.load_inline"
+_LOADERS = frozenset({"torch.utils.cpp_extension.load", _INLINE})
+_PLAIN_EXTENSIONS = frozenset(
+    {"setuptools.Extension", "setuptools.extension.Extension"}
+    | {"torch.utils.cpp_extension.CppExtension"}
+    | {"distutils.core.Extension", "distutils.extension.Extension"}
+)
+_PLAIN_NAMES = frozenset(name.rpartition(".")[2] for name in _PLAIN_EXTENSIONS)
+_LIBRARY_LOADER = "torch.ops.load_library"
+_ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
+"""Operators that tell how they were built, or count results on the CPU."""
+
+
+def built(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`CUDAExtension("boxes", [...])` under whatever name, `load_inline(name, cpp, cuda)`."""
+    assert isinstance(node, ast.Call)
+    _inline_sources(node, scope, context)
+    _listed_sources(node, scope, context)
+    if not isinstance(node.func, ast.Name):
+        return  # a dotted name is found where it is looked up
+    for name in qualified_names(node.func, scope):
+        entry = context.catalogue.symbols.get(name)
+        if entry is not None and entry.rule.name == CUDA_EXTENSION:
+            if not (context.facts.shimmed and entry.shimmed):
+                settled = out_of_reach(entry.rule, node.func, scope, context)
+                report_entry(node.func, entry, [], context, settled)
+            return
+
+
+def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`load_inline(name, cpp_sources, cuda_sources)`."""
+    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
+    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
+        return
+    if _INLINE not in qualified_names(node.func, scope):
+        return
+    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
+    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
+    if given is None or (isinstance(given, ast.Constant) and not given.value):
+        return
+    rule = context.catalogue.rule_named(CUDA_EXTENSION)
+    if rule is not None:
+        context.report(rule, context.span(node.func), _INLINE, [])
+
+
+def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.holds(".cu"):
+        return
+    names = qualified_names(node.func, scope)
+    symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
+    given = next((k.value for k in node.keywords if k.arg == "sources"), None)
+    given = given if given is not None else node.args[1] if len(node.args) > 1 else None
+    rule = context.catalogue.rule_named(CUDA_EXTENSION)
+    if symbol is None or given is None or rule is None:
+        return
+    values = (getattr(part, "value", None) for part in nodes_below(given))
+    if any(isinstance(value, str) and value.endswith(".cu") for value in values):
+        context.report(rule, context.span(node.func), symbol, [])
+
+
+def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`import boxes_cuda`, `from . import _C`, `from .backend import kernels` of the project."""
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
+    extensions = context.facts.extensions
+    if extensions.names.is_empty:
+        return
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            found = extensions.find(alias.name)
+            bound = alias.asname or ("" if "." in alias.name else alias.name)
+            _report_import(context.span(alias), alias.name, bound, found, context)
+        return
+    module = "." * node.level + (node.module or "")
+    whole = extensions.find(module) if node.module else None
+    if whole is not None:
+        bound = node.names[0].asname or node.names[0].name
+        _report_import(_module_span(node, context), module, bound, whole, context)
+        return
+    for alias in node.names:
+        name = member_of(module, alias.name)
+        bound = alias.asname or alias.name
+        _report_import(context.span(alias), name, bound, extensions.find(name), context)
+
+
+def _module_span(node: ast.ImportFrom, context: Context) -> Span:
+    """Where the module behind `from` stands."""
+    whole = context.span(node)
+    start = context.text.find(node.module or "", whole.start, whole.end)
+    return Span(start, start + len(node.module or "")) if start >= 0 else whole
+
+
+def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`importlib.import_module("boxes_cuda")`, `torch.ops.load_library("build/boxes.so")`."""
+    assert isinstance(node, ast.Call)
+    module = expression(node) if last_name(node.func) in IMPORTERS else None
+    if isinstance(module, Imported):
+        found = context.facts.extensions.find(module.qualified)
+        _report_import(context.span(node.args[0]), module.qualified, "", found, context)
+    elif last_identifier(node.func) == "load_library":
+        rule = context.catalogue.rule_named(EXTENSION_IMPORT)
+        is_loader = _LIBRARY_LOADER in qualified_names(node.func, scope)
+        if rule is not None and is_loader and context.target.project.registered_operators:
+            arguments = {"symbol": _LIBRARY_LOADER, "replacement": "", EXTENSION: "torch.ops"}
+            context.add(Finding(rule, context.span(node.func), arguments))
+
+
+def _report_import(
+    span: Span, name: str, bound: str, found: ExtensionName | None, context: Context
+) -> None:
+    rule = context.catalogue.rule_named(EXTENSION_IMPORT)
+    if found is None or rule is None or span in context.reported:
+        return
+    arguments = {"symbol": name, "replacement": "", EXTENSION: found.module, BOUND: bound}
+    note = who_builds(found, context.target.project)
+    context.add(Finding(rule, span, arguments, note))
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
+    assert isinstance(node, ast.Call)
+    project = context.target.project
+    if not (project.bound_operators or project.registered_operators or project.extension_names):
+        return
+    if not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return
+    span = context.span(node.func)
+    rule = context.catalogue.rule_named(EXTENSION_CALL)
+    if rule is None or span in context.reported:
+        return
+    for value in resolve(node.func, scope):
+        extension = (
+            _extension_of(value, context) if isinstance(value, (Qualified, Member)) else None
+        )
+        if extension is not None:
+            arguments = {
+                "symbol": context.source(node.func),
+                "replacement": "",
+                EXTENSION: extension,
+                BOUND: root_name(node.func),
+            }
+            other = Settlement("fallback") if _has_other_way(node, scope, context) else None
+            context.add(Finding(rule, span, arguments), other)
+            return
+
+
+def _extension_of(value: Qualified | Member, context: Context) -> str | None:
+    """The extension that an operator is of; empty of one that `load` gave, `None` if of none."""
+    project, parts = context.target.project, value.name.split(".")
+    if _ON_HOST.search(parts[-1]) is not None:
+        return None
+    if value.name.startswith("torch.ops."):
+        found = ".".join(parts[2:4]) in project.registered_operators
+        return "torch.ops" if found and not any(p.startswith("_") for p in parts[4:]) else None
+    if isinstance(value, Member):
+        loader, _, _ = value.name.rpartition(".")
+        return "" if loader in _LOADERS else None
+    known = context.facts.extensions.around(value.name)
+    if known is not None:
+        return known.module
+    is_bound = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
+    return parts[-2] if is_bound else None
+
+
+def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
+    """Whether a call is for CUDA tensors, and there is code for all others beside it."""
+    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
+        return False
+    for part in nodes_below(scope.node):
+        if (
+            not isinstance(part, ast.If)
+            or not part.orelse
+            or "is_cuda" not in context.source(part.test)
+            or calls_extension(part.orelse, scope, context.known)
+        ):
+            continue
+        first, last = part.body[0], part.body[-1]
+        if not first.lineno <= node.lineno <= (last.end_lineno or last.lineno):
+            continue
+        return "not " not in context.source(part.test) and not isinstance(
+            part.orelse[0], (ast.Raise, ast.Assert)
+        )
+    return False

@@ -1,0 +1,176 @@
+"""Calls around libraries: options, providers, `nvidia-smi`."""
+
+import ast
+import re
+
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
+from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
+from npulens.checks.entries import report_entry
+from npulens.checks.optional_code import runs_on_request
+from npulens.checks.titles import use
+from npulens.syntax.meanings import Literal, qualified_names, resolve
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.text.spans import Span
+
+_RULE = "nvidia-smi"
+_RUNNERS = frozenset(
+    {
+        "os.popen",
+        "os.system",
+        "shutil.which",
+        "subprocess.Popen",
+        "subprocess.call",
+        "subprocess.check_call",
+        "subprocess.check_output",
+        "subprocess.getoutput",
+        "subprocess.getstatusoutput",
+        "subprocess.run",
+        "asyncio.create_subprocess_exec",
+        "asyncio.create_subprocess_shell",
+    }
+)
+_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
+_NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
+_COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
+
+
+def called(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A call of any kind that this file is about."""
+    assert isinstance(node, ast.Call)
+    _eight_bits(node, scope, context)
+    _nvidia_smi(node, scope, context)
+
+
+def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`from_pretrained(path, load_in_8bit=args.eight)`, which goes to bitsandbytes."""
+    for keyword in node.keywords:
+        if keyword.arg != "load_in_8bit":
+            continue
+        value, entry = keyword.value, context.catalogue.libraries.get("load_in_8bit")
+        is_off = isinstance(value, ast.Constant) and value.value is not True
+        if entry is None or is_off or _is_in_skipped_test(scope, context):
+            continue
+        severity = None if isinstance(value, ast.Constant) else Severity.INFO  # it may be off
+        span = context.span(keyword)
+        context.report(entry.rule, span, "load_in_8bit", [], note=entry.note, severity=severity)
+
+
+def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
+    """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
+    node = scope.node if isinstance(scope, FunctionScope) else None
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return runs_on_request(node, context.source)
+
+
+def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
+    if not node.args:
+        return
+    command = node.args[0]
+    first, is_list = command, False
+    if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
+        first, is_list = command.elts[0], True
+    if isinstance(first, ast.Constant):
+        if not isinstance(first.value, str) or "nvidia-smi" not in first.value:
+            return
+    elif last_identifier(node.func) not in _RUNNER_NAMES:
+        return
+    if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
+        return
+    texts = [value.text for value in resolve(first, scope) if isinstance(value, Literal)]
+    if not any(map(_COMMAND.search, texts)):
+        return
+    if not isinstance(first, ast.Constant) and any(map(_WITH_OPTIONS.match, texts)):
+        return  # it is reported where it is written
+    rule = context.catalogue.rule_named(_RULE)
+    if rule is not None:
+        finder = "shutil.which" in qualified_names(node.func, scope)
+        fixes = _npu_smi(command, first, is_list, finder, context)
+        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
+    assert isinstance(node, ast.Constant)
+    value, span = node.value, context.span(node)
+    if not isinstance(value, str) or _WITH_OPTIONS.match(value) is None or span in context.reported:
+        return
+    rule = context.catalogue.rule_named(_RULE)
+    if rule is not None and not _is_for_nvidia(scope):
+        context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
+
+
+def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`self.run(["nvidia-smi", "-L"])`: a command for a helper of the project."""
+    assert isinstance(node, ast.List)
+    first = node.elts[0] if node.elts else None
+    if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
+        return
+    option = node.elts[1] if len(node.elts) > 1 else None
+    is_command = option is None or (
+        isinstance(option, ast.Constant) and str(option.value).startswith("-")
+    )
+    span = context.span(first)
+    rule = context.catalogue.rule_named(_RULE)
+    if rule is None or not is_command or span in context.reported or _is_for_nvidia(scope):
+        return
+    fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)
+    context.report(rule, span, "nvidia-smi", fixes, replacement="npu-smi info")
+
+
+def _is_for_nvidia(scope: Scope) -> bool:
+    """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
+    current: Scope | None = scope
+    while current is not None:
+        name = getattr(getattr(current, "node", None), "name", "")
+        if _NVIDIA.search(name):
+            return True
+        current = getattr(current, "owner", None) or current.parent
+    return False
+
+
+def _npu_smi(
+    command: ast.expr, first: ast.expr, is_list: bool, is_path: bool, context: Context
+) -> list[Fix]:
+    """The plain overview has a counterpart; options and their output differ."""
+    if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
+        return []
+    if is_list and isinstance(command, (ast.List, ast.Tuple)) and len(command.elts) > 1:
+        return []
+    span = context.span(first)
+    quote = context.text[span.start]
+    if quote not in "\"'" or context.text[span.start : span.start + 3] == quote * 3:
+        return []
+    words = ["npu-smi"] if is_path else ["npu-smi", "info"]
+    text = f"{quote}, {quote}".join(words) if is_list else " ".join(words)
+    edit = Edit(span, f"{quote}{text}{quote}")
+    return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
+
+
+def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:
+    """A list of providers with that of the NPU among them is settled."""
+    assert isinstance(node, ast.List)
+    for element in node.elts:
+        if isinstance(element, ast.Constant) and element.value == "CANNExecutionProvider":
+            context.optional.add(context.span(node))
+
+
+def provider(node: ast.AST, scope: Scope, context: Context) -> None:
+    """`"CUDAExecutionProvider"`, which ONNX Runtime passes over on the NPU."""
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if not isinstance(value, str) or not value.endswith("ExecutionProvider"):
+        return
+    entry = context.catalogue.libraries.get(value)
+    span = context.span(node)
+    if entry is None or span in context.reported:
+        return
+    at = context.text.find(value, *span)
+    fixes = []
+    if entry.becomes is not None and at >= 0:
+        edit = Edit(Span(at, at + len(value)), entry.becomes)
+        fixes.append(Fix(use(entry.becomes), entry.fix, (edit,)))
+    report_entry(node, entry, fixes, context, context.fallback(node))

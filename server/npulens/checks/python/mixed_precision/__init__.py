@@ -1,0 +1,1 @@
+"""Precision: autocast, scalers, apex, double precision."""

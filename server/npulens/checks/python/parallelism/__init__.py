@@ -1,0 +1,1 @@
+"""Training on several cards: wrappers, process groups, Lightning and Ray."""

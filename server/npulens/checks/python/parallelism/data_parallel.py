@@ -1,0 +1,97 @@
+"""What only the whole module tells about `DataParallel`: is its import used, can it be replaced.
+
+A piece of a module sees neither, so this is done where the findings of all pieces are together,
+and only for modules that have such a finding.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from npulens.catalog.model import Applicability, Finding, Fix, Severity
+from npulens.checks.python.parallelism.parallel import (
+    alternatives,
+    is_distributed_wrapper,
+    refused_class,
+    tested_class,
+)
+from npulens.checks.shared_rules import DATA_PARALLEL_RULE
+from npulens.checks.titles import use
+from npulens.checks.whole_module import WholeModule
+from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
+from npulens.syntax.bindings import bindings_of
+from npulens.syntax.meanings import canonical
+from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+from npulens.verdicts.conditions import Known
+
+_OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
+"""Classes with which a library offers this way of training beside others."""
+
+
+def with_whole_module(
+    findings: Sequence[Finding], module: WholeModule, known: Known
+) -> list[Finding]:
+    """The findings, those about `DataParallel` with what the rest of the module says of them."""
+    if not any(finding.rule.name == DATA_PARALLEL_RULE for finding in findings):
+        return list(findings)
+    tree, text = module.tree, module.text
+    tests = dict(_imports_for_tests(tree, LineMap(text)))
+    edits = one_process_per_card(tree, text, known) if module.is_complete else ()
+    title = use("torch.nn.parallel.DistributedDataParallel")
+    fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
+    kept: list[Finding] = []
+    for finding in findings:
+        if finding.rule.name == DATA_PARALLEL_RULE:
+            severity = tests.get(finding.span.start, finding.severity)
+            if finding.span.start in tests and severity is None:
+                continue
+            fixes = (fix,) if edits and severity is not Severity.HINT else ()
+            finding = replace(finding, severity=severity, fixes=(*finding.fixes, *fixes))
+        kept.append(finding)
+    return kept
+
+
+def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, Severity | None]]:
+    """Where `DataParallel` is imported only to ask whether a model is wrapped.
+
+    With it comes how much that matters: not at all where `DistributedDataParallel` is asked for
+    beside it, a wrapped model is refused or a library offers both, else a hint.
+    """
+    imported = [
+        (alias, alias.asname or alias.name)
+        for node in nodes_below(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+        if canonical(f"{node.module}.{alias.name}") in DATA_PARALLEL
+    ]
+    if not imported:
+        return
+    module = ModuleScope(ModuleNames([bindings_of(tree.body, ())]), 0)
+    together: set[ast.AST] = set()
+    asked: set[ast.AST] = set()
+    for node in nodes_below(tree):
+        tested = tested_class(node)
+        if tested is not None:
+            asked.update((tested, *alternatives(tested)))
+        refused = refused_class(node)
+        if refused is not None:
+            together.update((refused, *alternatives(refused)))
+        beside = list(alternatives(node))
+        if any(is_distributed_wrapper(part, module) for part in beside):
+            together.update(beside)
+        if isinstance(node, ast.ClassDef) and _OFFERED.search(node.name):
+            together.update(part for statement in node.body for part in nodes_below(statement))
+    for alias, name in imported:
+        uses = [
+            node
+            for node in nodes_below(tree)
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        ]
+        start = lines.offset(alias.lineno, alias.col_offset)
+        if uses and together.issuperset(uses):
+            yield start, None
+        elif uses and (together | asked).issuperset(uses):
+            yield start, Severity.HINT

@@ -1,0 +1,344 @@
+"""What can be done about findings: fix, fix all, rewrite, silence, explain.
+
+Edits that take an analysis are made when the user has chosen the action, where the client asks for
+them then; each action carries what it needs for that as its data.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
+
+from npulens.catalog.model import Applicability, Edit, Finding, LocalizedText, MigrationStyle
+from npulens.checks.one_code import ONE_CODE, is_about_devices
+from npulens.checks.other_files.launch_files import comments_of
+from npulens.fixes.apply import apply_edits, with_leftovers
+from npulens.fixes.shim_edits import shim_rewrite
+from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
+from npulens.lsp.session.editor_wording import (
+    AGNOSTIC_STYLE,
+    BY_HAND,
+    EXPLAIN,
+    FIX_ALL,
+    FIX_ALL_OF_RULE,
+    NO_FIX,
+    SUPPRESS_IN_FILE,
+    SUPPRESS_ON_LINE,
+    UNSAFE,
+)
+from npulens.lsp.session.edits import to_workspace_edit
+from npulens.lsp.session.engine import Analysis
+from npulens.lsp.session.language_server import NpulensServer
+from npulens.lsp.session.session import Session
+from npulens.lsp.session.views import Part, View
+from npulens.syntax.strings import comments
+from npulens.text.kinds import Kind
+from npulens.text.spans import Span
+from npulens.workspace.fixing.file_rewriting import rewrite
+
+QUICK_FIX = types.CodeActionKind.QuickFix.value
+REWRITE = types.CodeActionKind.RefactorRewrite.value
+FIX_ALL_KIND = "source.fixAll.npulens"
+EXPLAIN_KIND = "npulens.explain"
+EXPLAIN_COMMAND = "npulens.explainRule"
+APPLY_COMMAND = "npulens.applyAction"
+KINDS = (QUICK_FIX, REWRITE, FIX_ALL_KIND, EXPLAIN_KIND)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked: a range of a part of a text, and the kinds of actions that are wanted."""
+
+    analysis: Analysis
+    part: Part
+    span: Span
+    only: Sequence[str] | None
+
+    def wants(self, kind: str) -> bool:
+        """Whether a kind of actions, or one that it belongs to, is asked for."""
+        if self.only is None:
+            return True
+        return any(not given or f"{kind}.".startswith(f"{given}.") for given in self.only)
+
+    @property
+    def asks_for_source(self) -> bool:
+        """Whether actions for the whole file are asked for, not just whatever there is."""
+        return any(self.only or ()) and self.wants(FIX_ALL_KIND)
+
+    def says(self, text: LocalizedText, **values: str) -> str:
+        return text.in_language(self.analysis.terms.language).format(**values)
+
+
+def actions(request: _Request) -> Iterator[types.CodeAction]:
+    """All that is on offer; edits are left out if they can be asked for later."""
+    here = [
+        index
+        for index, finding in enumerate(request.analysis.findings)
+        if finding.span.start <= request.span.end and request.span.start <= finding.span.end
+    ]
+    for index in here:
+        yield from _fixes(request, index)
+    if request.wants(QUICK_FIX):
+        for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
+            yield from _of_rule(request, code, here)
+        yield from _suppressions(request, here)
+    if request.wants(EXPLAIN_KIND):
+        for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
+            title = request.says(EXPLAIN, code=code)
+            command = types.Command(title, EXPLAIN_COMMAND, arguments=[code])
+            yield types.CodeAction(title, EXPLAIN_KIND, command=command)
+    if request.asks_for_source and _is_fixable(request.analysis.findings):
+        yield _lazy(request, request.says(FIX_ALL), FIX_ALL_KIND, {"do": "fix all"})
+    if request.wants(REWRITE):
+        yield from _rewrites(request)
+
+
+def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
+    """The fixes of a finding; of a fused operator they are a matter of taste, too."""
+    finding = request.analysis.findings[index]
+    is_rewrite = finding.rule.family == "fused" and not request.wants(QUICK_FIX)
+    kind = REWRITE if is_rewrite else QUICK_FIX
+    if not request.wants(kind):
+        return
+    diagnostic = request.analysis.diagnostics[index]
+    for number, fix in enumerate(finding.fixes):
+        title = fix.title.in_language(request.analysis.terms.language)
+        is_safe = fix.applicability is Applicability.SAFE
+        title = title if is_safe else request.says(UNSAFE, title=title)
+        action = _lazy(request, title, kind, {"do": "fix", "finding": index, "fix": number})
+        action.diagnostics = [diagnostic]
+        action.is_preferred = number == 0 and is_safe
+        yield action
+    if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
+        title = request.says(NO_FIX, code=finding.rule.code)
+        reason = types.CodeActionDisabled(request.says(BY_HAND, message=diagnostic.message))
+        yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
+
+
+def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To fix a rule everywhere, if it can be fixed in more than one place.
+
+    It names the diagnostics that it is offered for: editors show what names none behind the rest.
+    """
+    findings, diagnostics = request.analysis.findings, request.analysis.diagnostics
+    found = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
+    fixable = [each for each in found if each in Applicability.UNSAFE.included]
+    if len(fixable) > 1:
+        title = request.says(FIX_ALL_OF_RULE, code=code)
+        if any(each is not Applicability.SAFE for each in fixable):
+            title = request.says(UNSAFE, title=title)
+        action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
+        action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]
+        yield action
+
+
+def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To silence each rule on each line where it is found, and in the file; each once."""
+    document = request.analysis.view.document
+    if document.kind in (Kind.NATIVE, Kind.JSON, Kind.INI):
+        return  # no comment silences anything there, or it would be a part of the value
+    offered: set[tuple[str, int]] = set()
+    for index in here:
+        finding = request.analysis.findings[index]
+        code = finding.rule.code
+        line = document.position_at(finding.span.start).line
+        for text, where, at in ((SUPPRESS_ON_LINE, "line", line), (SUPPRESS_IN_FILE, "file", -1)):
+            data = {"do": "suppress", "finding": index, "where": where}
+            action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
+            can_be_had = request.analysis.terms.resolves_edits or action.edit is not None
+            if can_be_had and (code, at) not in offered:
+                offered.add((code, at))
+                action.diagnostics = [request.analysis.diagnostics[index]]
+                yield action
+
+
+def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
+    document = request.analysis.view.document
+    shim = shim_rewrite(document.text, *request.span)
+    if shim is not None:
+        edit = to_workspace_edit(shim.edits, request.analysis.view, request.analysis.terms)
+        title = shim.title.in_language(request.analysis.terms.language)
+        yield types.CodeAction(title, REWRITE, edit=edit)
+    style = request.analysis.surroundings.configuration.style
+    if style is not MigrationStyle.DEVICE_AGNOSTIC and any(
+        is_about_devices(finding)
+        for finding in request.analysis.findings
+        if finding.span.start <= request.span.end and request.span.start <= finding.span.end
+    ):
+        yield _lazy(request, request.says(AGNOSTIC_STYLE), REWRITE, {"do": "agnostic"})
+
+
+def _lazy(request: _Request, title: str, kind: str, data: dict[str, Any]) -> types.CodeAction:
+    """An action whose edit is made later: by `codeAction/resolve`, or else by a command.
+
+    What is quickly made is there at once if the client does not resolve; so is what it applies
+    when it saves, where a command would come too late.
+    """
+    action = types.CodeAction(title, kind)
+    data = {**data, "uri": request.part.uri, "analysis": request.analysis.serial}
+    if request.analysis.terms.resolves_edits:
+        action.data = data
+    elif data["do"] in ("fix", "suppress", "fix all"):
+        action.edit = edit_of(data, request.analysis)
+    else:
+        action.command = types.Command(title, APPLY_COMMAND, arguments=[data])
+    return action
+
+
+# Edits
+
+
+def edit_of(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    """The edit of an action with this data, `None` if there is none after all.
+
+    Raises:
+        KeyError, IndexError, TypeError: The data is not what this server sends.
+    """
+    return _EDITS[data["do"]](data, analysis)
+
+
+def _fix_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit:
+    fix = analysis.findings[data["finding"]].fixes[data["fix"]]
+    document = analysis.view.document
+    is_python = document.kind is Kind.PYTHON
+    edits = with_leftovers(document.text, fix) if is_python else fix.edits
+    if fix.applicability is not Applicability.SAFE:
+        edits = _as_one(edits, analysis.view)
+    return to_workspace_edit(edits, analysis.view, analysis.terms)
+
+
+def _as_one(edits: Iterable[Edit], view: View) -> tuple[Edit, ...]:
+    """One edit instead of all in a document, besides those of imports: no part makes sense alone.
+
+    Editors can preview an action and let the user leave out some of its edits.
+    """
+    text = view.document.text
+    imports: list[Edit] = []
+    rewritten: dict[str, list[Edit]] = {}
+    for edit in sorted(set(edits)):
+        if _is_of_imports(text[edit.span.start : edit.span.end] + edit.replacement):
+            imports.append(edit)
+        else:
+            rewritten.setdefault(view.part_of(edit.span.start).uri, []).append(edit)
+    return (*imports, *(_joined(text, each) for each in rewritten.values()))
+
+
+def _is_of_imports(text: str) -> bool:
+    return all(line.startswith(("import ", "from ")) for line in text.split("\n") if line.strip())
+
+
+def _joined(text: str, edits: Sequence[Edit]) -> Edit:
+    """Edits in the order of their places, and what stands between them, as one."""
+    start, end = edits[0].span.start, edits[-1].span.end
+    shifted = (edit.shifted(-start) for edit in edits)
+    return Edit(Span(start, end), apply_edits(text[start:end], shifted))
+
+
+def _rule_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    code: str = data["code"]
+
+    def wanted(finding: Finding) -> bool:
+        return finding.rule.code == code
+
+    return _rewritten(analysis, Applicability.UNSAFE, wanted)
+
+
+def _all_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    return _rewritten(analysis, Applicability.SAFE)
+
+
+def _agnostic_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    def wanted(finding: Finding) -> bool:
+        return any(fix.title == ONE_CODE for fix in finding.fixes)
+
+    style = MigrationStyle.DEVICE_AGNOSTIC
+    return _rewritten(analysis, Applicability.UNSAFE, wanted, style)
+
+
+def _rewritten(
+    analysis: Analysis,
+    applicability: Applicability,
+    wanted: Callable[[Finding], bool] = lambda finding: True,
+    style: MigrationStyle | None = None,
+) -> types.WorkspaceEdit | None:
+    document = analysis.view.document
+    result = rewrite(document, analysis.surroundings, applicability, wanted, style)
+    if not result.edits:
+        return None
+    return to_workspace_edit(result.edits, analysis.view, analysis.terms)
+
+
+def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    finding = analysis.findings[data["finding"]]
+    document = analysis.view.document
+    find_comments = comments if document.kind is Kind.PYTHON else comments_of(document.kind)
+    if data["where"] == "file":
+        edit = suppress_in_file(document.lines, finding.rule.code, find_comments)
+    else:
+        edit = suppress_on_line(document.lines, finding.span, finding.rule.code, find_comments)
+    return None if edit is None else to_workspace_edit([edit], analysis.view, analysis.terms)
+
+
+_EDITS: dict[str, Callable[[dict[str, Any], Analysis], types.WorkspaceEdit | None]] = {
+    "fix": _fix_edit,
+    "fix rule": _rule_edit,
+    "fix all": _all_edit,
+    "agnostic": _agnostic_edit,
+    "suppress": _suppress_edit,
+}
+
+
+def _is_fixable(findings: Sequence[Finding]) -> bool:
+    first = [finding.fixes[0] for finding in findings if finding.fixes]
+    return any(fix.applicability is Applicability.SAFE for fix in first)
+
+
+def register(server: NpulensServer) -> None:
+    """Offer code actions."""
+    session = server.session
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=[*KINDS], resolve_provider=True),
+    )
+    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+        only = params.context.only
+        wanted = None if only is None else [getattr(kind, "value", kind) for kind in only]
+        analysis = await session.analysis(params.text_document.uri)
+        part = None if analysis is None else analysis.view.part_named(params.text_document.uri)
+        if analysis is None or part is None:
+            return None
+        span = analysis.view.span_of(part, params.range, analysis.terms.encoding)
+        request = _Request(analysis, part, span, wanted)
+        if not any(request.wants(kind) for kind in KINDS):
+            return None
+        if analysis.terms.resolves_edits:
+            return [*actions(request)]
+        return await asyncio.to_thread(lambda: [*actions(request)])
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        if action.data is not None:
+            action.edit = await edit_later(session, action.data)
+        return action
+
+
+async def edit_later(session: Session, data: object) -> types.WorkspaceEdit | None:
+    """The edit of an action that was offered before.
+
+    Raises:
+        JsonRpcContentModified: It was for another text.
+        JsonRpcInvalidParams: It is no data of an action.
+    """
+    if not isinstance(data, dict) or not isinstance(data.get("uri"), str):
+        raise JsonRpcInvalidParams("This is no action of npulens.")
+    analysis = session.current(data["uri"])
+    if analysis is None or analysis.serial != data.get("analysis"):
+        raise JsonRpcContentModified("The document has changed.")
+    try:
+        return await asyncio.to_thread(edit_of, data, analysis)
+    except (KeyError, IndexError, TypeError):
+        raise JsonRpcInvalidParams("This is no action of npulens.") from None

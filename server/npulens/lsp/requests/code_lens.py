@@ -1,0 +1,105 @@
+"""What stands above lines: how far the migration of a file is, and what hurts in functions."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from lsprotocol import types
+
+from npulens.catalog.model import Language
+from npulens.lsp.requests.commands import MIGRATE_FILE, RANK_SHAPES
+from npulens.lsp.session import editor_wording as say
+from npulens.lsp.session.engine import Analysis
+from npulens.lsp.session.language_server import NpulensServer
+from npulens.shapes.ranking.hotspots import Ranked
+from npulens.shapes.ranking.scoring import TOLD
+from npulens.text.spans import Span
+from npulens.workspace.settings.configuration import is_selected
+from npulens.workspace.settings.problems import counts_of
+
+_FIRST_LINE = types.Range(types.Position(0, 0), types.Position(0, 0))
+
+
+def state_of(analysis: Analysis, language: Language) -> str:
+    """The state of a file in a few words, empty if it has nothing to do with GPUs or NPUs."""
+    counts = counts_of(analysis.findings)
+    told = (
+        (say.PROBLEM if counts.problems == 1 else say.PROBLEMS, counts.problems),
+        (say.SAFE_TO_FIX, counts.safe),
+        (say.ADVICE, counts.advice),
+    )
+    parts = [text.in_language(language).format(number=each) for text, each in told if each]
+    if parts:
+        return say.STATE.in_language(language).format(state=" · ".join(parts))
+    return say.MIGRATED.in_language(language) if _names_npu(analysis) else ""
+
+
+def _names_npu(analysis: Analysis) -> bool:
+    text = analysis.view.document.text
+    return "torch_npu" in text or "torch.npu" in text or "torch.accelerator" in text
+
+
+def functions_told(analysis: Analysis, language: Language) -> Iterator[tuple[Span, str]]:
+    """The names of functions with dynamic shapes or waits that are worth telling, and how many."""
+    text = analysis.view.document.text
+    functions = [hint.span for hint in analysis.shapes.hints if not hint.shape]
+    held: list[list[Ranked]] = [[] for _ in functions]
+    for ranked in analysis.shapes.ranked:
+        index = bisect_right(functions, ranked.hotspot.span) - 1
+        # What stands in a function within a function belongs to neither.
+        name = ranked.function.rpartition(".")[2]
+        if index >= 0 and text[slice(*functions[index])] == name and _is_told(ranked, analysis):
+            held[index].append(ranked)
+    for span, found in zip(functions, held, strict=True):
+        told = _counted(found, language)
+        if told:
+            yield span, told
+
+
+def _is_told(ranked: Ranked, analysis: Analysis) -> bool:
+    around = analysis.surroundings
+    rule = around.catalogue.rule_named(ranked.hotspot.rule)
+    return ranked.score >= TOLD and rule is not None and is_selected(rule, around.configuration)
+
+
+def _counted(found: Sequence[Ranked], language: Language) -> str:
+    shapes = sum(ranked.hotspot.is_shape for ranked in found)
+    waits = sum(ranked.hotspot.waits for ranked in found)
+    counts = []
+    if shapes:
+        counts.append((say.ONE_SHAPE if shapes == 1 else say.SHAPES, shapes))
+    if waits:
+        counts.append((say.ONE_SYNC if waits == 1 else say.SYNCS, waits))
+    if not counts:
+        return ""
+    comma = ", " if language == "en" else "、"
+    told = comma.join(text.in_language(language).format(number=number) for text, number in counts)
+    reach = found[0].reach  # of one function, so the same for all
+    where = say.IN_TRAINING if reach.is_hot else say.BESIDES_TRAINING if reach.is_cold else None
+    return (where or say.COUNTED).in_language(language).format(counts=told)
+
+
+def register(server: NpulensServer) -> None:
+    """Show the state of files and functions."""
+    session = server.session
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens] | None:
+        uri = params.text_document.uri
+        opened = session.of_document(uri)
+        if opened is None or not session.settings_of(session.folder_of(opened.path)).code_lens:
+            return None
+        analysis = await session.analysis(uri)
+        if analysis is None:
+            return None
+        language, view = analysis.terms.language, analysis.view
+        lenses = []
+        title = state_of(analysis, language) if uri == view.parts[0].uri else ""
+        if title:
+            command = types.Command(title, MIGRATE_FILE, arguments=[opened.uri])
+            lenses.append(types.CodeLens(_FIRST_LINE, command))
+        for span, told in functions_told(analysis, language):
+            place = view.locate(span, analysis.terms.encoding)
+            if place.part.uri == uri:
+                command = types.Command(told, RANK_SHAPES, arguments=[opened.uri])
+                lenses.append(types.CodeLens(place.range, command))
+        return lenses or None

@@ -1,0 +1,184 @@
+"""What is known of the name under the cursor, and of the findings there."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lsprotocol import types
+
+from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
+from npulens.catalog.model import Finding, Language, LocalizedText, Rule
+from npulens.catalog.shipped_rules import rules_folder
+from npulens.catalog.verdict_tables import read_reasons
+from npulens.checks.names_at import NameAt, names_at
+from npulens.fixes.one_code.vocabulary import neutral_name
+from npulens.lsp.requests.shape_paths import paths_at
+from npulens.lsp.session import editor_wording as say
+from npulens.lsp.session.engine import Analysis, OpenDocument
+from npulens.lsp.session.language_server import NpulensServer
+from npulens.lsp.session.rule_pages import page_uri
+from npulens.syntax.words import word_at
+from npulens.text.kinds import Kind
+from npulens.text.spans import Span
+from npulens.verdicts.reason_wording import shortened, why_settled
+from npulens.workspace.project.npu_operators import rules_of_operator
+
+_MOST_FINDINGS = 3
+
+
+def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str, Span] | None:
+    """A text in Markdown and what it is about, `None` if nothing is known at a place."""
+    language = analysis.terms.language
+    here = [f for f in analysis.findings if f.span.start <= offset <= f.span.end]
+    named = _named(opened, analysis, offset)
+    parts = []
+    span = None
+    if named is not None:
+        facts, span = named
+        parts.append("\n\n".join(_of_name(facts, language)))
+    if here:
+        parts += ["\n\n".join(_of_finding(f, language)) for f in here[:_MOST_FINDINGS]]
+        span = span or here[0].span
+    else:
+        settled = [f for f in analysis.settled if f.span.start <= offset <= f.span.end]
+        parts += ["\n\n".join(_of_settled(f, analysis)) for f in settled[:_MOST_FINDINGS]]
+        span = span or (settled[0].span if settled else None)
+    paths = paths_at(analysis, offset)
+    if paths is not None:
+        parts += paths[0]
+        span = span or paths[1]
+    return None if span is None else ("\n\n---\n\n".join(parts), span)
+
+
+def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameFacts, Span] | None:
+    catalogue = analysis.surroundings.catalogue
+    document = analysis.view.document
+    found: Sequence[NameAt]
+    if document.kind is Kind.PYTHON:
+        pieces = opened.statements.pieces
+        known = {text: (piece.parsed, piece.bindings) for text, piece in pieces.items()}
+        found = names_at(document.text, offset, known, catalogue.native)
+    else:
+        word = word_at(document.text, offset)
+        found = [] if word is None else [NameAt(document.text[slice(*word)], word, is_text=True)]
+    for name, span, is_text in found:
+        facts = variable_facts(name, catalogue) if is_text else name_facts(name, catalogue)
+        if name.startswith("torch_npu.") and (facts is None or facts.rule is None):
+            rules = rules_of_operator(name, catalogue)
+            facts = replace(facts or NameFacts(name), rule=rules[0]) if rules else facts
+        if facts is not None:
+            return facts, span
+    return None
+
+
+def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
+    yield f"**`{facts.name}`**"
+    if facts.becomes is not None:
+        yield _said(say.ON_THE_NPU, language, name=facts.becomes)
+    elif facts.rule is not None and facts.rule.family == "device":
+        yield _said(say.NO_COUNTERPART, language)
+    for_any = neutral_name(facts.name)
+    if for_any is not None:
+        yield _said(say.AGNOSTIC_NAME, language, name=for_any)
+    if facts.since is not None:
+        yield _said(say.SINCE, language, version=str(facts.since))
+    if facts.replaces:
+        names = ", ".join(f"`{name}`" for name in facts.replaces[:8])
+        yield _said(say.REPLACES, language, names=names)
+    if facts.note is not None:
+        yield facts.note.in_language(language)
+    elif facts.rule is not None and facts.rule.family == "fused":
+        yield facts.rule.explanation.in_language(language)
+    if facts.shimmed:
+        yield _said(say.SHIMMED, language)
+    if facts.statuses:
+        rows = [_status(status, language) for status in facts.statuses]
+        yield "\n".join(
+            [f"| PyTorch | {say.ON_NPU.in_language(language)} |", "| --- | --- |", *rows]
+        )
+    if facts.rule is not None:
+        yield _titled(facts.rule, language)
+    if facts.sources:
+        source = _plain("; ".join(facts.sources))
+        yield f"*{_said(say.SOURCE, language, source=source)}*"
+
+
+def _status(status: ReleaseStatus, language: Language) -> str:
+    releases = str(status.first)
+    if status.last != status.first:
+        releases += f" – {status.last}"
+    text = say.SUPPORTED if status.listed else say.NOT_LISTED
+    told = []
+    for limit in status.limits:
+        if limit.note is not None:
+            told.append(limit.note.in_language(language))
+        else:
+            wording = say.UNSUPPORTED if limit.always else say.LIMITED
+            told.append(wording.in_language(language))
+        if limit.dtypes:
+            told[-1] += " " + ", ".join(f"`{dtype}`" for dtype in limit.dtypes)
+    shown = " ".join(dict.fromkeys(told)) or text.in_language(language)
+    return f"| {releases} | {shown} |"
+
+
+def _titled(rule: Rule, language: Language) -> str:
+    """The code and name of a rule, and where it is explained."""
+    title, page = f"{rule.code} {rule.name}", page_uri(rule, language)
+    return title if page is None else f"[{title}]({page})"
+
+
+def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
+    rule = finding.rule
+    yield f"**{_titled(rule, language)}**"
+    yield finding.message(language)
+    yield rule.explanation.in_language(language)
+
+
+def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
+    """What stands at a place where nothing is to be done, and why."""
+    settlement = finding.settlement
+    if settlement is None:
+        return
+    view, language = analysis.view, analysis.terms.language
+    link = ""
+    if settlement.span is not None:
+        place = view.locate(settlement.span, analysis.terms.encoding)
+        # The name of a cell has a fragment already.
+        link = "" if "#" in place.part.uri else f"{place.part.uri}#L{place.range.start.line + 1}"
+    why = read_reasons(rules_folder())[settlement.reason].why
+    code = shortened(view.document, finding.span)
+    reason = why_settled(view.document, finding.span, settlement, why, language, link)
+    yield f"**{_said(say.SETTLED, language)}** {_titled(finding.rule, language)}"
+    yield f"`{code}`{'：' if language == 'zh' else ': '}{reason}"
+
+
+def _said(text: LocalizedText, language: Language, **values: str) -> str:
+    return text.in_language(language).format(**values)
+
+
+def _plain(text: str) -> str:
+    """Markdown that shows a text as it is, such as the name of `__init__.py`."""
+    return re.sub(r"([\\`*_])", r"\\\1", text)
+
+
+def register(server: NpulensServer) -> None:
+    """Answer hovers."""
+    session = server.session
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hover(params: types.HoverParams) -> types.Hover | None:
+        uri = params.text_document.uri
+        opened = session.of_document(uri)
+        analysis = await session.analysis(uri)
+        part = None if analysis is None else analysis.view.part_named(uri)
+        if opened is None or analysis is None or part is None:
+            return None
+        encoding = analysis.terms.encoding
+        offset = analysis.view.offset_of(part, params.position, encoding)
+        found = await asyncio.to_thread(hover_at, opened, analysis, offset)
+        if found is None:
+            return None
+        text, span = found
+        content = types.MarkupContent(types.MarkupKind.Markdown, text)
+        return types.Hover(content, analysis.view.locate(span, encoding).range)

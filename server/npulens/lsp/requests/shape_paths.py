@@ -1,0 +1,95 @@
+"""From where a shape comes to depend on data to what works on it, in words."""
+
+from collections.abc import Iterator, Mapping
+
+from npulens.catalog.model import Language, LocalizedText
+from npulens.checks.pieces import Hint
+from npulens.lsp.session import editor_wording as say
+from npulens.lsp.session.engine import Analysis
+from npulens.lsp.session.views import View
+from npulens.shapes.ranking.hotspots import Ranked
+from npulens.text.places import place_at
+from npulens.text.spans import Span
+
+_MOST_PATHS = 2
+_MOST_STEPS = 12
+_LONGEST = 60
+
+_Named = Mapping[Span, list[Hint]]
+"""The names whose shape comes from a place."""
+
+
+def paths_at(analysis: Analysis, offset: int) -> tuple[list[str], Span] | None:
+    """The paths that a place is on, the worst first, each in Markdown, and the place itself."""
+    named: dict[Span, list[Hint]] = {}
+    for hint in analysis.shapes.hints:
+        for _, source in hint.sources:
+            named.setdefault(source, []).append(hint)
+    near = [
+        (span, ranked)
+        for ranked in analysis.shapes.ranked
+        for span in _places(ranked, named)
+        if span.start <= offset <= span.end
+    ]
+    if not near:
+        return None
+    place = min((span for span, _ in near), key=lambda span: span.end - span.start)
+    found = [ranked for span, ranked in near if span == place][:_MOST_PATHS]
+    return ["\n\n".join(_told(analysis, ranked, named)) for ranked in found], place
+
+
+def _places(ranked: Ranked, named: _Named) -> Iterator[Span]:
+    yield ranked.hotspot.span
+    yield from (span for _, span in ranked.hotspot.used)
+    yield from (hint.span for hint in named.get(ranked.hotspot.span, ()))
+
+
+def _told(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
+    language, view, hotspot = analysis.terms.language, analysis.view, ranked.hotspot
+    title, here = _kind(ranked)
+    reached = say.TRAINING if ranked.reach.is_hot else say.COLD if ranked.reach.is_cold else None
+    score = say.SCORE.in_language(language).format(score=ranked.score)
+    where = "" if reached is None else reached.in_language(language)
+    yield f"**{title.in_language(language)}**{score}{where}"
+    steps = [(hotspot.span, f"{code_of(hotspot.symbol)} {here.in_language(language)}")]
+    steps += sorted(_steps(analysis, ranked, named))
+    yield "\n".join(
+        f"{number}. {in_its_line(text, span, view, language)}"
+        for number, (span, text) in enumerate(steps[:_MOST_STEPS], 1)
+    )
+
+
+def _kind(ranked: Ranked) -> tuple[LocalizedText, LocalizedText]:
+    """What a hotspot is, and what happens there."""
+    if ranked.hotspot.is_shape:
+        return say.DYNAMIC_SHAPE, say.BOTH_HERE if ranked.hotspot.waits else say.SHAPE_HERE
+    if ranked.hotspot.waits:
+        return say.HOST_SYNC, say.WAITS_HERE
+    return say.BATCH_SIZE, say.SIZE_HERE
+
+
+def _steps(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[tuple[Span, str]]:
+    """The names that have a shape from there, and what works on it."""
+    language, text = analysis.terms.language, analysis.view.document.text
+    has_shape, works = say.HAS_SHAPE.in_language(language), say.WORKS_ON_IT.in_language(language)
+    for hint in named.get(ranked.hotspot.span, ()):
+        yield hint.span, f"{code_of(text[slice(*hint.span)])} {has_shape} {code_of(hint.shape)}"
+    for _, span in ranked.hotspot.used:
+        yield span, f"{code_of(text[slice(*span)])} {works}"
+
+
+def in_its_line(code: str, span: Span, view: View, language: Language) -> str:
+    """What is said of a span, after the line that it starts in, and in a notebook the cell."""
+    part = view.part_of(span.start)
+    line = place_at(part.document, span.start - part.start).line
+    wording = say.IN_LINE if len(view.parts) == 1 else say.IN_CELL
+    cell = view.parts.index(part) + 1
+    return wording.in_language(language).format(line=line, cell=cell, code=code)
+
+
+def code_of(text: str) -> str:
+    """Code within a text in Markdown, in one line and not too long."""
+    line = " ".join(text[: 10 * _LONGEST].split())
+    if len(line) > _LONGEST:
+        line = f"{line[:_LONGEST]}…"
+    return f"`` {line} ``" if "`" in line else f"`{line}`"

@@ -1,0 +1,1 @@
+"""The documents of a client, each with its newest analysis in the types of the protocol."""

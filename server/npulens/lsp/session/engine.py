@@ -1,0 +1,171 @@
+"""What the analysis thread runs: from a text in an editor to the diagnostics it shows."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from lsprotocol import types
+
+from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge
+from npulens.catalog.model import Finding, LocalizedText
+from npulens.checks.syntax_findings import unread_finding
+from npulens.lsp.session.convert import ClientTerms, to_diagnostic
+from npulens.lsp.session.slots import IsSuperseded
+from npulens.lsp.session.views import View
+from npulens.verdicts.ledger import Judgement
+from npulens.workspace.project.surroundings import Surroundings
+from npulens.workspace.settings.selection import chosen
+
+logger = logging.getLogger(__name__)
+ShapesShown = tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, int], ...]]
+"""What hints and code lenses are made of."""
+
+
+@dataclass(eq=False)
+class OpenDocument:
+    """A file or notebook that the client has open. All but `statements` belongs to the event loop.
+
+    Attributes:
+        uri: Its name in the protocol.
+        path: The file behind it, or `None` for an unsaved one.
+        view: Its newest text.
+        surroundings: What counts for it; `None` until that was looked up.
+        mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
+        shapes_shown: What an editor that has asked shows of shapes, wherever that stands; `None`
+            before the first analysis.
+        statements: What its last analysis found. Belongs to the analysis thread.
+    """
+
+    uri: str
+    path: Path | None
+    view: View
+    surroundings: Surroundings | None = None
+    mentions_shim: bool = False
+    shapes_shown: ShapesShown | None = None
+    statements: StatementCache = field(default_factory=StatementCache)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One text of an open document, to be analysed."""
+
+    opened: OpenDocument
+    view: View
+    surroundings: Surroundings
+    terms: ClientTerms
+
+
+_serials = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What one text of an open document is found to hold.
+
+    Attributes:
+        view: The text.
+        surroundings: What counted for it.
+        terms: The terms of the client, in the language of the project.
+        findings: In the order of their places.
+        settled: Where nothing is to be done, each with its settlement, in that order, too.
+        diagnostics: One for each finding.
+        shapes: The hotspots and symbolic shapes.
+        shapes_shown: What an editor shows of these, apart from where.
+        serial: Its number, which no other analysis has.
+    """
+
+    view: View
+    surroundings: Surroundings
+    terms: ClientTerms
+    findings: Sequence[Finding]
+    settled: Sequence[Finding]
+    diagnostics: Sequence[types.Diagnostic]
+    shapes: ShapeReport
+    shapes_shown: ShapesShown
+    serial: int = field(default_factory=lambda: next(_serials))
+
+    def of_part(self, uri: str) -> list[types.Diagnostic]:
+        """The diagnostics of one part."""
+        if len(self.view.parts) == 1:
+            return [*self.diagnostics]
+        return [
+            diagnostic
+            for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True)
+            if self.view.part_of(finding.span.start).uri == uri
+        ]
+
+
+class Analyser:
+    """Analyses texts.
+
+    What was found in each statement is remembered for the documents that were analysed last; for
+    others it takes much memory, and to find it anew, when somebody types there, takes one analysis.
+    """
+
+    def __init__(self) -> None:
+        self._recent: dict[OpenDocument, None] = {}
+
+    def run(self, task: Task, is_superseded: IsSuperseded) -> Analysis | None:
+        """The analysis of a task, or `None` if it was superseded on the way."""
+        self._recent.pop(task.opened, None)
+        self._recent[task.opened] = None
+        if len(self._recent) > _REMEMBERED:
+            oldest = next(iter(self._recent))
+            del self._recent[oldest]
+            oldest.statements = StatementCache()
+        try:
+            return _analysis(task, is_superseded)
+        except Exception:
+            logger.exception("The analysis of %s failed.", task.opened.uri)
+            task.opened.statements = StatementCache()
+            return _failure(task)
+
+
+_REMEMBERED = 20
+_FAILED = LocalizedText(
+    "npulens made a mistake, which its log describes; nothing of this text was checked.",
+    "npulens 内部出错，详见其日志；本文件未做任何检查。",
+)
+
+
+class _SupersededError(Exception):
+    """Nobody waits for the analysis any more."""
+
+
+def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
+    surroundings, view = task.surroundings, task.view
+    statements = task.opened.statements
+
+    def go_on() -> None:
+        if is_superseded():
+            raise _SupersededError
+
+    try:
+        judged = judge(
+            view.document, surroundings.catalogue, surroundings.target, statements, go_on
+        )
+        go_on()
+    except _SupersededError:
+        return None
+    return _analysis_of(task, judged, statements.shapes)
+
+
+def _failure(task: Task) -> Analysis:
+    """What is shown where analysing failed: that it did, and nothing of an earlier text."""
+    failed = Judgement([unread_finding(_FAILED, task.surroundings.catalogue)])
+    return _analysis_of(task, failed, NO_SHAPES)
+
+
+def _analysis_of(task: Task, judged: Judgement, shapes: ShapeReport) -> Analysis:
+    view, surroundings = task.view, task.surroundings
+    kept = chosen(judged, surroundings.configuration, view.document.path)
+    terms = task.terms.in_project(surroundings.configuration.language)
+    diagnostics = [to_diagnostic(finding, view, terms) for finding in kept.findings]
+    return Analysis(view, surroundings, terms, *kept, diagnostics, shapes, _shown(shapes))
+
+
+def _shown(shapes: ShapeReport) -> ShapesShown:
+    hints = tuple((hint.shape, hint.is_dynamic) for hint in shapes.hints)
+    return hints, tuple((each.function, each.score) for each in shapes.ranked)

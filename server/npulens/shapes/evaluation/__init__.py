@@ -1,0 +1,1 @@
+"""Evaluates functions on shapes: expressions, calls, statements, branches and loops."""

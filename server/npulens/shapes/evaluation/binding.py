@@ -1,0 +1,119 @@
+"""What assignments do to names."""
+
+import ast
+import re
+from typing import TypeGuard
+
+from npulens.shapes.evaluation.shape_calls import Calls
+from npulens.shapes.values.extents import Dim, closed
+from npulens.shapes.values.shape_values import (
+    UNKNOWN,
+    Items,
+    Number,
+    Size,
+    Table,
+    Tensor,
+    Value,
+    either,
+)
+
+_LENGTH = re.compile(r"(?:\A|_)(?:size|len|length)\Z")
+
+
+class Binding(Calls):
+    """The part of an evaluation that is about names."""
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Assign a value to a target."""
+        if isinstance(target, ast.Name):
+            self._forget_parts(target.id)
+            if isinstance(value, Items):
+                self.made_at[target.id] = len(self.control)
+            self.names[target.id] = value
+            self.session.recorder.assign(target, self.function, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element, part in zip(target.elts, self._unpacked(target, value), strict=True):
+                self.bind(element, part)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            self.with_parts.add(target.value.id)
+            self.names[f"{target.value.id}.{target.attr}"] = value
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, Items(self.element_of(value)))
+        elif isinstance(target, ast.Subscript):
+            self._bind_part(target, value)
+
+    def _bind_part(self, target: ast.Subscript, value: Value) -> None:
+        self.store(target, value)
+        if not isinstance(target.value, ast.Name):
+            return
+        name = target.value.id
+        owner = self.names.get(name, UNKNOWN)
+        if isinstance(owner, Tensor):
+            self.names[name] = owner._replace(is_fixed=False)
+        elif isinstance(owner, Table) and isinstance(target.slice, ast.Constant):
+            self.names[name] = Table(
+                tuple({**dict(owner.entries), str(target.slice.value): value}.items())
+            )
+        elif isinstance(owner, Items):
+            self.names[name] = Items(either(owner.each, value), None, owner.sources)
+
+    def _forget_parts(self, name: str) -> None:
+        if name not in self.with_parts:
+            return
+        start = f"{name}."
+        for key in [key for key in self.names if key.startswith(start)]:
+            del self.names[key]
+
+    def _unpacked(self, target: ast.Tuple | ast.List, value: Value) -> list[Value]:
+        count = len(target.elts)
+        has_rest = any(isinstance(element, ast.Starred) for element in target.elts)
+        elements = value.elements if isinstance(value, Items) else None
+        if elements is not None and len(elements) == count and not has_rest:
+            return list(elements)
+        if isinstance(value, Size) and not has_rest:
+            texts = [e.id if isinstance(e, ast.Name) else "?" for e in target.elts]
+            dims = [value.shape.at(index) for index in range(count)]
+            return [
+                Number(dim.text if dim.text != "?" else text, dim.sources, dim.is_rest)
+                for dim, text in zip(dims, texts, strict=True)
+            ]
+        part = self.element_of(value)
+        return [Number(e.id) if _is_length(e, part) else part for e in target.elts]
+
+    def name_dimensions(self, target: ast.expr, value: ast.expr) -> None:
+        """`B, N, C = x.shape` tells how many dimensions `x` has."""
+        if not isinstance(target, ast.Tuple) or not all(
+            isinstance(e, ast.Name) for e in target.elts
+        ):
+            return
+        owner = _measured(value)
+        tensor = None if owner is None else self.named(owner)
+        if owner is None or not isinstance(tensor, Tensor) or not tensor.shape.is_open:
+            return
+        dims = []
+        for index, element in enumerate(target.elts):
+            assert isinstance(element, ast.Name)
+            dim = tensor.shape.at(index)
+            text = dim.text if dim.text != "?" else element.id
+            dims.append(Dim(text if text != "_" else "?", dim.sources, dim.is_rest))
+        self.names[owner] = tensor._replace(shape=closed(*dims))
+
+
+def _measured(node: ast.expr) -> str | None:
+    """`x` of `x.shape` and `x.size()`."""
+    if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
+        node, attribute = node.func, "size"
+    else:
+        attribute = "shape"
+    if isinstance(node, ast.Attribute) and node.attr == attribute:
+        return node.value.id if isinstance(node.value, ast.Name) else None
+    return None
+
+
+def _is_length(target: ast.expr, part: Value) -> TypeGuard[ast.Name]:
+    """Whether a part of something unknown is a number, as its name says: `batch_size`."""
+    return (
+        isinstance(part, Tensor)
+        and isinstance(target, ast.Name)
+        and _LENGTH.search(target.id) is not None
+    )

@@ -1,0 +1,132 @@
+"""What the calls in a class tell of the parameters of its methods."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.shapes.values.shape_values import UNKNOWN, Tensor, Value, is_on_host
+from npulens.syntax.walking import inner_nodes
+
+
+def given_parameters(method: FunctionHere) -> frozenset[str]:
+    """Parameters that default to `None` and that each call of a private method fills.
+
+    A method is private if its name begins with one underscore: it is called in its class alone.
+    """
+    owner, name = method.owner, method.node.name
+    defaults = _none_by_default(method.node.args)
+    is_private = name.startswith("_") and not name.startswith("__")
+    if owner is None or not is_private or not defaults or method.receiver is None:
+        return frozenset()
+    given: set[str] | None = None
+    for caller, call in _uses(owner).get(name, ()):
+        optional = _none_by_default(caller.node.args)
+        filled = set() if call is None else set(_filled(call, method, optional))
+        given = filled if given is None else given & filled
+    return frozenset(given or ()) & defaults
+
+
+def handed_from_host(
+    method: FunctionHere, handed: Mapping[ast.Call, Mapping[str, Value]]
+) -> dict[str, Value]:
+    """Parameters that each call in the class of a method fills with a tensor of the host.
+
+    Args:
+        method: The method.
+        handed: What the calls that were evaluated hand to it.
+    """
+    owner, name = method.owner, method.node.name
+    if owner is None or not handed:
+        return {}
+    first, *others = handed.values()
+    found: dict[str, Value] = {
+        name: Tensor(kind=value.kind, on_host=True)
+        for name, value in first.items()
+        if isinstance(value, Tensor)
+        and all(is_on_host(given.get(name, UNKNOWN)) for given in (first, *others))
+    }
+    is_all = found and all(call in handed for _, call in _uses(owner).get(name, ()))
+    return found if is_all else {}
+
+
+def named_parameters(method: FunctionHere) -> list[str]:
+    """The parameters that can be given by place, without `self`."""
+    arguments = method.node.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    return names if method.receiver is None else names[1:]
+
+
+def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    count = len(positional) - len(arguments.defaults)
+    pairs = [
+        *zip(positional[count:], arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return frozenset(argument.arg for argument, default in pairs if _is_none(default))
+
+
+@lru_cache(maxsize=16)
+def _uses(owner: ClassHere) -> Mapping[str, Sequence[tuple[FunctionHere, ast.Call | None]]]:
+    """Calls of methods by their names, with who calls, and `None` where one is handed on."""
+    found: dict[str, list[tuple[FunctionHere, ast.Call | None]]] = {}
+    for caller in owner.methods.values():
+        called: set[ast.AST] = set()
+        for node in inner_nodes(caller.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called.add(node.func)
+                found.setdefault(node.func.attr, []).append((caller, node))
+            elif isinstance(node, ast.Attribute) and node not in called:
+                found.setdefault(node.attr, []).append((caller, None))
+    return found
+
+
+def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> Iterator[str]:
+    """The parameters that a call gives a value that is not `None`."""
+    for name, value in zip(named_parameters(method), call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            return
+        if not _may_be_none(value, optional):
+            yield name
+    for keyword in call.keywords:
+        if keyword.arg is not None and not _may_be_none(keyword.value, optional):
+            yield keyword.arg
+
+
+def _may_be_none(node: ast.expr, optional: frozenset[str]) -> bool:
+    """Whether `None` is written, or the parameter of the caller that defaults to it."""
+    return any(
+        _is_none(part) or (isinstance(part, ast.Name) and part.id in optional)
+        for part in ([node.body, node.orelse] if isinstance(node, ast.IfExp) else [node])
+    )
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def any_tested(node: ast.expr) -> str:
+    """`mask` of the condition `mask.any()`; empty for another one."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "any"
+        and isinstance(node.func.value, ast.Name)
+        and not node.args
+        and not node.keywords
+    ):
+        return node.func.value.id
+    return ""
+
+
+def none_tested(node: ast.expr) -> str:
+    """`x` of the condition `x is None`; empty for another one."""
+    if (
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.ops[0], ast.Is)
+        and _is_none(node.comparators[0])
+    ):
+        return node.left.id
+    return ""

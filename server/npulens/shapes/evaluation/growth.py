@@ -1,0 +1,126 @@
+"""Tensors that are joined with more of their kind again and again, as caches of generation are."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.evaluation.turns import runs_once
+from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import names_in, nodes_below
+
+GROWTH_COST = 50
+_WALKS = frozenset({"enumerate", "zip", "reversed", "list", "tuple"})
+_WALKED = frozenset({"values", "items", "children", "modules"})
+JOINS = frozenset(
+    f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "stack")
+)
+
+
+def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -> bool:
+    """Whether `x = torch.cat([x, y])` makes something longer each time that it is reached.
+
+    A local name does if a loop around does not make it anew; what belongs to `self` stays from
+    call to call. What is cut to a length elsewhere does not.
+
+    Args:
+        node: The assignment of a call that joins tensors.
+        loops: The loops around it, the innermost last.
+        function: The function that it stands in.
+    """
+    target = node.targets[0]
+    if not (isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _has_part(node)):
+        return False
+    root = dotted_name(target.value if isinstance(target, ast.Subscript) else target)
+    if root is None:
+        return False
+    if root.root == function.receiver and root.path:
+        return not any(map(_is_cut, _assigned(function.node, target)))
+    turned = [loop for loop in loops if not _is_counted_by(target, loop)]
+    turned = [loop for loop in turned if not runs_once(loop, function)]
+    turned = [loop for loop in turned if not _is_over_layers(loop, function)]
+    if not turned or any(True for _ in _assigned(turned[-1], target)):
+        return False
+    return isinstance(target, ast.Name) or not any(
+        True for _ in _assigned(turned[-1], ast.Name(root.root, ast.Store()))
+    )
+
+
+def _is_over_layers(loop: ast.stmt, function: FunctionHere) -> bool:
+    """`for layer in self`, `for block in self.blocks[1:]`: as many turns as there are layers."""
+    over = _listed(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    name = None if over is None else dotted_name(over)
+    return name is not None and name.root == function.receiver
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """What is walked through by `enumerate(x)`, `x.values()`, `x[1:]`."""
+    if isinstance(node, ast.Subscript):
+        return _listed(node.value)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in _WALKS and node.args:
+            return _listed(node.args[0])
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _WALKED:
+            return _listed(node.func.value)
+    return node
+
+
+def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:
+    """The calls in the innermost loop that take what grows."""
+    target = ast.unparse(node.targets[0])
+    for part in nodes_below(loops[-1]) if loops else ():
+        if isinstance(part, ast.Call) and part is not node.value:
+            given = [*part.args, *(keyword.value for keyword in part.keywords)]
+            if any(isinstance(g, ast.Name) and g.id == target for g in given):
+                yield part
+
+
+def _has_part(node: ast.Assign) -> bool:
+    """Whether what is assigned to is among what is joined."""
+    parts = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else None
+    if not isinstance(parts, (ast.Tuple, ast.List)) or len(node.targets) != 1:
+        return False
+    target = ast.unparse(node.targets[0])
+    return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
+
+
+def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
+    """Whether a counted loop puts something together and does not compute with it.
+
+    The branches of a block are: what is made of them has the same shape in each step.
+    """
+    name, value = getattr(node.targets[0], "id", None), node.value
+    if name is None or not loops or isinstance(loops[-1], ast.While):
+        return False
+    joined = set(ast.iter_child_nodes(value.args[0])) if isinstance(value, ast.Call) else set()
+    return not any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
+        for part in nodes_below(loops[-1])
+        if part not in joined
+    )
+
+
+def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
+    """What else is assigned to a target in a loop or function; `None` if that is not plain."""
+    text, name = ast.unparse(target), getattr(target, "id", None)
+    plain: set[ast.AST] = {target}
+    for part in nodes_below(place):
+        if isinstance(part, ast.Assign):
+            same = [each for each in part.targets if ast.unparse(each) == text]
+            if same and target not in same:
+                yield part.value
+            plain.update(same)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id == name:
+            yield from () if part in plain else (None,)
+
+
+def _is_cut(value: ast.expr | None) -> bool:
+    """Whether a value is a part of another one."""
+    return isinstance(value, ast.Subscript)
+
+
+def _is_counted_by(target: ast.expr, loop: ast.stmt) -> bool:
+    """Whether each turn of a loop means another element of a list, or another object."""
+    if isinstance(target, ast.Name) or not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    counted = set(names_in(loop.target))
+    return not counted.isdisjoint(names_in(target))

@@ -1,0 +1,354 @@
+"""What indexing makes of shapes, and where it finds the places of a mask first."""
+
+import ast
+from typing import Any
+
+from npulens.shapes.evaluation.shape_frames import Frame
+from npulens.shapes.values.extents import (
+    ANY_LENGTH,
+    NO_SOURCES,
+    ONE,
+    SCALAR,
+    Dim,
+    Shape,
+    Sources,
+    broadcast,
+    closed,
+    opened,
+)
+from npulens.shapes.values.shape_rules import (
+    BOOLEAN_MASK,
+    HOST_READ,
+    MASKED_ASSIGNMENT,
+    SIZE_FROM_DATA,
+)
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    HOST_BATCH,
+    UNKNOWN,
+    Foreign,
+    Items,
+    Layers,
+    Number,
+    Size,
+    Table,
+    Tensor,
+    Value,
+    items_of,
+    sources_of,
+)
+from npulens.shapes.values.shape_wording import (
+    FILL,
+    FIXED_SIZE,
+    GATHER,
+    HOST_NUMBERS,
+    KEEP_SHAPE,
+    SCATTER,
+)
+
+_MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
+
+
+class Indexing(Frame):
+    """The part of an evaluation that is about square brackets."""
+
+    def read(self, node: ast.expr | None) -> Value:
+        """What an expression is; see `shape_expressions.py`."""
+        raise NotImplementedError
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        """What `x[...]` is."""
+        owner = self.read(node.value)
+        if isinstance(owner, Tensor):
+            return self._indexed(owner, node)
+        index = UNKNOWN if isinstance(node.slice, ast.Slice) else self.read(node.slice)
+        if owner == HOST_BATCH:
+            return Tensor(on_host=True)
+        if isinstance(owner, Table):
+            entries = dict(owner.entries)
+            return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
+        is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
+        if is_read and isinstance(owner, (Items, Layers)):
+            self.report(HOST_READ, node.slice, GATHER, _READ_COST)
+        if isinstance(owner, Size):
+            return self._length(owner.shape, node.slice, index)
+        if isinstance(owner, Items):
+            return self._element(owner, node.slice, index)
+        if owner is UNKNOWN and _is_mask(index):
+            # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
+            self.report(BOOLEAN_MASK, node, KEEP_SHAPE, _MASK_COST, is_shape=True)
+        return owner.each if isinstance(owner, Layers) else UNKNOWN
+
+    def store(self, target: ast.Subscript, value: Value) -> None:
+        """`x[...] = value` for a tensor."""
+        owner = self.read(target.value)
+        if not isinstance(owner, Tensor):
+            index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
+            if owner is UNKNOWN and _is_mask(index):
+                advice = SCATTER if isinstance(value, Tensor) else FILL
+                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, waits=False)
+            return
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        has_waited = False  # behind the first number nothing is left to wait for
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                self._sliced(owner.shape, 0, part, target)
+                continue
+            index = self.read(part)
+            if isinstance(index, Tensor) and index.kind == "bool" and not index.on_host:
+                is_many = isinstance(value, Tensor) and value.shape != SCALAR
+                self.report(
+                    MASKED_ASSIGNMENT,
+                    target,
+                    SCATTER if is_many else FILL,
+                    _STORE_COST,
+                    waits=False,
+                    is_whole=_are_alike(owner, index),
+                )
+            elif _is_number_of_device(index) and not has_waited:
+                self.report(HOST_READ, part, GATHER, _READ_COST)
+                has_waited = True
+
+    def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        split = next((i for i, part in enumerate(parts) if _is_ellipsis(part)), len(parts))
+        cursor = _Cursor(owner.shape)
+        for part in parts[:split]:
+            self._step(cursor, part, node, owner)
+        cursor.turn()
+        for part in reversed(parts[split + 1 :]):
+            self._step(cursor, part, node, owner)
+        shape = cursor.finished()
+        fixed = owner.is_fixed and cursor.is_fixed
+        self.uses(owner.sources | cursor.used, node)
+        return Tensor(shape, owner.kind, owner.on_host, fixed, owner.is_sure or cursor.is_advanced)
+
+    def _step(self, cursor: "_Cursor", part: ast.expr, node: ast.Subscript, owner: Tensor) -> None:
+        if isinstance(part, ast.Slice):
+            cursor.keep(self._sliced(cursor.shape, cursor.place, part, node))
+            return
+        if isinstance(part, ast.Constant) and part.value is None:
+            cursor.add(ONE)
+            return
+        index = self.read(part)
+        if isinstance(index, Tensor):
+            self._by_tensor(cursor, index, part, node, owner)
+        elif isinstance(index, Items):
+            number = ANY_LENGTH if index.elements is None else Dim(str(len(index.elements)))
+            cursor.pick(closed(number._replace(sources=index.sources)))
+        elif isinstance(index, Number):
+            cursor.drop()
+        elif isinstance(index, Foreign) and index.name in ("None", "torch.newaxis"):
+            cursor.add(ONE)
+        else:
+            cursor.lose(sources_of(index))
+
+    def _by_tensor(
+        self, cursor: "_Cursor", index: Tensor, part: ast.expr, node: ast.Subscript, owner: Tensor
+    ) -> None:
+        cursor.is_fixed = cursor.is_fixed and index.is_fixed
+        if index.kind == "bool":
+            sources: Sources = NO_SOURCES
+            if not (index.on_host and owner.on_host):
+                sources = self.report(
+                    BOOLEAN_MASK,
+                    node,
+                    KEEP_SHAPE,
+                    _MASK_COST,
+                    is_shape=not index.is_fixed,
+                    is_whole=_are_alike(owner, index),
+                )
+            sources = NO_SOURCES if index.is_fixed else sources
+            cursor.mask(index.shape.rank, Dim("?", sources))
+        elif _is_number_of_device(index):
+            self.report(HOST_READ, node, GATHER, _READ_COST)
+            cursor.drop()
+        else:
+            cursor.used |= index.sources
+            cursor.pick(index.shape)
+
+    def _sliced(self, shape: Shape, place: int, part: ast.Slice, node: ast.AST) -> Dim:
+        """How long a slice is."""
+        dim = shape.at(place)
+        sources: Sources = dim.sources
+        window = _window(part)
+        if window is not None and part.lower is not None:
+            lower = self.read(part.lower)
+            if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
+                self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+            part = ast.Slice(upper=window)
+        bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
+        for bound in bounds:
+            if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
+                if bound.is_fixed:
+                    self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+                    continue
+                sources |= self.report(SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, is_shape=True)
+            elif isinstance(bound, Number) and bound.sources:
+                if self.are_values(bound.sources):
+                    found = self.report(
+                        SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
+                    )
+                    sources |= found
+                else:
+                    sources |= bound.sources
+        if not bounds:
+            return dim
+        upper = bounds[0] if part.lower is None and part.step is None else None
+        text = upper.text if isinstance(upper, Number) and not upper.text.startswith("-") else "?"
+        return Dim(text, sources)
+
+    def _length(self, shape: Shape, node: ast.expr, index: Value) -> Value:
+        if isinstance(node, ast.Slice):
+            lower, upper = self._bounds(node)
+            if not shape.is_open and node.step is None:
+                dims = shape.lead[lower:upper]
+                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
+            if upper is not None and 0 <= (lower or 0) <= upper <= len(shape.lead):
+                dims = shape.lead[lower:upper]
+                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
+            return Items(CONSTANT)
+        number = index.value if isinstance(index, Number) else None
+        if number is None:
+            return Number("?", shape.sources)
+        dim = shape.at(number)
+        return Number(dim.text, dim.sources, dim.is_rest)
+
+    def _element(self, owner: Items, node: ast.expr, index: Value) -> Value:
+        if isinstance(node, ast.Slice):
+            lower, upper = self._bounds(node)
+            written = [part for part in (node.lower, node.upper) if part is not None]
+            known = len(written) == sum(part is not None for part in (lower, upper))
+            if owner.elements is not None and known and node.step is None:
+                return items_of(owner.elements[lower:upper])
+            return Items(owner.each, None, owner.sources)
+        number = index.value if isinstance(index, Number) else None
+        if owner.elements is not None and number is not None:
+            inside = -len(owner.elements) <= number < len(owner.elements)
+            return owner.elements[number] if inside else UNKNOWN
+        return owner.each
+
+    def _bounds(self, node: ast.Slice) -> tuple[int | None, int | None]:
+        values: list[Any] = [None if b is None else self.read(b) for b in (node.lower, node.upper)]
+        first, second = (v.value if isinstance(v, Number) else None for v in values)
+        return first, second
+
+
+def _window(part: ast.Slice) -> ast.expr | None:
+    """How long `x[start : start + length]` is, wherever it starts."""
+    upper = part.upper
+    if part.lower is None or part.step is not None:
+        return None
+    if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.Add):
+        return None
+    start = ast.dump(part.lower)
+    for first, second in ((upper.left, upper.right), (upper.right, upper.left)):
+        if ast.dump(first) == start:
+            return second
+    return None
+
+
+class _Cursor:
+    """Walks along the dimensions of a shape while indices are applied to them."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.place = 0
+        self.is_fixed = True
+        self.used: Sources = NO_SOURCES
+        self._picked: list[Shape] = []
+        self._picked_at = 0
+        self._is_back = False
+
+    @property
+    def is_advanced(self) -> bool:
+        return bool(self._picked)
+
+    def turn(self) -> None:
+        """Go on from the last dimension."""
+        self.place, self._is_back = -1, True
+
+    def keep(self, dim: Dim) -> None:
+        """A slice."""
+        self.shape = self.shape.with_dim(self.place, dim)
+        self._advance()
+
+    def add(self, dim: Dim) -> None:
+        """`None`."""
+        self.shape = self.shape.inserted(self.place, dim)
+        self._advance()
+
+    def drop(self) -> None:
+        """A number."""
+        self.shape = self.shape.without(self.place)
+
+    def pick(self, shape: Shape) -> None:
+        """A tensor or list of numbers; several are taken together."""
+        if not self._picked:
+            self._picked_at = self.place
+        self._picked.append(shape)
+        self.shape = self.shape.without(self.place)
+
+    def mask(self, rank: int | None, dim: Dim) -> None:
+        """A mask stands for as many dimensions as it has."""
+        if rank is None:
+            # Where other dimensions are not known, those behind the mask are not either.
+            lead = self.shape.lead[: self.place] if self.place >= 0 else ()
+            behind = self.shape.lead[self.place + 1 :] if self.place >= 0 else ()
+            hidden = self.shape.hidden.union(*(d.sources for d in behind))
+            self.shape = Shape(lead, True, (), hidden)
+            if not self._picked:
+                self._picked_at = self.place
+            self._picked.append(closed(dim))
+            return
+        for _ in range(max(rank - 1, 0)):
+            self.shape = self.shape.without(self.place)
+        self.pick(closed(dim))
+
+    def lose(self, sources: Sources) -> None:
+        """Nobody knows what this index does."""
+        self.shape = opened(self.shape.sources | sources)
+        self._advance()
+
+    def finished(self) -> Shape:
+        """The shape behind the brackets."""
+        shape = self.shape
+        if self._picked:
+            picked = broadcast(self._picked)
+            if picked.is_open:
+                return opened(shape.sources | picked.sources)
+            for dim in reversed(picked.lead):
+                shape = shape.inserted(self._picked_at, dim)
+        return shape
+
+    def _advance(self) -> None:
+        self.place += -1 if self._is_back else 1
+
+
+def _are_alike(owner: Tensor, mask: Tensor) -> bool:
+    """Whether a mask surely has as many dimensions of the same lengths."""
+    first, second = owner.shape, mask.shape
+    texts = [dim.text for dim in first.lead]
+    same = texts == [dim.text for dim in second.lead] and "?" not in texts
+    return first.rank is not None and first.rank == second.rank and same
+
+
+def _is_mask(value: Value) -> bool:
+    """Whether an index is surely a mask that the device has."""
+    if not isinstance(value, Tensor) or value.kind != "bool" or not value.is_sure:
+        return False
+    return not (value.on_host or value.is_fixed)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+def _is_number_of_device(value: Value) -> bool:
+    """A whole number in a tensor without dimensions, which Python reads for an index."""
+    return (
+        isinstance(value, Tensor)
+        and value.kind == "int"
+        and value.shape == SCALAR
+        and not value.on_host
+    )

@@ -1,0 +1,318 @@
+"""Evaluates calls: operators of PyTorch, layers, methods, and functions of the same file."""
+
+import ast
+
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.evaluation.callers import named_parameters
+from npulens.shapes.evaluation.shape_expressions import on_device
+from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, Handed
+from npulens.shapes.evaluation.shape_libraries import Libraries
+from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
+from npulens.shapes.operators.builtins import BUILTINS
+from npulens.shapes.operators.factories import (
+    NEW,
+    is_host_device,
+    kind_of_type,
+    made,
+)
+from npulens.shapes.operators.layers import layer_result
+from npulens.shapes.operators.shape_operators import TRANSFERS
+from npulens.shapes.operators.shape_sources import meets, result_of
+from npulens.shapes.values.applied import Applied
+from npulens.shapes.values.shape_rules import HOST_READ
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    HOST_BATCH,
+    UNKNOWN,
+    Closure,
+    Foreign,
+    Items,
+    Layer,
+    Layers,
+    Number,
+    Size,
+    Table,
+    Tensor,
+    Value,
+    are_deep,
+    either,
+    is_on_host,
+    items_of,
+    sources_of,
+)
+
+_NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
+_FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
+_LISTS = frozenset(
+    {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
+)
+
+
+_OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
+
+
+class Calls(Libraries):
+    """The part of an evaluation that is about calls."""
+
+    def call(self, node: ast.Call) -> Value:
+        """What a call returns."""
+        result = self._result(node)
+        if result is UNKNOWN and any(k.arg == "return_tensors" for k in node.keywords):
+            return HOST_BATCH
+        return result
+
+    def _result(self, node: ast.Call) -> Value:
+        name = self.qualified(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
+        if name.endswith(".multi_apply"):
+            return self._for_each(node)
+        if name:
+            return self.library(node, name)
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node, node.func)
+        if isinstance(node.func, ast.Name):
+            return self.named_function(node, node.func.id)
+        return self._called(node, self.read(node.func))
+
+    def invoke(
+        self, function: FunctionHere, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a function of this file returns; see `functions.py`."""
+        raise NotImplementedError
+
+    # Methods
+
+    def _method(self, node: ast.Call, callee: ast.Attribute) -> Value:
+        owner = self.function.owner
+        if isinstance(callee.value, ast.Name) and callee.value.id == self.receiver:
+            if owner is not None:
+                method = self.session.definitions.method(owner, callee.attr)
+                if method is not None:
+                    return self._own(node, method, is_of_self=method.owner is owner)
+            return self._called(node, self._attribute(callee))
+        value = self.read(callee.value)
+        if isinstance(value, Tensor):
+            return self._of_tensor(node, callee, value)
+        if isinstance(value, Items) and callee.attr in _LISTS:
+            return self._of_list(node, callee, value)
+        if isinstance(value, Size) and callee.attr == "numel":
+            return Number("?", value.shape.sources)
+        if isinstance(value, (Layer, Layers)) and callee.attr == "forward":
+            return self._called(node, value)
+        if isinstance(value, Table):
+            return self._of_table(node, callee, value)
+        if isinstance(value, Layers) and callee.attr in ("values", "items"):
+            return Items(value.each)
+        if isinstance(value, Layer) and value.definition is not None:
+            method = self.session.definitions.method(value.definition, callee.attr)
+            if method is not None:
+                return self._own(node, method)
+        if isinstance(value, Items) and callee.attr in TENSOR_METHODS:
+            one = Tensor(on_host=is_on_host(value.each), is_sure=False)
+            return self._of_tensor(node, callee, one)
+        if value is UNKNOWN and callee.attr in TENSOR_METHODS:
+            return self._of_tensor(node, callee, Tensor(is_sure=False))
+        self.applied(node, "")
+        return UNKNOWN
+
+    def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
+        call = self.applied(node, callee.attr)
+        name = callee.attr
+        if name in _OF_TABLES and not value.is_sure:
+            return UNKNOWN
+        if name in ("size", "numel", "nelement"):
+            return self._measured(name, value, call)
+        if name in _NUMBERS or name in _FLAGS:
+            return CONSTANT
+        if name in NEW:
+            self.check_sizes(node, call)
+            new = made(call, call.keywords.get("device") or Foreign("device"))
+            new = new._replace(on_host=value.on_host)
+            return self.configured(node, new) if name == "new_tensor" else new
+        if name == "item" and not self.around and self._is_drawn(callee.value):
+            return CONSTANT
+        host = self._copied(node, name, value, call)
+        if host is not None:
+            return host
+        call.arguments = [value, *call.arguments]
+        entry = self.session.methods.get(name)
+        if name == "nonzero" and "as_tuple" in call.keywords:
+            value = value._replace(is_sure=True)  # that of NumPy has no such parameter
+        if entry is not None and meets(entry, call):
+            if not value.is_sure and name not in ("item", "masked_select", "nonzero"):
+                return result_of(entry, call, frozenset())
+            if value.on_host or (not value.is_sure and name in ("item", "nonzero")):
+                return result_of(entry, call, frozenset())
+            return self.source(node, entry.operator, call)
+        if name == "type" and len(call.arguments) == 2:
+            return value._replace(kind=kind_of_type(call.arguments[1]))
+        return self._operated(node, callee, value, call)
+
+    def _operated(
+        self, node: ast.Call, callee: ast.Attribute, value: Tensor, call: Applied
+    ) -> Value:
+        """What a method returns that is in no table of sources."""
+        name = callee.attr
+        result = self.operator(node, call)
+        if not value.is_sure and isinstance(result, Tensor) and not is_of_tensors(name):
+            return result._replace(is_sure=False)
+        if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+            result = result._replace(is_fixed=False)
+            if isinstance(callee.value, ast.Name):
+                self.names[callee.value.id] = result
+        return result
+
+    def _is_drawn(self, node: ast.expr) -> bool:
+        """A number drawn once from a generator that is handed in, such as a seed."""
+        return (
+            isinstance(node, ast.Call)
+            and self.qualified(node.func) == "torch.randint"
+            and any(keyword.arg == "generator" for keyword in node.keywords)
+        )
+
+    def _measured(self, name: str, value: Tensor, call: Applied) -> Value:
+        if name != "size":
+            return Number("?", value.sources)
+        if not call.arguments and "dim" not in call.keywords:
+            return Size(value.shape)
+        place = call.get(0, "dim")
+        number = place.value if isinstance(place, Number) else None
+        if number is None:
+            return Number("?", value.sources)
+        dim = value.shape.at(number)
+        return Number(dim.text, dim.sources, dim.is_rest)
+
+    def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
+        """`to`, `cuda`, `cpu`: where the copy is."""
+        if name in ("cuda", "npu"):
+            return value._replace(on_host=False)
+        if name not in ("to", "cpu"):
+            return None
+        given = [*call.arguments, *call.keywords.values()]
+        if name == "cpu" or any(is_host_device(each) for each in given):
+            waits = not any(
+                keyword.arg == "non_blocking" for keyword in node.keywords
+            ) and on_device(value)
+            entry = self.session.methods.get("cpu")
+            if waits and entry is not None:
+                self.report(HOST_READ, node, entry.advice, entry.cost)
+            return value._replace(on_host=True)
+        kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]
+        kind = next(filter(None, kinds), "")
+        if kind:
+            return value._replace(kind=kind)
+        names = [each.name for each in given if isinstance(each, Foreign)]
+        only_type = len(given) == 1 and any(n == "dtype" or n.startswith("torch.") for n in names)
+        return value._replace(kind="") if only_type else value._replace(on_host=False)
+
+    def _of_list(self, node: ast.Call, callee: ast.Attribute, value: Items) -> Value:
+        call = self.applied(node, callee.attr)
+        if callee.attr == "pop":
+            return value.each
+        if callee.attr == "copy":
+            return value
+        if callee.attr not in ("append", "extend", "insert") or not call.arguments:
+            return UNKNOWN
+        added = call.arguments[-1]
+        name = callee.value.id if isinstance(callee.value, ast.Name) else ""
+        sources = value.sources | self.controlled_since(self.made_at.get(name, 0))
+        if callee.attr == "extend":
+            sources |= added.sources if isinstance(added, Items) else frozenset()
+            added = self.element_of(added)
+        each = added if value.elements == () else either(value.each, added)
+        if name:
+            self.names[name] = Items(UNKNOWN if are_deep([each]) else each, None, sources)
+        return UNKNOWN
+
+    def _of_table(self, node: ast.Call, callee: ast.Attribute, value: Table) -> Value:
+        call = self.applied(node, callee.attr)
+        entries = dict(value.entries)
+        if callee.attr in ("get", "pop") and isinstance(call.first, Foreign):
+            return entries.get(call.first.name, UNKNOWN)
+        if callee.attr == "values":
+            return Items(_any_of(entries))
+        return UNKNOWN
+
+    # Functions, layers
+
+    def named_function(self, node: ast.Call, name: str) -> Value:
+        if name in self.names:
+            return self._called(node, self.names[name])
+        function = self.session.definitions.function(name)
+        if function is not None:
+            return self._own(node, function)
+        found = self.session.definitions.classes.get(name)
+        if found is not None:
+            self.applied(node, "")
+            return Layer(name, found)
+        builtin = BUILTINS.get(name)
+        if builtin is not None:
+            return builtin(self, node, self.applied(node, name))
+        self.applied(node, "")
+        return UNKNOWN
+
+    def _for_each(self, node: ast.Call) -> Value:
+        """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""
+        call = self.applied(node, "")
+        function = self._handed_function(node.args[0]) if node.args else None
+        if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+            return UNKNOWN
+        given = [self.element_of(value) for value in call.arguments[1:]]
+        result = self.invoke(function, given, call.keywords)
+        if not isinstance(result, Items) or result.elements is None:
+            return UNKNOWN
+        return items_of(tuple(Items(element) for element in result.elements))
+
+    def _handed_function(self, node: ast.expr) -> FunctionHere | None:
+        """The function or method of this file that is handed to another."""
+        definitions, owner = self.session.definitions, self.function.owner
+        if isinstance(node, ast.Name):
+            return definitions.function(node.id)
+        if owner is None or not isinstance(node, ast.Attribute):
+            return None
+        is_own = isinstance(node.value, ast.Name) and node.value.id == self.receiver
+        return definitions.method(owner, node.attr) if is_own else None
+
+    def _called(self, node: ast.Call, value: Value) -> Value:
+        call = self.applied(node, "")
+        if isinstance(value, Closure):
+            return self.run_closure(value, list(call.arguments), call.keywords)
+        if isinstance(value, Layer):
+            if value.definition is not None:
+                method = self.session.definitions.method(value.definition, "forward")
+                if method is not None:
+                    return self.invoke(method, list(call.arguments), call.keywords)
+            result = layer_result(value, call)
+            self.uses(sources_of(result), node)
+            return result
+        return UNKNOWN
+
+    def _own(self, node: ast.Call, function: FunctionHere, *, is_of_self: bool = False) -> Value:
+        call = self.applied(node, "")
+        if is_of_self:
+            given = dict(zip(named_parameters(function), call.arguments, strict=False))
+            values = {**given, **call.keywords}
+            self.session.handed.append(Handed(function.node, node, values))
+        spread = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if spread or any(keyword.arg is None for keyword in node.keywords):
+            return self.invoke(function, [], {})
+        return self.invoke(function, list(call.arguments), call.keywords)
+
+    def can_look_into(self, node: ast.AST) -> bool:
+        """Whether a call of a function may be looked into."""
+        active = self.session.active
+        if len(active) > MAX_DEPTH or node in active or self.session.calls >= MAX_CALLS:
+            return False
+        self.session.calls += 1
+        return True
+
+
+def is_of_tensors(method: str) -> bool:
+    """Whether a method is one that tensors have."""
+    return method in TENSOR_METHODS or method.removesuffix("_") in TRANSFERS
+
+
+def _any_of(entries: dict[str, Value]) -> Value:
+    result: Value = UNKNOWN
+    for index, value in enumerate(entries.values()):
+        result = value if index == 0 else either(result, value)
+    return result

@@ -1,0 +1,403 @@
+"""Evaluates expressions on shapes."""
+
+import ast
+from collections.abc import Callable
+
+from npulens.catalog.model import LocalizedText
+from npulens.shapes.evaluation.decided_conditions import (
+    asked_for_elements,
+    asks_for_flash,
+    lacks_flash,
+    of_framework,
+)
+from npulens.shapes.evaluation.indexing import Indexing
+from npulens.shapes.evaluation.optional import asked_of_parameter, is_given
+from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
+from npulens.shapes.evaluation.tensor_evidence import Comprehension, targets_of
+from npulens.shapes.operators.shape_operators import apply_operator
+from npulens.shapes.values.applied import Applied
+from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
+from npulens.shapes.values.extents import NO_SOURCES, Sources, broadcast
+from npulens.shapes.values.shape_rules import BRANCH, HOST_READ
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    FOREIGN,
+    HOST_BATCH,
+    NOTHING,
+    UNKNOWN,
+    Foreign,
+    Items,
+    Layer,
+    Layers,
+    Number,
+    Size,
+    Table,
+    Tensor,
+    Value,
+    are_deep,
+    either,
+    items_of,
+    sources_of,
+)
+from npulens.shapes.values.shape_wording import CONTAINED, DECIDE_ON_DEVICE, STAY
+from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import inner_nodes
+from npulens.verdicts.answers import Answer, joined
+
+_DEEPEST = 60
+_BRANCH_COST, _PRINT_COST = 45, 35
+_IN_PAIRS = {"values": 0, "indices": 1}
+"""Parts of what `topk`, `sort` and `max` return."""
+_SAME = frozenset({"data", "real", "imag", "grad"})
+
+
+class Expressions(Indexing):
+    """Evaluates the expressions of one function."""
+
+    def read(self, node: ast.expr | None) -> Value:
+        """What an expression is; what happens in it is noted."""
+        if node is None:
+            return NOTHING
+        self.steps += 1
+        self.session.steps += 1
+        if self.steps > MAX_STEPS or self.session.steps > MAX_TOTAL:
+            raise ExhaustedError
+        reader = _READERS.get(type(node))
+        if reader is None or self.depth > _DEEPEST:
+            return UNKNOWN
+        self.depth += 1
+        try:
+            return reader(self, node)
+        finally:
+            self.depth -= 1
+
+    def call(self, node: ast.Call) -> Value:
+        """What a call returns; see `shape_calls.py`."""
+        raise NotImplementedError
+
+    def decide(self, node: ast.expr, better: LocalizedText = DECIDE_ON_DEVICE) -> Sources:
+        """Evaluate a condition that Python decides on; what makes it depend on data.
+
+        Args:
+            node: The condition.
+            better: What is better than to wait for its value.
+        """
+        if isinstance(node, ast.BoolOp):
+            return self._decide_in_turn(node, better)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.decide(node.operand, better)
+        value = self.read(node)
+        if isinstance(value, Tensor):
+            if value.on_host or not value.is_sure:
+                return NO_SOURCES
+            found = self.report(BRANCH, node, better, _BRANCH_COST)
+            return NO_SOURCES if value.is_fixed else found
+        return sources_of(value) if isinstance(value, Number) else NO_SOURCES
+
+    def _decide_in_turn(self, node: ast.BoolOp, better: LocalizedText) -> Sources:
+        """Operands of `and` and `or` up to the first that settles it."""
+        sources = NO_SOURCES
+        for value in node.values:
+            sources |= self.decide(value, better)
+            if self.settled(value) is isinstance(node.op, ast.Or):
+                break
+        return sources
+
+    def settled(self, node: ast.expr) -> bool | None:
+        """What a condition is in any case where the code runs on the NPU, if that is known."""
+        return joined(node, self._settled_part).holds
+
+    def _settled_part(self, node: ast.expr) -> Answer:
+        held = self._by_values(node)
+        return self.answer(node) if held is None else Answer(held)
+
+    def _by_values(self, node: ast.expr) -> bool | None:
+        """What a part of a condition is by what names hold here, and by the classes around."""
+        if isinstance(node, ast.Name) and self.names.get(node.id) == Number("False"):
+            inside = inner_nodes(self.function.node)
+            return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
+        if asks_for_flash(node):
+            definitions = self.session.definitions
+            definitions.asked.update(definitions.classes)
+            return False if lacks_flash(definitions.classes.values()) else None
+        name, known = asked_of_parameter(node)
+        if name in self.given and known is not None and is_given(self.names.get(name)):
+            return known
+        return of_framework(node)
+
+    # Kinds of expressions
+
+    def _constant(self, node: ast.Constant) -> Value:
+        if node.value is None:
+            return NOTHING
+        if isinstance(node.value, bool):
+            return Number(str(node.value))
+        if isinstance(node.value, float):
+            return CONSTANT
+        if isinstance(node.value, int):
+            return Number(str(node.value)) if abs(node.value) < 1 << 40 else CONSTANT
+        return Foreign(node.value) if isinstance(node.value, str) else FOREIGN
+
+    def _name(self, node: ast.Name) -> Value:
+        value = self.named(node.id)
+        if isinstance(value, Number) and value.text == "?" and not value.sources:
+            return Number(node.id)
+        return value
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        name = dotted_name(node)
+        if name is not None:
+            written = ".".join((name.root, *name.path))
+            if written in self.names:
+                return self.names[written]
+            if name.root == self.receiver:
+                known = self.member(name.path[0]) if len(name.path) == 1 else UNKNOWN
+                return Tensor() if known is UNKNOWN and written in self.known else known
+            if name.root not in self.names:
+                found = self.qualified(node)
+                if found:
+                    return Foreign(found)
+            value = self._part(self.read(node.value), node.attr)
+            return self.named(written) if value is UNKNOWN else value
+        return self._part(self.read(node.value), node.attr)
+
+    def _part(self, owner: Value, attribute: str) -> Value:
+        if isinstance(owner, Tensor):
+            if attribute == "shape":
+                return Size(owner.shape)
+            if attribute in ("T", "mT"):
+                return apply_operator(Applied(attribute, [owner]))
+            if attribute in _SAME:
+                return owner
+            if attribute == "ndim":
+                return CONSTANT
+            if attribute == "device":
+                return Foreign("cpu" if owner.on_host else "device")
+            return Foreign("dtype") if attribute == "dtype" else UNKNOWN
+        if isinstance(owner, Items) and attribute in _IN_PAIRS:
+            parts = owner.elements
+            return parts[_IN_PAIRS[attribute]] if parts and len(parts) == 2 else UNKNOWN
+        if owner == HOST_BATCH:
+            return Tensor(on_host=True)
+        if attribute == "shape":
+            return Size(Tensor().shape)
+        if isinstance(owner, Layer) and attribute in ("weight", "bias"):
+            return Tensor(kind="float")
+        return UNKNOWN
+
+    def _binary(self, node: ast.BinOp) -> Value:
+        return self.operated(node, self.read(node.left), self.read(node.right))
+
+    def operated(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
+        """What an arithmetic operator makes of two values."""
+        if isinstance(first, Tensor) or isinstance(second, Tensor):
+            return self._computed(node, first, second)
+        if isinstance(first, Number) and isinstance(second, Number):
+            return of_numbers(node, first, second)
+        are_lists = isinstance(first, Items) and isinstance(second, Items)
+        if isinstance(node.op, ast.Add) and are_lists:
+            return put_together(first, second)
+        if isinstance(node.op, ast.Mult) and isinstance(first, Items):
+            return Items(first.each, None, first.sources | sources_of(second))
+        return UNKNOWN
+
+    def _computed(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
+        if any(
+            isinstance(value, (Foreign, Layer)) and value != FOREIGN for value in (first, second)
+        ):
+            return UNKNOWN  # a format string or the like
+        operands = [value for value in (first, second) if isinstance(value, Tensor)]
+        if isinstance(node.op, ast.MatMult):
+            result = apply_operator(Applied("matmul", [first, second]))
+            assert isinstance(result, Tensor)
+        else:
+            shape = broadcast(operand.shape for operand in operands)
+            result = Applied("", operands).result(shape, kind_of(node.op, operands, first, second))
+        self.uses(result.sources, node)
+        return result._replace(is_sure=any(operand.is_sure for operand in operands))
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            sources = self.decide(node.operand)
+            return Number("?", sources)
+        value = self.read(node.operand)
+        if isinstance(value, Number):
+            number = f"-{value.text}" if isinstance(node.op, ast.USub) else "?"
+            return Number(number if value.value is not None else "?", value.sources)
+        return value if isinstance(value, Tensor) else UNKNOWN
+
+    def _compare(self, node: ast.Compare) -> Value:
+        values = [self.read(node.left), *map(self.read, node.comparators)]
+        if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return CONSTANT
+        if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
+            return self._contained(node, values[-1])
+        tensors = [value for value in values if isinstance(value, Tensor)]
+        if tensors and not any(
+            isinstance(value, (Foreign, Layer, Items, Size)) for value in values
+        ):
+            result = Applied("", tensors).result(broadcast(t.shape for t in tensors), "bool")
+            return result._replace(is_sure=any(tensor.is_sure for tensor in tensors))
+        return Number("?", NO_SOURCES.union(*map(sources_of, values)))
+
+    def _contained(self, node: ast.Compare, container: Value) -> Value:
+        if isinstance(container, Tensor) and container.is_sure and not container.on_host:
+            return Number("?", self.report(HOST_READ, node, CONTAINED, _BRANCH_COST))
+        return CONSTANT
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        for value in node.values[:-1]:
+            self.decide(value)
+            if self.settled(value) is isinstance(node.op, ast.Or):
+                return CONSTANT
+        last = self.read(node.values[-1])
+        return last if isinstance(last, Number) else UNKNOWN
+
+    def _conditional(self, node: ast.IfExp) -> Value:
+        self.decide(node.test)
+        known = self.settled(node.test)
+        if known is not None:
+            return self.read(node.body if known else node.orelse)
+        first, before = self.read(node.body), self.names
+        name = asked_for_elements(node.test)
+        if isinstance(before.get(name), Items):
+            self.names = {**before, name: items_of(())}
+        second, self.names = self.read(node.orelse), before
+        return either(first, second)
+
+    def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
+        if any(isinstance(element, ast.Starred) for element in node.elts):
+            each: Value = UNKNOWN
+            sources = NO_SOURCES
+            for index, element in enumerate(node.elts):
+                inner = element.value if isinstance(element, ast.Starred) else element
+                value = self.read(inner)
+                if isinstance(element, ast.Starred):
+                    sources |= sources_of(value) if isinstance(value, (Items, Size)) else NO_SOURCES
+                    value = self.element_of(value)
+                each = value if index == 0 else either(each, value)
+            return Items(each, None, sources)
+        return items_of(tuple(map(self.read, node.elts)))
+
+    def _dictionary(self, node: ast.Dict) -> Value:
+        entries = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            found = self.read(value)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                entries.append((key.value, found))
+        return Table(() if are_deep([value for _, value in entries]) else tuple(entries))
+
+    def _joined_string(self, node: ast.JoinedStr) -> Value:
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.shown(part.value)
+        return FOREIGN
+
+    def shown(self, node: ast.expr) -> None:
+        """A value that is turned into text: of a tensor it is read."""
+        value = self.read(node)
+        if isinstance(value, Tensor) and value.is_sure and not value.on_host:
+            self.report(HOST_READ, node, STAY, _PRINT_COST)
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
+        before, known = dict(self.names), self.known
+        sources = self._generated(node)
+        each = self.read(node.elt)
+        self.names, self.known = before, known
+        return Items(each, None, sources)
+
+    def _dictionary_made(self, node: ast.DictComp) -> Value:
+        before, known = dict(self.names), self.known
+        self._generated(node)
+        self.read(node.key)
+        self.read(node.value)
+        self.names, self.known = before, known
+        return UNKNOWN
+
+    def _generated(self, node: Comprehension) -> Sources:
+        """Bind what a comprehension binds, which is its own; what its length depends on."""
+        sources = NO_SOURCES
+        for index, generator in enumerate(node.generators):
+            values = self.read(generator.iter)
+            if index == 0:
+                self.known = (self.known - targets_of(node)) | self.proven_in(node)
+            sources |= self.length_of(values)
+            self.bind(generator.target, self.element_of(values))
+            for condition in generator.ifs:
+                sources |= self.decide(condition)
+        return sources
+
+    def _walrus(self, node: ast.NamedExpr) -> Value:
+        value = self.read(node.value)
+        self.bind(node.target, value)
+        return value
+
+    def _lambda(self, node: ast.Lambda) -> Value:
+        return self.closure(node)
+
+    def _starred(self, node: ast.Starred) -> Value:
+        self.read(node.value)
+        return UNKNOWN
+
+    def _await(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> Value:
+        if node.value is not None:
+            self.read(node.value)
+        return UNKNOWN
+
+    # Iteration and binding
+
+    def element_of(self, value: Value) -> Value:
+        """What a loop over a value gets."""
+        if isinstance(value, Tensor):
+            return (
+                value._replace(shape=value.shape.without(0))
+                if value.shape.lead
+                else Tensor(value.shape, value.kind, value.on_host, value.is_fixed, value.is_sure)
+            )
+        if isinstance(value, (Items, Layers)):
+            return value.each
+        return CONSTANT if isinstance(value, Size) else UNKNOWN
+
+    def length_of(self, value: Value) -> Sources:
+        """What makes the number of elements depend on data."""
+        if isinstance(value, Tensor):
+            return value.shape.at(0).sources
+        return value.sources if isinstance(value, Items) else NO_SOURCES
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Assign a value; see `shape_statements.py`."""
+        raise NotImplementedError
+
+
+def on_device(value: Value) -> bool:
+    """Whether a value is a tensor that the device has."""
+    return isinstance(value, Tensor) and value.is_sure and not value.on_host
+
+
+_READERS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: Expressions._constant,
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Call: lambda frame, node: frame.call(node),
+    ast.Subscript: lambda frame, node: frame.subscript(node),
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.Compare: Expressions._compare,
+    ast.BoolOp: Expressions._boolean,
+    ast.IfExp: Expressions._conditional,
+    ast.Tuple: Expressions._sequence,
+    ast.List: Expressions._sequence,
+    ast.Set: Expressions._sequence,
+    ast.Dict: Expressions._dictionary,
+    ast.JoinedStr: Expressions._joined_string,
+    ast.ListComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._comprehension,
+    ast.SetComp: Expressions._comprehension,
+    ast.DictComp: Expressions._dictionary_made,
+    ast.NamedExpr: Expressions._walrus,
+    ast.Lambda: Expressions._lambda,
+    ast.Starred: Expressions._starred,
+    ast.Await: Expressions._await,
+    ast.Yield: Expressions._await,
+    ast.YieldFrom: Expressions._await,
+}

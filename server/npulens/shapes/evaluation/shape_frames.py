@@ -1,0 +1,419 @@
+"""The state of one evaluation: what names hold, and what is known of the class around."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from npulens.catalog.model import LocalizedText
+from npulens.catalog.tables import OperatorEntry
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    inner_statements,
+    stored_attributes,
+    stored_by,
+)
+from npulens.graphs.interfaces import CONSTRUCTORS
+from npulens.shapes.evaluation.callers import given_parameters
+from npulens.shapes.evaluation.elsewhere import Elsewhere
+from npulens.shapes.evaluation.tensor_evidence import annotated, known_tensors
+from npulens.shapes.values.events import Event, Recorder
+from npulens.shapes.values.extents import NO_SOURCES, Sources
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    UNKNOWN,
+    Closure,
+    Layer,
+    Layers,
+    Tensor,
+    Value,
+)
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import FunctionScope, Scope, module_of
+from npulens.syntax.values import Name, dotted_name, root_name
+from npulens.syntax.walking import inner_nodes
+from npulens.verdicts.answers import Answer
+from npulens.verdicts.conditions import Known, answer
+
+MAX_STEPS = 6000
+"""How many expressions are evaluated for one function."""
+MAX_TOTAL = 9000
+"""How many for it and the functions that it calls."""
+MAX_CALLS = 30
+"""How many calls of functions of the file are looked into for one function."""
+MAX_DEPTH = 3
+"""How deep such calls are looked into."""
+
+
+class ExhaustedError(Exception):
+    """A function is too long to be evaluated to its end."""
+
+
+class Handed(NamedTuple):
+    """What a call within a class hands to one of its methods."""
+
+    method: ast.AST
+    call: ast.Call
+    values: Mapping[str, Value]
+
+
+class Result(NamedTuple):
+    """What a call came to: its value, and what happened in it.
+
+    Attributes:
+        value: What it returned.
+        events: What was found.
+        visited: The functions that were asked for, each as often as that happened.
+        handed: What calls in it handed to methods of their class.
+    """
+
+    value: Value
+    events: tuple[Event, ...]
+    visited: tuple[ast.AST, ...]
+    handed: tuple[Handed, ...]
+
+
+@dataclass(slots=True)
+class Session:
+    """What the evaluations that start from one function share.
+
+    Attributes:
+        definitions: The functions and classes of the file.
+        operators: What has shapes that depend on data, by qualified name.
+        methods: The same for methods of tensors, by their name.
+        recorder: Where findings go.
+        elsewhere: The functions of other modules.
+        go_on: Called for each function; what it raises ends the evaluation.
+        names_host: The module names the device of the host.
+        conditions: What is known for conditions.
+        active: The functions that are being evaluated.
+        results: What calls of functions with given arguments came to.
+        shared: The same of calls that the functions of a piece make themselves.
+        members: What attributes of classes hold.
+        names: The qualified names of dotted names.
+        answers: What parts of conditions come to on an NPU, whatever the data.
+        known: Names that functions show to be tensors.
+        given: Parameters that default to `None` and that all calls fill.
+        attributes: What constructors assign to attributes.
+        visited: The functions that the current one rests on.
+        handed: What calls within a class hand to its methods.
+        on_host: Attributes of classes that their methods move to the host.
+        definers: The functions that define nested functions and lambdas, whoever calls those.
+    """
+
+    definitions: Definitions
+    operators: Mapping[str, OperatorEntry]
+    methods: Mapping[str, OperatorEntry]
+    recorder: Recorder
+    elsewhere: Elsewhere
+    go_on: Callable[[], None]
+    names_host: bool
+    conditions: Known
+    active: list[ast.AST] = field(default_factory=list)
+    results: dict[object, Result] = field(default_factory=dict)
+    shared: dict[object, Result] = field(default_factory=dict)
+    members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
+    names: dict[tuple[object, Name], str] = field(default_factory=dict)
+    answers: dict[ast.expr, Answer] = field(default_factory=dict)
+    known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
+    visited: list[ast.AST] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
+    on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
+    calls: int = 0
+    steps: int = 0
+
+
+class Frame:
+    """One function under evaluation.
+
+    Args:
+        session: What evaluations share.
+        function: The function.
+        names: What its parameters hold.
+        given: Its optional parameters that this call gives, see `optional.py`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        function: FunctionHere,
+        names: dict[str, Value],
+        given: frozenset[str],
+    ) -> None:
+        self.session = session
+        self.function = function
+        self.names = names
+        self.given = given
+        self.with_parts = {name.partition(".")[0] for name in names if "." in name}
+        """Names of which some attribute is known."""
+        self.receiver = function.receiver
+        self.known = self.proven_in(function.node)
+        self.bound = set().union(*(s.names for s in _function_scopes(function.scope)))
+        """Names that this function and those around it bind."""
+        self.module = module_of(function.scope)
+        self.returned: list[Value] = []
+        self.control: list[Sources] = []
+        """What decides whether the current statement is reached, where that depends on data."""
+        self.made_at: dict[str, int] = {}
+        """How many of these there were when a list was made."""
+        self.leaving: list[dict[str, Value]] = []
+        """What names held where the current loop was left early."""
+        self.around: list[ast.stmt] = []
+        """The loops around the current statement."""
+        self.rare = 0
+        """How many conditions around are met every so many steps only."""
+        self.steps = 0
+        self.depth = 0
+
+    # What is found
+
+    def report(
+        self,
+        rule: str,
+        node: ast.AST,
+        advice: LocalizedText,
+        cost: int,
+        *,
+        waits: bool = True,
+        is_shape: bool = False,
+        is_whole: bool = False,
+        is_elsewhere: bool = False,
+    ) -> Sources:
+        """Note an event; what depends on it has this source."""
+        event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        event.is_elsewhere = is_elsewhere
+        event.loops, event.is_rare = len(self.around), self.rare > 0
+        self.session.recorder.add(event)
+        return frozenset((node,))
+
+    def uses(self, sources: Sources, node: ast.AST) -> None:
+        """Note that a node works on what has these sources."""
+        if sources:
+            self.session.recorder.use(sources, node, self.function)
+
+    def are_values(self, sources: Sources) -> bool:
+        """Whether some source is a value that was read, not a length."""
+        events = self.session.recorder.events
+        return any(source in events and not events[source].is_shape for source in sources)
+
+    # Names
+
+    def proven_in(self, node: ast.AST) -> frozenset[str]:
+        """Names that a function or comprehension shows to be tensors."""
+        if node not in self.session.known:
+            self.session.known[node] = known_tensors(node)
+        return self.session.known[node]
+
+    def named(self, name: str) -> Value:
+        """What a name or a dotted name of this function holds."""
+        value = self.names.get(name, UNKNOWN)
+        if value is UNKNOWN and name in self.known:
+            return Tensor()
+        return value
+
+    def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
+        """A function that this one defines."""
+        self.session.definers[node] = self.function
+        return Closure(node, self.names)
+
+    def is_given(self, name: str) -> bool:
+        """Whether all calls of this function fill a parameter that defaults to `None`."""
+        given = self.session.given
+        if self.function.node not in given:
+            given[self.function.node] = given_parameters(self.function)
+        return name in given[self.function.node]
+
+    def qualified(self, node: ast.expr) -> str:
+        """The qualified name of something of a library, empty if it is none."""
+        root = root_name(node)
+        name = None if root in self.names or root == self.receiver else dotted_name(node)
+        if name is None:
+            return ""
+        # A name that the functions around do not bind means the same in the whole piece.
+        key = (self.function.node if name.root in self.bound else self.module, name)
+        if key not in self.session.names:
+            found = qualified_names(node, self.function.scope)
+            self.session.names[key] = found[0] if found else ""
+        return self.session.names[key]
+
+    def answer(self, test: ast.expr) -> Answer:
+        """What a part of a condition comes to on an NPU, whatever the data."""
+        answers = self.session.answers
+        if test not in answers:
+            answers[test] = answer(test, self.function.scope, self.session.conditions)
+        return answers[test]
+
+    def member(self, attribute: str) -> Value:
+        """What an attribute of `self` holds when a method begins."""
+        owner = self.function.owner
+        if owner is None:
+            return UNKNOWN
+        key = (owner.node, attribute)
+        if key not in self.session.members:
+            self.session.members[key] = self._initial(owner, attribute)
+        return self.session.members[key]
+
+    def _initial(self, owner: ClassHere, attribute: str) -> Value:
+        lineage = self.session.definitions.lineage(owner)
+        if any(attribute in self._kept_on_host(each) for each in lineage):
+            return Tensor(on_host=True)
+        for each in self.session.definitions.lineage(owner):
+            for name in CONSTRUCTORS:
+                method = each.methods.get(name)
+                if method is not None:
+                    found = self._assigned_in(method, attribute)
+                    if found is not None:
+                        return found
+        return UNKNOWN
+
+    def _kept_on_host(self, owner: ClassHere) -> frozenset[str]:
+        """Attributes of `self` that some method moves to the host: `self.x = self.x.to("cpu")`."""
+        known = self.session.on_host
+        if not self.session.names_host:
+            return frozenset()
+        if owner.node not in known:
+            methods = owner.methods.values()
+            known[owner.node] = frozenset(name for m in methods for name in _moved_to_host(m))
+        return known[owner.node]
+
+    def is_from_constructor(self, attribute: str) -> bool:
+        """Whether the constructor of the class assigns an attribute a value that it was given.
+
+        No other method of the class may assign it.
+        """
+        owner = self.function.owner
+        for each in self.session.definitions.lineage(owner) if owner is not None else ():
+            method = each.methods.get("__init__")
+            if method is None or attribute not in stored_attributes(method):
+                continue
+            given = self._value_given(method, attribute)
+            others = (m for m in each.methods.values() if m is not method)
+            return given and all(attribute not in stored_attributes(m) for m in others)
+        return False
+
+    def _value_given(self, method: FunctionHere, attribute: str) -> bool:
+        """Whether a constructor keeps an argument, or a part of one, or a number."""
+        self._assigned_in(method, attribute)
+        value = self.session.attributes[method.node].get(attribute)
+        if isinstance(value, (ast.Constant, ast.List, ast.Tuple)):
+            return True
+        named = None if value is None else dotted_name(value)
+        return named is not None and _argument(method.node.args, named.root) is not None
+
+    def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
+        """What a constructor puts into an attribute: a layer, a tensor, or something else."""
+        if method.node not in self.session.attributes:
+            self.session.attributes[method.node] = _attributes(method)
+        known = self.session.attributes[method.node]
+        if attribute not in known:
+            return None
+        value = known[attribute]
+        return Tensor() if value is None else self._constructed(value, method)
+
+    def _constructed(self, node: ast.expr, method: FunctionHere) -> Value:
+        if isinstance(node, ast.IfExp):
+            first = self._constructed(node.body, method)
+            return first if isinstance(first, Layer) else self._constructed(node.orelse, method)
+        if isinstance(node, ast.Constant):
+            return CONSTANT if isinstance(node.value, (int, float)) else UNKNOWN
+        if isinstance(node, ast.Name):
+            argument = _argument(method.node.args, node.id)
+            return UNKNOWN if argument is None else annotated(argument.annotation)
+        if not isinstance(node, ast.Call):
+            return UNKNOWN
+        found = self._class_named(node.func)
+        if found is not None:
+            return Layer(found.node.name, found)
+        names = qualified_names(node.func, method.scope)
+        name = names[0] if names else ""
+        if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
+            return Layers(self._held(node, method))
+        if name == "torch.nn.Parameter":
+            return Tensor()
+        return Layer(name) if name.startswith("torch.nn.") else UNKNOWN
+
+    def _held(self, node: ast.Call, method: FunctionHere) -> Layer:
+        """One of the modules in a list of them."""
+        inner = node.args[0] if node.args else None
+        if isinstance(inner, (ast.ListComp, ast.GeneratorExp)):
+            inner = inner.elt
+        elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
+            inner = inner.elts[0]
+        held = UNKNOWN if inner is None else self._constructed(inner, method)
+        return held if isinstance(held, Layer) else Layer("")
+
+    def _class_named(self, node: ast.expr) -> ClassHere | None:
+        if not isinstance(node, ast.Name):
+            return None
+        self.session.definitions.asked.add(node.id)
+        return self.session.definitions.classes.get(node.id)
+
+    def controlled_since(self, depth: int) -> Sources:
+        """What decided about the current statement, apart from the first so many."""
+        return NO_SOURCES.union(*self.control[depth:])
+
+
+def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
+    while scope is not None:
+        if isinstance(scope, FunctionScope):
+            yield scope
+        scope = scope.parent
+
+
+def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
+    """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
+    receiver = method.receiver
+    found: dict[str, ast.expr | None] = {}
+    for node in inner_nodes(method.node):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                owner = target.value if isinstance(target, ast.Attribute) else None
+                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name):
+                    found.setdefault(target.attr if owner.id == receiver else "", node.value)
+        elif isinstance(node, ast.Call):
+            registered = _registered(node)
+            if registered:
+                found.setdefault(registered, None)
+    return found
+
+
+def _moved_to_host(method: FunctionHere) -> Iterator[str]:
+    for node in inner_statements(method.node.body):
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
+            continue
+        target, value = node.targets[0], node.value
+        moves = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+        if not moves or not isinstance(target, ast.Attribute):
+            continue
+        assert isinstance(value, ast.Call)
+        assert isinstance(value.func, ast.Attribute)
+        first = value.args[0] if value.args else None
+        to_host = isinstance(first, ast.Constant) and first.value == "cpu"
+        if value.func.attr == "to" and to_host:
+            yield from stored_by(node, method.receiver)
+
+
+def _registered(node: ast.Call) -> str:
+    """`name` of `self.register_buffer("name", ...)`; empty for other calls."""
+    first = node.args[0] if node.args else None
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("register_buffer", "register_parameter")
+        and isinstance(first, ast.Constant)
+        and isinstance(first.value, str)
+    ):
+        return first.value
+    return ""
+
+
+def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return next((argument for argument in every if argument.arg == name), None)

@@ -1,0 +1,309 @@
+"""Evaluates calls of functions of PyTorch and other libraries."""
+
+import ast
+import re
+
+from npulens.catalog.model import ReturnedShape
+from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
+from npulens.shapes.evaluation.optional import is_given
+from npulens.shapes.evaluation.shape_expressions import Expressions, on_device
+from npulens.shapes.operators.builtins import of_math
+from npulens.shapes.operators.factories import (
+    FACTORIES,
+    FROM_DATA,
+    LIKE,
+    kind_of_type,
+    made,
+    made_like,
+)
+from npulens.shapes.operators.pipelines import (
+    COLLATORS,
+    LOADER_COST,
+    LOADERS,
+    PADDING_COST,
+    RANDOM,
+    RANDOM_NUMBER,
+    SIZE_COST,
+    evaluates,
+    has_random_size,
+    keeps_last_batch,
+    pads_to_longest,
+)
+from npulens.shapes.operators.shape_operators import apply_operator
+from npulens.shapes.operators.shape_sources import meets, result_of
+from npulens.shapes.repairs.buckets import is_padded_on
+from npulens.shapes.values.applied import Applied
+from npulens.shapes.values.extents import opened
+from npulens.shapes.values.shape_rules import (
+    DYNAMIC_OPERATOR,
+    HOST_READ,
+    LAST_BATCH,
+    PADDING,
+    RANDOM_SIZE,
+    SIZE_FROM_DATA,
+)
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    FOREIGN,
+    UNKNOWN,
+    Closure,
+    Foreign,
+    Items,
+    Layer,
+    Number,
+    Size,
+    Tensor,
+    Value,
+)
+from npulens.shapes.values.shape_wording import (
+    DROP_LAST,
+    FEW_SIZES,
+    FIXED_LENGTH,
+    FIXED_SIZE,
+    HOST_NUMBERS,
+)
+
+_OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
+_OTHERS = (
+    "no_grad enable_grad inference_mode set_grad_enabled device manual_seed load save compile "
+    "get_default_dtype set_default_dtype is_tensor is_floating_point is_complex is_grad_enabled "
+    "finfo iinfo get_rng_state set_rng_state seed jit typename autocast broadcast_shapes "
+    "initial_seed result_type can_cast numel is_storage is_inference is_nonzero_ "
+    "is_autocast_enabled get_device_module set_num_threads get_num_threads dtype Generator stride"
+)
+_NO_TENSOR = frozenset(_OTHERS.split())
+_MODULES = frozenset(
+    {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
+)
+_SIZE_COST, _READ_COST, _CALL_COST = 55, 40, 35
+_CONSTRUCTORS = {
+    "torch.Tensor": "float",
+    "torch.FloatTensor": "float",
+    "torch.LongTensor": "long",
+    "torch.IntTensor": "int",
+    "torch.BoolTensor": "bool",
+}
+_OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
+_PAD = "torch.nn.utils.rnn.pad_sequence"
+
+
+class Libraries(Expressions):
+    """The part of an evaluation that is about functions of libraries."""
+
+    def run_closure(
+        self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a nested function returns; see `functions.py`."""
+        raise NotImplementedError
+
+    def named_function(self, node: ast.Call, name: str) -> Value:
+        """What a function that a name stands for returns; see `shape_calls.py`."""
+        raise NotImplementedError
+
+    def library(self, node: ast.Call, name: str) -> Value:
+        """What a function of a library returns, by its qualified name."""
+        short = name.rpartition(".")[2]
+        definition = self.session.definitions
+        if "." not in name and name in definition.functions:
+            return self.named_function(node, name)
+        call = self.applied(node, short)
+        entry = self.session.operators.get(name)
+        if entry is not None and meets(entry, call):
+            return self.source(node, name, call)
+        self._pipeline(node, name, call)
+        if RANDOM.fullmatch(name):
+            return RANDOM_NUMBER
+        if name.startswith("math."):
+            return of_math(self, node, call)
+        if name.startswith("torch.nn.") and short[:1].isupper():
+            return FOREIGN if name == "torch.nn.Module" else _layer(name, call)
+        if name in _CONSTRUCTORS:
+            return Tensor(kind=kind_of_type(Foreign(_CONSTRUCTORS[name])), on_host=True)
+        if name == "torch.device":
+            return call.arguments[0] if call.arguments else FOREIGN
+        if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
+            return self._through(call)
+        if name in ("copy.deepcopy", "copy.copy"):
+            return call.first
+        if name == _PAD:
+            return self.operator(node, call)
+        if name.startswith("einops."):
+            return call.result(opened(call.sources))
+        if _OF_TENSORS.fullmatch(name) and short not in _NO_TENSOR and name not in _MODULES:
+            return self._torch(node, call)
+        if name.startswith(("numpy.", "np.")):
+            return Foreign("numpy")
+        returned = self.session.elsewhere.find(name)
+        return UNKNOWN if returned is None else self._returned(node, call, returned)
+
+    def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
+        """What a function of another module returns, whose shape depends on data."""
+        if call.tensors and all(tensor.on_host for tensor in call.tensors):
+            return UNKNOWN
+        if any(is_given(call.get(place, name)) for place, name in returned.unless):
+            return UNKNOWN
+        self.report(
+            DYNAMIC_OPERATOR,
+            node,
+            FIXED_SIZE,
+            _CALL_COST,
+            waits=returned.waits,
+            is_shape=depends_on_shape(returned),
+            is_elsewhere=True,
+        )
+        return value_of(returned, node)
+
+    def _pipeline(self, node: ast.Call, name: str, call: Applied) -> None:
+        """What makes batches of other sizes."""
+        is_collator = name in COLLATORS and pads_to_longest(call)
+        if name in LOADERS and keeps_last_batch(node, call):
+            if not evaluates(node, self.function.node):
+                self.report(LAST_BATCH, node, DROP_LAST, LOADER_COST, waits=False)
+        elif is_collator or (name == _PAD and self._pads_batches(node)):
+            self.report(PADDING, node, FIXED_LENGTH, PADDING_COST, waits=False)
+        elif name == "torch.nn.functional.interpolate" and has_random_size(call):
+            self.report(RANDOM_SIZE, node, FEW_SIZES, SIZE_COST, waits=False)
+
+    def _pads_batches(self, node: ast.Call) -> bool:
+        """Whether a call of `pad_sequence` decides the length of batches."""
+        function = self.function.node
+        return "collate" in function.name and not is_padded_on(node, function)
+
+    def _torch(self, node: ast.Call, call: Applied) -> Value:
+        if call.name in FACTORIES:
+            self.check_sizes(node, call)
+            if call.name in ("tensor", "as_tensor") and call.arguments:
+                self._elements_read(node, call.arguments[0])
+            new = made(call, call.keywords.get("device"))
+            return self.configured(node, new) if call.name in FROM_DATA else new
+        if call.name in LIKE:
+            return made_like(call)
+        return self.operator(node, call)
+
+    def operator(self, node: ast.Call, call: Applied) -> Value:
+        """What an operator returns that is in no table."""
+        result = apply_operator(call)
+        sources = frozenset().union(*(tensor.sources for tensor in call.tensors))
+        self.uses(sources, node)
+        return result
+
+    def source(self, node: ast.Call, name: str, call: Applied) -> Value:
+        """An operator of the tables."""
+        entry = self.session.operators[name]
+        if entry.gives != "nothing" and not call.tensors:
+            return result_of(entry, call, frozenset())  # of what it works on nothing is known
+        tensors = call.tensors
+        if call.name in _OF_ONE_PLACE and any(tensor.on_host for tensor in tensors):
+            return result_of(entry, call, frozenset())  # then the other one is, too
+        if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
+            hosts = all(tensor.on_host for tensor in tensors)
+            if hosts or entry.rule.name == HOST_READ:
+                return result_of(entry, call, frozenset())
+        is_shape = entry.rule.name != HOST_READ
+        fixed = bool(tensors) and all(tensor.is_fixed for tensor in tensors)
+        found = self.report(
+            entry.rule.name,
+            node,
+            entry.advice,
+            entry.cost,
+            waits=entry.waits,
+            is_shape=is_shape and not fixed,
+        )
+        self.uses(frozenset().union(*(tensor.sources for tensor in tensors)), node)
+        return result_of(entry, call, frozenset() if fixed else found)
+
+    def check_sizes(self, node: ast.Call, call: Applied) -> None:
+        """Sizes that are read from tensors."""
+        name = call.name.removeprefix("new_")
+        if name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "FloatTensor"):
+            values = list(call.arguments[:1]) if name == "full" else []
+        else:
+            values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
+        if any(_is_part(argument) for argument in node.args):
+            return  # a slice is no number
+        flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
+        read = [value for value in flat if isinstance(value, Tensor) and on_device(value)]
+        reads = bool(read)
+        from_values = any(
+            isinstance(value, Number) and self.are_values(value.sources) for value in flat
+        )
+        if reads and not from_values and all(value.is_fixed for value in read):
+            self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+            call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
+        elif reads or from_values:
+            found = self.report(
+                SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
+            )
+            made_dynamic = Number("?", found)
+            call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
+
+    def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
+        """A tensor that was made of numbers, which are fixed if the configuration has them."""
+        is_fixed = bool(node.args) and self._is_configured(node.args[0])
+        return made_of._replace(is_fixed=made_of.is_fixed or is_fixed)
+
+    def _is_configured(self, node: ast.expr) -> bool:
+        """Numbers that are written, or that a constructor keeps as it was given them."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return all(map(self._is_configured, node.elts))
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, (int, float))
+        owner = self.function.owner
+        is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if owner is None or not is_own or self.receiver is None:
+            return False
+        assert isinstance(node, ast.Attribute)
+        assert isinstance(node.value, ast.Name)
+        if node.value.id != self.receiver or not self.is_from_constructor(node.attr):
+            return False
+        return not isinstance(self.read(node), Tensor)
+
+    def _sized(self, value: Value, dynamic: Number) -> Value:
+        if isinstance(value, Items) and value.elements is not None:
+            elements = tuple(self._sized(element, dynamic) for element in value.elements)
+            return value._replace(elements=elements)
+        if on_device(value) and isinstance(value, Tensor):
+            return CONSTANT if value.is_fixed else dynamic
+        if isinstance(value, Number) and value.sources:
+            return value._replace(sources=dynamic.sources)
+        return value
+
+    def _elements_read(self, node: ast.Call, value: Value) -> None:
+        """`torch.tensor([a, b])` of tensors reads each."""
+        if isinstance(value, Items):
+            parts = value.elements if value.elements is not None else (value.each,)
+            if any(on_device(part) for part in parts):
+                entry = self.session.operators.get("torch.Tensor.item")
+                if entry is not None:
+                    self.report(HOST_READ, node, entry.advice, entry.cost)
+
+    def applied(self, node: ast.Call, name: str) -> Applied:
+        """The arguments of a call."""
+        arguments: list[Value] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                value = self.read(argument.value)
+                if isinstance(value, Items) and value.elements is not None:
+                    arguments += value.elements
+                    continue
+                if isinstance(value, Size) and not value.shape.is_open:
+                    arguments += [Number(d.text, d.sources, d.is_rest) for d in value.shape.lead]
+                    continue
+                arguments.append(value)
+            else:
+                arguments.append(self.read(argument))
+        keywords = {k.arg or "": self.read(k.value) for k in node.keywords}
+        return Applied(name, arguments, keywords)
+
+    def _through(self, call: Applied) -> Value:
+        """`checkpoint(function, x)`."""
+        first, rest = call.first, list(call.arguments[1:])
+        return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
+
+
+def _is_part(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+
+
+def _layer(name: str, call: Applied) -> Value:
+    return Tensor() if name == "torch.nn.Parameter" else Layer(name)

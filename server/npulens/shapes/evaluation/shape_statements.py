@@ -1,0 +1,421 @@
+"""Evaluates the statements of functions on shapes, branch by branch and loop by loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
+from npulens.shapes.evaluation.binding import Binding
+from npulens.shapes.evaluation.callers import any_tested, none_tested
+from npulens.shapes.evaluation.growth import GROWTH_COST, JOINS, grows, only_collects, users
+from npulens.shapes.evaluation.handing import hands_out
+from npulens.shapes.evaluation.optional import given_of, is_optional
+from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
+from npulens.shapes.evaluation.shape_frames import ExhaustedError, Result, Session
+from npulens.shapes.evaluation.tensor_evidence import parameters
+from npulens.shapes.values.events import copy_of
+from npulens.shapes.values.shape_rules import GROWING_TENSOR
+from npulens.shapes.values.shape_values import (
+    FOREIGN,
+    NOTHING,
+    UNKNOWN,
+    Closure,
+    Foreign,
+    Number,
+    Tensor,
+    Value,
+    either,
+)
+from npulens.shapes.values.shape_wording import LEAVE_OUT, PREALLOCATE
+
+_PASSES = 2
+"""A loop is evaluated so many times; what a third turn would add is rare."""
+_MOST_SHARED = 200
+"""Of events and functions that what a call leads to is remembered with."""
+_HOST_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "ndarray"})
+Names = dict[str, Value]
+
+
+class Statements(Binding):
+    """Evaluates one function; `names` is `None` where no statement is reached."""
+
+    def run(self) -> Value:
+        """Evaluate the function; what it returns."""
+        falls_through = True
+        try:
+            falls_through = self.block(self.function.node.body)
+        except ExhaustedError:
+            return UNKNOWN
+        values = [*self.returned, NOTHING] if falls_through else self.returned
+        if not self.returned:
+            return NOTHING
+        result = values[0]
+        for value in values[1:]:
+            result = either(result, value)
+        return result
+
+    def block(self, body: Sequence[ast.stmt]) -> bool:
+        """Evaluate statements; whether the end is reached."""
+        before, rare = len(self.control), self.rare
+        try:
+            return all(self._statement(node) for node in body)
+        finally:
+            del self.control[before:]
+            self.rare = rare
+
+    def _statement(self, node: ast.stmt) -> bool:
+        handler = _HANDLERS.get(type(node))
+        return True if handler is None else handler(self, node)
+
+    # Simple statements
+
+    def _expression(self, node: ast.Expr) -> bool:
+        self.read(node.value)
+        return True
+
+    def _computed_for(self, node: ast.expr | None, *, is_returned: bool) -> Value:
+        """What a statement assigns or returns; copies that are wanted as such weigh little."""
+        is_wanted = hands_out(node, self.function, is_returned=is_returned)
+        self.rare += is_wanted
+        value = self.read(node)
+        self.rare -= is_wanted
+        return value
+
+    def _assign(self, node: ast.Assign) -> bool:
+        value = self._computed_for(node.value, is_returned=False)
+        for target in node.targets:
+            self.bind(target, value)
+            self.name_dimensions(target, node.value)
+        if self._joins(node.value) and grows(node, self.around, self.function):
+            is_collected = only_collects(node, self.around)
+            self.rare += is_collected
+            found = self.report(GROWING_TENSOR, node, PREALLOCATE, GROWTH_COST, waits=False)
+            self.rare -= is_collected
+            for user in users(node, self.around):
+                self.uses(found, user)
+        return True
+
+    def _joins(self, node: ast.expr) -> bool:
+        """Whether a value is a call of a function that joins tensors."""
+        return isinstance(node, ast.Call) and self.qualified(node.func) in JOINS
+
+    def _annotated(self, node: ast.AnnAssign) -> bool:
+        if node.value is not None:
+            self.bind(node.target, self.read(node.value))
+        return True
+
+    def _augmented(self, node: ast.AugAssign) -> bool:
+        before = self.read(node.target)
+        self.bind(node.target, self.operated(node, before, self.read(node.value)))
+        return True
+
+    def _return(self, node: ast.Return) -> bool:
+        self.returned.append(self._computed_for(node.value, is_returned=True))
+        return False
+
+    def _assert(self, node: ast.Assert) -> bool:
+        self.decide(node.test, LEAVE_OUT)
+        return True
+
+    def _raise(self, node: ast.Raise) -> bool:
+        return False
+
+    def _leave(self, node: ast.Break | ast.Continue) -> bool:
+        self.leaving.append(dict(self.names))
+        return False
+
+    def _delete(self, node: ast.Delete) -> bool:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.names.pop(target.id, None)
+        return True
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        self.names[node.name] = self.closure(node)
+        return True
+
+    # Compound statements
+
+    def _if(self, node: ast.If) -> bool:
+        sources = self.decide(node.test)
+        known = self.settled(node.test)
+        if known is not None:
+            return self.block(node.body if known else node.orelse)
+        before, depth = dict(self.names), len(self.control)
+        tested = none_tested(node.test)
+        if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
+            return self.block(node.orelse)
+        if sources:
+            self.control.append(sources)
+        # What is done before an error is raised is done once.
+        is_rare = is_rare_test(node.test) or isinstance(node.body[-1], ast.Raise)
+        is_tensor, is_none = self._asked_for_tensor(node.test)
+        self.names.update(dict.fromkeys(is_none, FOREIGN))
+        self.rare += is_rare
+        first = self.block(node.body)
+        self.rare -= is_rare
+        after, self.names = self.names, before
+        self.names.update(dict.fromkeys(is_tensor, FOREIGN))
+        mask = any_tested(node.test)
+        masked = self.names.get(mask)
+        if masked is not None:
+            self.names[mask] = FOREIGN  # it selects nothing there, each time
+        second = self.block(node.orelse)
+        if masked is not None and self.names.get(mask) is FOREIGN:
+            self.names[mask] = masked
+        if first and second:
+            if tested and isinstance(after.get(tested), Number):
+                self._fill(tested)
+            self.names = _merged(after, self.names)
+        elif first:
+            self.names = after
+        del self.control[depth:]
+        if sources and first != second:
+            self.control.append(sources)  # the rest is reached only where this one goes on
+        return first or second
+
+    def _fill(self, name: str) -> None:
+        """Let a parameter be a number where it is given; it becomes one where it is left out."""
+        if self.names.get(name) is UNKNOWN and is_optional(self.function.node, name):
+            self.names[name] = Number(name)
+
+    def _asked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
+        """The name that is a tensor if a condition holds, and the one that is if it does not."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._asked_for_tensor(test.operand)[::-1]
+        if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
+            return [], []
+        name = test.args[0].id
+        if not isinstance(self.named(name), Tensor):
+            return [], []
+        if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
+            is_asked = self.qualified(test.args[1]) == "torch.Tensor"
+            if not is_asked and _are_of_host(test.args[1]):
+                return [], [name]
+        else:
+            is_asked = self.qualified(test.func) == "torch.is_tensor"
+        return ([name] if is_asked else []), []
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> bool:
+        values = self.read(node.iter)
+        sources = self.length_of(values)
+        depth = len(self.control)
+        if sources:
+            self.control.append(sources)
+        first: Names | None = None
+        for _ in range(_PASSES):
+            before = dict(self.names)
+            self.bind(node.target, self.element_of(values))
+            if self.names == first:
+                break  # another turn does the same
+            first = dict(self.names)
+            self._turn(node, before)
+        del self.control[depth:]
+        self.block(node.orelse)
+        return True
+
+    def _while(self, node: ast.While) -> bool:
+        depth = len(self.control)
+        first: Names | None = None
+        for _ in range(_PASSES):
+            if self.names == first:
+                break
+            first = dict(self.names)
+            sources = self.decide(node.test)
+            if sources:
+                self.control.append(sources)
+            self._turn(node, dict(self.names))
+            del self.control[depth:]
+        self.block(node.orelse)
+        return True
+
+    def _turn(self, node: ast.For | ast.AsyncFor | ast.While, before: Names) -> None:
+        """Evaluate one turn of a loop, which may also not happen or end early."""
+        outer, self.leaving = self.leaving, []
+        self.around.append(node)
+        if self.block(node.body):
+            before = _merged(before, self.names)
+        for names in self.leaving:
+            before = _merged(before, names)
+        self.around.pop()
+        self.names, self.leaving = before, outer
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            value = self.read(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, UNKNOWN if value == FOREIGN else value)
+        is_rare = any(_is_without_gradient(item.context_expr) for item in node.items)
+        self.rare += is_rare
+        reached = self.block(node.body)
+        self.rare -= is_rare
+        return reached
+
+    def _try(self, node: ast.Try) -> bool:
+        before = dict(self.names)
+        reached = self.block(node.body) and self.block(node.orelse)
+        after = self.names
+        for handler in node.handlers:
+            self.names = dict(before)
+            is_rare = is_failure(handler)
+            self.rare += is_rare
+            is_passed = self.block(handler.body)
+            self.rare -= is_rare
+            if is_passed:
+                # The rest of the block is a way for want of memory, if what is tried returns.
+                self.rare += not reached and is_want_of_memory(handler)
+                after = _merged(after, self.names) if reached else self.names
+                reached = True
+        self.names = after
+        return self.block(node.finalbody) and reached
+
+    def _match(self, node: ast.Match) -> bool:
+        self.read(node.subject)
+        before = dict(self.names)
+        after = before
+        for case in node.cases:
+            self.names = dict(before)
+            if self.block(case.body):
+                after = _merged(after, self.names)
+        self.names = after
+        return True
+
+    # Functions of the file
+
+    def invoke(
+        self, function: FunctionHere, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a function or method returns for given arguments."""
+        names = dict(parameters(function.node, function.node.name == "forward"))
+        order = list(names)
+        if function.receiver is not None:
+            names[function.receiver] = UNKNOWN
+            order = order[1:]
+        filled = [*zip(order, arguments, strict=False), *keywords.items()]
+        for name, value in filled:
+            if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
+                names[name] = value
+        given = given_of(function.node, filled)
+        key = (function.node, tuple(names.values()), given)
+        session, recorder = self.session, self.session.recorder
+        session.visited.append(function.node)
+        known = session.results.get(key) or session.shared.get(key)
+        if known is not None:
+            for event in known.events:
+                recorder.add_copy(event)
+            session.visited += known.visited
+            session.handed += known.handed
+            return known.value
+        if not self.can_look_into(function.node):
+            return UNKNOWN
+        start = len(recorder.log), len(session.visited), len(session.handed)
+        value = evaluate(session, function, names, given)
+        events = tuple(dict.fromkeys(recorder.log[start[0] :]))
+        visited = tuple(dict.fromkeys(session.visited[start[1] :]))
+        result = Result(value, events, visited, tuple(session.handed[start[2] :]))
+        session.results[key] = result
+        # In a long chain of functions, each would have all that those before it have.
+        is_small = len(events) <= _MOST_SHARED and len(visited) <= _MOST_SHARED
+        if len(session.active) == 1 and is_small:
+            # What else comes to use them in this function is nothing to others.
+            session.shared[key] = result._replace(events=tuple(map(copy_of, events)))
+        return value
+
+    def run_closure(
+        self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """What a nested function returns, seeing the names around it as they are now."""
+        node = closure.node
+        if isinstance(node, ast.Lambda):
+            return self._of_lambda(node, closure, arguments)
+        if not self.can_look_into(node):
+            return UNKNOWN
+        names_inside = {**closure.names, **dict(parameters(node, False))}
+        own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        for name, value in [*zip(own, arguments, strict=False), *keywords.items()]:
+            if value is not UNKNOWN or names_inside.get(name) is UNKNOWN:
+                names_inside[name] = value
+        inner = nested_function(node, self.session.definers[node])
+        return evaluate(self.session, inner, names_inside, frozenset())
+
+    def _of_lambda(self, node: ast.Lambda, closure: Closure, arguments: list[Value]) -> Value:
+        """What a lambda returns; what happens in it stands in the function that defines it."""
+        names = [argument.arg for argument in node.args.args]
+        inside = {**closure.names, **dict(zip(names, arguments, strict=False))}
+        frame = Statements(self.session, self.session.definers[node], inside, frozenset())
+        frame.control, frame.around, frame.rare = self.control, self.around, self.rare
+        frame.depth, frame.steps = self.depth, self.steps
+        return frame.read(node.body)
+
+
+def evaluate(
+    session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
+) -> Value:
+    """Evaluate a function; what it returns.
+
+    Args:
+        session: What evaluations share.
+        function: The function.
+        names: What its parameters hold.
+        given: Its optional parameters that this call gives.
+    """
+    session.go_on()
+    session.active.append(function.node)
+    try:
+        result = Statements(session, function, dict(names), given).run()
+    finally:
+        session.active.pop()
+    return UNKNOWN if is_generator(function) else result
+
+
+def _merged(first: Names, second: Names) -> Names:
+    """What names hold where two ways meet."""
+    if first == second:
+        return first
+    merged = dict(first)
+    for name, value in second.items():
+        before = merged.get(name)
+        merged[name] = value if before is None or before is value else either(before, value)
+    for name in first.keys() ^ second.keys():
+        if "." in name and isinstance(merged[name], Foreign):
+            del merged[name]  # `args.device` had a value before, too
+    return merged
+
+
+def _are_of_host(node: ast.expr) -> bool:
+    """Whether types are those of values that Python or NumPy has."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_are_of_host, node.elts))
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name in _HOST_TYPES
+
+
+def _is_without_gradient(node: ast.expr) -> bool:
+    """`torch.no_grad()` and its like, in which nothing is trained."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Attribute) and called.attr == "inference_mode"
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
+    ast.Expr: Statements._expression,
+    ast.Assign: Statements._assign,
+    ast.AnnAssign: Statements._annotated,
+    ast.AugAssign: Statements._augmented,
+    ast.Return: Statements._return,
+    ast.Assert: Statements._assert,
+    ast.Raise: Statements._raise,
+    ast.Break: Statements._leave,
+    ast.Continue: Statements._leave,
+    ast.Delete: Statements._delete,
+    ast.FunctionDef: Statements._definition,
+    ast.AsyncFunctionDef: Statements._definition,
+    ast.If: Statements._if,
+    ast.For: Statements._for,
+    ast.AsyncFor: Statements._for,
+    ast.While: Statements._while,
+    ast.With: Statements._with,
+    ast.AsyncWith: Statements._with,
+    ast.Try: Statements._try,
+    ast.Match: Statements._match,
+}

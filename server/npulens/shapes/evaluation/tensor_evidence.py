@@ -1,0 +1,186 @@
+"""What the text of a function tells: which names are tensors, and whether it is worth reading."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from npulens.shapes.values.shape_values import (
+    CONSTANT,
+    FOREIGN,
+    LIKELY,
+    UNKNOWN,
+    Items,
+    Tensor,
+    Value,
+    items_of,
+)
+from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
+from npulens.syntax.parsing import expression_tree
+from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.walking import inner_nodes, nodes_below
+
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp})
+_METHOD_NAMES = (
+    "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
+    "scatter_ "
+    "scatter gather index_select long new_zeros new_ones new_full new_tensor new_empty "
+    "contiguous backward chunk unbind topk numel index_add_ index_copy_ masked_select nonzero "
+    "expand expand_as view_as cuda is_cuda npu is_npu requires_grad requires_grad_ bfloat16 half "
+    "register_hook grad_fn clamp clamp_ clamp_min type_as scatter_add_ logsumexp"
+)
+TENSOR_METHODS = frozenset(_METHOD_NAMES.split())
+"""Attributes that tensors have and hardly anything else."""
+_NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scatter"})
+"""Of these, what other classes have too; alone they prove nothing."""
+_PROOFS = TENSOR_METHODS - _NOT_TENSORS
+_KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
+_OF_MODULES = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+)
+"""Attributes that tensors lack, though some of the others are theirs too."""
+_LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
+_NUMBERS = frozenset({"int", "float", "bool"})
+_NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
+_LONGEST_ANNOTATION = 100
+_TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
+
+
+@once_by_node
+def known_tensors(node: ast.AST) -> frozenset[str]:
+    """Names, also dotted ones, on which a function asks for what only tensors have."""
+    found: dict[ast.AST, Name] = {}
+    modules: set[Name | None] = set()
+    own: list[tuple[Comprehension, frozenset[str]]] = []
+    engines: set[ast.AST] = set()
+    part: Any
+    for part in inner_nodes(node):
+        kind = part.__class__  # this loop sees every node of a function
+        if kind is ast.Attribute or kind is ast.Call:
+            owner = _proven(part)
+            name = None if owner is None else dotted_name(owner)
+            if name is not None and name.root not in ("torch", "F", "np", "nn"):
+                found[part] = name
+            elif kind is ast.Attribute and part.attr in _OF_MODULES:
+                modules.add(dotted_name(part.value))
+            elif kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
+                engines.add(part.func)  # `engine.backward(loss)`
+        elif kind in _COMPREHENSIONS and part is not node:
+            own.append((part, targets_of(part)))
+    found = {part: name for part, name in found.items() if part not in engines}
+    roots = {name.root for name in found.values()}
+    for comprehension, targets in own:
+        if not targets.isdisjoint(roots):
+            for part in inner_nodes(comprehension):
+                if part in found and found[part].root in targets:
+                    del found[part]
+    return frozenset(".".join((n.root, *n.path)) for n in found.values() if n not in modules)
+
+
+def targets_of(node: Comprehension) -> frozenset[str]:
+    """The names that a comprehension binds, which are its own."""
+    targets = (part for generator in node.generators for part in nodes_below(generator.target))
+    return frozenset(part.id for part in targets if isinstance(part, ast.Name))
+
+
+def _proven(node: Any) -> ast.expr | None:
+    """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
+    if node.__class__ is ast.Attribute:
+        return node.value if node.attr in _PROOFS else None
+    callee = node.func
+    if not isinstance(callee, ast.Attribute):
+        return None
+    if callee.attr == "to" and any(map(_is_accelerator, node.args)):
+        return callee.value  # as `.cuda()` does
+    shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
+    return callee.value if shows else None
+
+
+def _is_accelerator(node: ast.expr) -> bool:
+    """`torch.accelerator.current_accelerator()`, or the type of that."""
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    return isinstance(node, ast.Call) and _last(node.func) == "current_accelerator"
+
+
+def annotated(annotation: ast.expr | None) -> Value:
+    """What a parameter with an annotation holds."""
+    if annotation is None:
+        return UNKNOWN
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        if len(annotation.value) > _LONGEST_ANNOTATION:
+            return UNKNOWN
+        try:
+            return annotated(expression_tree(annotation.value))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return UNKNOWN
+    if isinstance(annotation, ast.BinOp):
+        parts = [annotated(part) for part in (annotation.left, annotation.right)]
+        return next((_unsure(part) for part in parts if part not in (UNKNOWN, FOREIGN)), UNKNOWN)
+    if isinstance(annotation, ast.Subscript):
+        return _subscripted(annotation)
+    name = _last(annotation)
+    if name in _TENSORS:
+        return Tensor(kind=_KINDS.get(name, ""))
+    if name in _NUMBERS:
+        return CONSTANT
+    return FOREIGN if name in _NO_TENSORS else UNKNOWN
+
+
+def _subscripted(annotation: ast.Subscript) -> Value:
+    name, inside = _last(annotation.value), annotation.slice
+    if name == "Optional":
+        return _unsure(annotated(inside))
+    if name in _LISTS:
+        if name in ("tuple", "Tuple") and isinstance(inside, ast.Tuple) and not _is_open(inside):
+            return items_of(tuple(map(annotated, inside.elts)))
+        first = inside.elts[0] if isinstance(inside, ast.Tuple) and inside.elts else inside
+        return Items(annotated(first))
+    if name == "Union" and isinstance(inside, ast.Tuple):
+        parts = {annotated(part) for part in inside.elts} - {UNKNOWN}
+        return _unsure(parts.pop()) if len(parts) == 1 else UNKNOWN
+    return FOREIGN if name in _NO_TENSORS else UNKNOWN
+
+
+def _is_open(inside: ast.Tuple) -> bool:
+    """`Tuple[int, ...]`."""
+    return any(isinstance(each, ast.Constant) and each.value is ... for each in inside.elts)
+
+
+def _unsure(value: Value) -> Value:
+    return value._replace(is_sure=False) if isinstance(value, Tensor) else value
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
+    """What the parameters of a function hold when nothing is known of its callers.
+
+    Args:
+        node: The function.
+        is_forward: It is the `forward` of a module, so that parameters without a default are
+            likely tensors.
+    """
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    given = zip(positional, [*defaults, *arguments.defaults], strict=True)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    for argument, default in (*given, *named):
+        value = annotated(argument.annotation)
+        if argument.annotation is None:
+            if isinstance(default, ast.Constant) and isinstance(default.value, (int, float)):
+                value = CONSTANT
+            elif isinstance(default, ast.Constant) and isinstance(default.value, str):
+                value = FOREIGN
+            elif is_forward and default is None:
+                value = LIKELY
+        yield argument.arg, value
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            yield rest.arg, UNKNOWN

@@ -1,0 +1,1 @@
+"""What operators of PyTorch and functions of Python make of shapes."""

@@ -1,0 +1,181 @@
+"""Operators that change the form of a tensor, or take a part of it."""
+
+from npulens.shapes.values.applied import Applied, dim_of, shape_of, sizes
+from npulens.shapes.values.extents import ANY_LENGTH, ONE, Dim, Shape, Sources, closed, opened
+from npulens.shapes.values.shape_values import (
+    UNKNOWN,
+    Foreign,
+    Items,
+    Number,
+    Value,
+    items_of,
+    sources_of,
+)
+
+
+def reshaped(call: Applied) -> Value:
+    """The length that is given as -1 takes what the others do not name."""
+    shape = shape_of(call.first)
+    asked = call.arguments[1:] or [v for k, v in call.keywords.items() if k in ("shape", "size")]
+    if len(asked) == 1 and isinstance(asked[0], Foreign):
+        return call.result(shape)  # view(torch.int32)
+    wanted = sizes(asked)
+    if wanted.is_open:
+        return call.moved(opened(shape.sources | wanted.sources))
+    inferred = Dim("?", shape.sources - wanted.sources)
+    dims = (inferred if dim.text == "-1" else dim for dim in wanted.lead)
+    return call.moved(closed(*dims))
+
+
+def expanded(call: Applied) -> Value:
+    shape, wanted = shape_of(call.first), sizes(call.arguments[1:])
+    if wanted.is_open:
+        return call.moved(opened(shape.sources | wanted.sources))
+    start = len(wanted.lead)
+    dims = (
+        shape.at(index - start) if dim.text == "-1" else dim
+        for index, dim in enumerate(wanted.lead)
+    )
+    return call.moved(closed(*dims))
+
+
+def repeated(call: Applied) -> Value:
+    shape = shape_of(call.first)
+    return call.moved(opened(shape.sources | sizes(call.arguments[1:]).sources))
+
+
+def interleaved(call: Applied) -> Value:
+    """As long in one dimension as `output_size` says, if it is given."""
+    shape, over = shape_of(call.first), call.get(2, "dim")
+    number = over.value if isinstance(over, Number) else None
+    if "output_size" not in call.keywords or (number is None and over is not None):
+        return call.moved(opened(call.sources))
+    length = dim_of(call.keywords["output_size"])
+    return call.moved(closed(length) if number is None else shape.with_dim(number, length))
+
+
+def flattened(call: Applied) -> Value:
+    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    start = call.get(1, "start_dim")
+    if start is None:
+        return call.result(closed(Dim("?", shape.sources)), kind)
+    number = start.value if isinstance(start, Number) else None
+    if number is None or number < 0 or number > len(shape.lead):
+        return call.result(opened(shape.sources), kind)
+    kept = shape.lead[:number]
+    rest = frozenset().union(*(d.sources for d in (*shape.lead[number:], *shape.tail)))
+    if call.get(2, "end_dim") is not None:
+        return call.result(opened(shape.sources), kind)
+    return call.result(closed(*kept, Dim("?", rest | shape.hidden)), kind)
+
+
+def unsqueezed(call: Applied) -> Value:
+    over = call.get(1, "dim")
+    index = over.value if isinstance(over, Number) else None
+    shape = shape_of(call.first)
+    shape = opened(shape.sources) if index is None else shape.inserted(index, ONE)
+    return call.result(shape, getattr(call.first, "kind", ""))
+
+
+def squeezed(call: Applied) -> Value:
+    over = call.get(1, "dim")
+    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    index = over.value if isinstance(over, Number) else None
+    if index is None:
+        return call.result(opened(shape.sources), kind)
+    return call.result(shape.without(index), kind)
+
+
+def transposed(call: Applied) -> Value:
+    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    if call.name in ("t", "T", "mT"):
+        indices: list[int | None] = [-2, -1] if call.name == "mT" else [0, 1]
+    else:
+        places = (call.get(1, "dim0"), call.get(2, "dim1"))
+        indices = [place.value if isinstance(place, Number) else None for place in places]
+    first, second = indices
+    if first is None or second is None:
+        return call.result(opened(shape.sources), kind)
+    one, other = shape.at(first), shape.at(second)
+    return call.result(shape.with_dim(first, other).with_dim(second, one), kind)
+
+
+def permuted(call: Applied) -> Value:
+    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    asked = call.arguments[1:]
+    if len(asked) == 1 and isinstance(asked[0], Items):
+        asked = asked[0].elements or ()
+    order = [place.value if isinstance(place, Number) else None for place in asked]
+    if None in order or not order:
+        return call.result(opened(shape.sources), kind)
+    if shape.is_open and len(shape.lead) < len(order):
+        return call.result(opened(shape.sources), kind)
+    return call.result(closed(*(shape.at(i) for i in order if i is not None)), kind)
+
+
+def parts_of(call: Applied) -> Value:
+    """`chunk`, `split`, `unbind`: a list of tensors."""
+    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    asked = call.get(1, "chunks", "split_size_or_sections", "split_size", "dim")
+    over = call.get(1, "dim") if call.name == "unbind" else call.get(2, "dim")
+    index = 0 if over is None else over.value if isinstance(over, Number) else None
+    if index is None:
+        return Items(call.result(opened(call.sources), kind))
+    if call.name == "unbind":
+        return Items(call.result(shape.without(index), kind), None, shape.at(index).sources)
+    lengths = asked.elements if isinstance(asked, Items) else None
+    if lengths is not None:
+        parts = (call.result(shape.with_dim(index, dim_of(n)), kind) for n in lengths)
+        return items_of(tuple(parts))
+    sources = sources_of(asked) if isinstance(asked, Items) else shape.at(index).sources
+    part = call.result(shape.with_dim(index, Dim("?", sources)), kind)
+    number = asked.value if isinstance(asked, Number) and call.name == "chunk" else None
+    if number is not None and 0 < number <= 16:
+        return items_of((part,) * number)
+    return Items(part, None, frozenset() if call.name == "chunk" else sources)
+
+
+def narrowed(call: Applied) -> Value:
+    over, length = call.get(1, "dim"), call.get(3, "length")
+    index = over.value if isinstance(over, Number) else None
+    shape = shape_of(call.first)
+    if index is None:
+        return call.moved(opened(call.sources))
+    return call.moved(shape.with_dim(index, dim_of(length)))
+
+
+def index_selected(call: Applied) -> Value:
+    over, index = call.get(1, "dim"), call.get(2, "index")
+    number = over.value if isinstance(over, Number) else None
+    if number is None:
+        return call.result(opened(call.sources))
+    shape = shape_of(call.first).with_dim(number, shape_of(index or UNKNOWN).at(0))
+    return call.result(shape, getattr(call.first, "kind", ""))
+
+
+def gathered(call: Applied) -> Value:
+    index = call.get(2, "index") or UNKNOWN
+    return call.result(shape_of(index), getattr(call.first, "kind", ""))
+
+
+def padded(call: Applied) -> Value:
+    """Filling up to a fixed length ends what depended on data."""
+    shape, amounts = shape_of(call.first), call.get(1, "pad")
+    if not isinstance(amounts, Items) or amounts.elements is None:
+        return call.moved(opened(call.sources))
+    for place in range(len(amounts.elements) // 2):
+        dim = shape.at(-1 - place)
+        given = [v for v in amounts.elements[2 * place : 2 * place + 2] if isinstance(v, Number)]
+        sources = dim.sources.union(*(number.sources for number in given))
+        if any(number.is_rest for number in given):
+            shape = _without_sources(shape, -1 - place, sources)
+        elif any(number.text != "0" for number in given):
+            shape = shape.with_dim(-1 - place, Dim("?", sources))
+    return call.moved(shape)
+
+
+def _without_sources(shape: Shape, index: int, sources: Sources) -> Shape:
+    if shape.rank is None:
+        lead = tuple(dim._replace(sources=dim.sources - sources) for dim in shape.lead)
+        return Shape(lead, True, (), shape.hidden - sources)
+    return shape.with_dim(index, ANY_LENGTH)

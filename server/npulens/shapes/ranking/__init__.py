@@ -1,0 +1,1 @@
+"""Which functions are evaluated, what of the events is reported, and how much each place hurts."""

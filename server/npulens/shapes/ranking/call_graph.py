@@ -1,0 +1,116 @@
+"""The call graph of a module: from where its functions are reached, and which of them count."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+
+from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
+from npulens.graphs.definitions import Definitions
+from npulens.shapes.ranking.described import MODULE, described
+from npulens.shapes.ranking.scoring import (
+    Described,
+    Reach,
+    leaving,
+    reaches,
+    score,
+)
+from npulens.shapes.ranking.twins import has_npu_twin, is_for_npu
+from npulens.shapes.values.shape_rules import PIPELINES
+from npulens.verdicts.file_role import FileRole, file_role
+
+_NOWHERE = Reach(is_hot=False, is_cold=False)
+
+
+class CallGraph:
+    """From where the functions of a module are reached.
+
+    Args:
+        pieces: The module.
+        definitions: Its functions and classes.
+        path: Tells what the module is for.
+        unused: Classes and functions that nothing of the project uses.
+        is_unused: Nothing of the project imports the module.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        definitions: Definitions,
+        path: str,
+        unused: Container[str],
+        is_unused: bool = False,
+    ) -> None:
+        self._pieces = pieces
+        self._definitions = definitions
+        self._unused = unused
+        role = file_role(path)
+        self.is_cold_file = is_unused or FileRole.COLD in role
+        self.is_of_host = FileRole.HOST in role
+
+    def reach(self, function: str) -> Reach:
+        """From where `function` or `Class.method` is reached."""
+        return self._reaches.get(function, _NOWHERE)
+
+    def is_quiet(self, function: str) -> bool:
+        """Whether all that happens in a function scores too low to be told."""
+        reach = self.reach(function)
+        return reach.is_cold or reach.is_unused or self._is_apart(function)
+
+    def counts(self, hotspot: Hotspot) -> bool:
+        """Whether a hotspot is one, for what the module is for."""
+        if self.is_of_host and hotspot.rule not in PIPELINES:
+            return False
+        return not self._has_npu_twin(hotspot.function)
+
+    def score(self, hotspot: Hotspot) -> int:
+        """How much a hotspot hurts, from 0 to 100."""
+        return score(
+            hotspot.cost,
+            hotspot.loops,
+            self.reach(hotspot.function),
+            _is_rare(hotspot),
+            self._is_apart(hotspot.function),
+        )
+
+    def _is_apart(self, function: str) -> bool:
+        return self.is_cold_file or function.partition(".")[0] in self._unused
+
+    def _has_npu_twin(self, function: str) -> bool:
+        """Whether a function is for kernels of CUDA, and another does the same for the NPU."""
+        return bool(self._for_npu) and has_npu_twin(function.rpartition(".")[2], self._for_npu)
+
+    @cached_property
+    def _for_npu(self) -> Sequence[str]:
+        """Functions of the module that say that they are for the NPU."""
+        return [name for name in self._definitions.functions if is_for_npu(name)]
+
+    @cached_property
+    def _reaches(self) -> Mapping[str, Reach]:
+        """The call graph is only read where there is something to score."""
+        for piece in self._pieces:
+            if piece.described is None:
+                piece.described = tuple(described(piece, self._definitions))
+        return _reaches(
+            tuple(piece.described for piece in self._pieces if piece.described),
+            tuple(self._leaving),
+        )
+
+    @property
+    def _leaving(self) -> Iterator[str]:
+        """Classes, functions and methods that say that they will be removed."""
+        for piece in self._pieces:
+            if "deprecate" in piece.parsed.text:
+                yield from leaving(piece.parsed)
+
+
+@lru_cache(maxsize=4)
+def _reaches(
+    pieces: tuple[tuple[DescribedFunction, ...], ...], leaving: tuple[str, ...]
+) -> Mapping[str, Reach]:
+    """From where functions are reached; most edits leave what the graph has to know of them."""
+    return reaches([Described(*each) for piece in pieces for each in piece], leaving)
+
+
+def _is_rare(hotspot: Hotspot) -> bool:
+    """What a module does once when it is run is start-up."""
+    is_once = hotspot.function == MODULE and not hotspot.loops
+    return hotspot.is_rare or (is_once and hotspot.rule not in PIPELINES)

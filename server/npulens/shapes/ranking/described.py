@@ -1,0 +1,55 @@
+"""What the call graph has to know of the functions of a piece, and where these stand."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.checks.pieces import DescribedFunction, Piece
+from npulens.graphs.definitions import Definitions
+from npulens.shapes.ranking.reporting import name_of
+from npulens.shapes.ranking.scoring import calls_in, sends_objects
+from npulens.shapes.ranking.worth import functions_of
+from npulens.syntax.docstrings import docstring_of
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+MODULE = "<module>"
+"""The name under which statements of a module are known."""
+Block = ast.For | ast.While | ast.If | ast.With | ast.Try
+
+
+def described(piece: Piece, definitions: Definitions) -> Iterator[DescribedFunction]:
+    """The functions and methods of a piece, and its blocks that train, as `Described` has them."""
+    lines = piece.parsed.lines
+    for function in functions_of(piece.parsed.body, definitions):
+        owner = function.owner
+        text = text_of(function.node, lines)
+        trains = ".backward(" in text
+        is_module = owner is not None and "forward" in owner.methods
+        sends = not trains and sends_objects(text)
+        calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
+        yield name_of(function), calls, trains, is_module, sends
+    for node in piece.parsed.body:
+        text = text_of(node, lines) if isinstance(node, Block) else ""
+        if ".backward(" in text:
+            yield MODULE, calls_in(text), True, False, False
+
+
+def lines_span(node: ast.stmt, lines: LineMap) -> Span:
+    """The lines that a statement stands in, as a whole."""
+    starts = lines.starts
+    last = node.end_lineno or node.lineno
+    return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))
+
+
+def code_span(node: ast.stmt, lines: LineMap) -> Span:
+    """These lines; of a function that has a docstring, those behind it."""
+    whole = lines_span(node, lines)
+    text = docstring_of(node)
+    if text is None:
+        return whole
+    return Span(lines.offset(text.end_lineno or text.lineno, text.end_col_offset or 0), whole.end)
+
+
+def text_of(node: ast.stmt, lines: LineMap) -> str:
+    """The text of these lines."""
+    return lines.text[slice(*lines_span(node, lines))]

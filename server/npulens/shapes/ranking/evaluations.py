@@ -1,0 +1,110 @@
+"""Evaluates the functions of a piece, but for those of which what was found holds still."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from npulens.checks.pieces import Evaluation
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.evaluation.callers import handed_from_host
+from npulens.shapes.evaluation.shape_frames import Handed, Session
+from npulens.shapes.evaluation.shape_statements import evaluate
+from npulens.shapes.evaluation.tensor_evidence import parameters
+from npulens.shapes.ranking.reporting import Reporter
+from npulens.shapes.values.events import Recorder
+from npulens.shapes.values.shape_values import UNKNOWN, Value
+
+
+def evaluations(
+    functions: Sequence[FunctionHere],
+    session: Session,
+    reporter: Reporter,
+    known: Mapping[ast.AST, Evaluation],
+    live: Mapping[ast.AST, object],
+) -> list[Evaluation]:
+    """What is found in some functions of a piece.
+
+    Args:
+        functions: The functions.
+        session: What their evaluations share.
+        reporter: Turns what is found into hotspots and hints.
+        known: What was found before, by function.
+        live: The functions of the module; what rests on another one holds no longer.
+    """
+    found: list[Evaluation] = []
+    for function in functions:
+        before = known.get(function.node)
+        if before is None or not before.rests_on <= live.keys():
+            before = _evaluation(function, session, reporter, {})
+        found.append(before)
+    handed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
+    for evaluation in found:
+        for each in evaluation.handed:
+            assert isinstance(each, Handed)
+            handed.setdefault(each.method, {})[each.call] = each.values
+    for index, function in enumerate(functions):
+        evaluation = found[index]
+        calls = handed.get(function.node, {}) if evaluation.has_events else {}
+        from_host = handed_from_host(function, calls)
+        if from_host != evaluation.from_host:
+            again = _evaluation(function, session, reporter, from_host)
+            # What it hands on counts as it is for any arguments.
+            rests_on = evaluation.rests_on | again.rests_on
+            handed_on = evaluation.handed
+            found[index] = replace(again, rests_on=rests_on, handed=handed_on, has_events=True)
+    return found
+
+
+def _evaluation(
+    function: FunctionHere, known: Session, reporter: Reporter, from_host: Mapping[str, Value]
+) -> Evaluation:
+    """What is found in a function, of whose parameters some are known to be on the host."""
+    session = _session_for(known)
+    evaluated(function, session, from_host)
+    hotspots, hints = reporter.report(function, session.recorder)
+    return Evaluation(
+        hotspots,
+        hints,
+        frozenset(session.visited),
+        tuple(session.handed),
+        bool(session.recorder.events),
+        from_host,
+    )
+
+
+def _session_for(known: Session) -> Session:
+    """What the evaluation of one function begins with."""
+    return replace(
+        known,
+        recorder=Recorder(notes_names=known.recorder.notes_names),
+        active=[],
+        results={},
+        visited=[],
+        handed=[],
+        calls=0,
+        steps=0,
+    )
+
+
+def evaluated(
+    function: FunctionHere,
+    session: Session,
+    known: Mapping[str, Value],
+    given: frozenset[str] = frozenset(),
+) -> Value:
+    """What a function returns; the session has the rest of what comes of it.
+
+    Args:
+        function: The function.
+        session: What its evaluation begins with.
+        known: What some of its parameters hold.
+        given: Optional parameters that the caller is taken to give.
+    """
+    names = dict(parameters(function.node, function.node.name == "forward"))
+    if function.receiver is not None:
+        names[function.receiver] = UNKNOWN
+    try:
+        return evaluate(session, function, {**names, **known}, given)
+    except RecursionError:
+        session.recorder = Recorder(notes_names=session.recorder.notes_names)
+        return UNKNOWN

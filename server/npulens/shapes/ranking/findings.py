@@ -1,0 +1,48 @@
+"""Hotspots as findings."""
+
+from collections.abc import Iterable, Iterator
+
+from npulens.catalog.model import DynamicShape, Finding, LocalizedText, Related
+from npulens.catalog.tables import Catalogue
+from npulens.shapes.ranking.hotspots import Ranked
+from npulens.shapes.ranking.scoring import TOLD, Reach, severity_of
+
+_USED = LocalizedText("works on a shape that depends on data", "在依赖数据的形状上计算")
+
+
+def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
+    """A finding for each hotspot that is worth telling."""
+    for each in ranked:
+        if each.score < TOLD:
+            continue
+        hotspot = each.hotspot
+        rule = catalogue.rule_named(hotspot.rule)
+        if rule is None:
+            continue
+        yield Finding(
+            rule,
+            hotspot.span,
+            {"symbol": hotspot.symbol},
+            note_of(hotspot.advice),
+            hotspot.fixes,
+            severity=severity_of(each.score),
+            related=tuple(Related(span, _USED) for _, span in hotspot.used),
+            dynamic_shape=DynamicShape(
+                each.score,
+                each.function,
+                reached(each.reach),
+                hotspot.is_shape,
+                hotspot.waits,
+                hotspot.advice,
+            ),
+        )
+
+
+def reached(reach: Reach) -> str:
+    """From where a function is reached, in a word."""
+    return "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
+
+
+def note_of(advice: LocalizedText) -> LocalizedText:
+    """What is better, as a sentence."""
+    return LocalizedText(f"Better: {advice.en}.", f"建议：{advice.zh}。")

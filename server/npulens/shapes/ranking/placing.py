@@ -1,0 +1,87 @@
+"""Where hotspots and hints stand in a module, whose functions may have moved since."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.shapes.ranking.reporting import Home
+from npulens.text.spans import Span
+
+
+class Places:
+    """Puts what was found into offsets of the module.
+
+    Args:
+        pieces: The module.
+        homes: Its functions.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], homes: Mapping[ast.AST, Home]) -> None:
+        self._pieces = pieces
+        self._homes = homes
+
+    def hints(self) -> list[Hint]:
+        """What an editor can show besides the findings, in order of place."""
+        found: dict[Span, Hint] = {}
+        for start, piece in self._starts:
+            for hint in piece.hints:
+                moved = hint._replace(
+                    span=hint.span.shifted(self._place_of(hint.home, start)),
+                    home="",
+                    sources=tuple(
+                        ("", span.shifted(self._place_of(home, start)))
+                        for home, span in hint.sources
+                    ),
+                )
+                before = found.get(moved.span)
+                if before is None or not before.is_dynamic:
+                    found[moved.span] = moved
+        return sorted(found.values())
+
+    def hotspots(self) -> list[Hotspot]:
+        """The hotspots in offsets of the module, each once."""
+        placed: dict[tuple[Span, str], Hotspot] = {}
+        for start, piece in self._starts:
+            for hotspot in piece.hotspots or ():
+                moved = self._moved(hotspot, start)
+                key = (moved.span, moved.rule)
+                before = placed.get(key)
+                if before is not None:
+                    used = dict.fromkeys((*before.used, *moved.used))
+                    moved = replace(before, used=tuple(used)[:8])
+                placed[key] = moved
+        for start, piece in self._starts:
+            for hotspot in piece.quiet_hotspots:
+                moved = self._moved(hotspot, start)
+                placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
+        return list(placed.values())
+
+    def _moved(self, hotspot: Hotspot, start: int) -> Hotspot:
+        """A hotspot of a piece that starts at an offset, in offsets of the module."""
+        place = self._place_of(hotspot.home, start)
+        used = (("", span.shifted(self._place_of(home, start))) for home, span in hotspot.used)
+        return replace(
+            hotspot,
+            span=hotspot.span.shifted(place),
+            home="",
+            used=tuple(sorted(used)),
+            fixes=tuple(fix.shifted(place) for fix in hotspot.fixes),
+        )
+
+    def _place_of(self, home: str, start: int) -> int:
+        """Where a function of the module starts; of no function, where the piece does."""
+        return self._places[home] if home else start
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        starts = {id(piece): start for start, piece in self._starts}
+        return {home.name: starts[id(home.piece)] + home.start for home in self._homes.values()}
+
+    @property
+    def _starts(self) -> Iterator[tuple[int, Piece]]:
+        start = 0
+        for piece in self._pieces:
+            yield start, piece
+            start += len(piece.parsed.text)

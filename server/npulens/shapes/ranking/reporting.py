@@ -1,0 +1,175 @@
+"""From what evaluations have found to hotspots and hints of a piece."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.fixes.edit_guard import expecting
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.ranking.hints import hint_of_function, hints_of_names
+from npulens.shapes.ranking.runtimes import is_copy, uses_runtime
+from npulens.shapes.ranking.worth import is_host_code
+from npulens.shapes.repairs.repairs import Repairs
+from npulens.shapes.values.events import Event, Recorder
+from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
+from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+
+class Home(NamedTuple):
+    """A function at the top of the module, or a method of a class there.
+
+    Attributes:
+        name: `function` or `Class.method`; empty for a piece as a whole.
+        piece: The piece that it stands in.
+        start: Where its first line starts there; places in it count from here.
+        nodes: The function, or the statements of the piece.
+    """
+
+    name: str
+    piece: Piece
+    start: int
+    nodes: Sequence[ast.AST]
+
+    def span(self, node: ast.AST) -> Span:
+        """Where one of its nodes stands in the piece."""
+        return _span(node, self.piece.parsed.lines)
+
+
+class Reporter:
+    """Turns what evaluations of one piece have found into hotspots and hints.
+
+    Args:
+        homes: The functions of the module.
+        piece: Where the evaluations begin.
+        runtimes: Names of the module that stand for runtimes of other accelerators.
+        with_hints: Hints are asked for, too.
+    """
+
+    def __init__(
+        self,
+        homes: Mapping[ast.AST, Home],
+        piece: Piece,
+        runtimes: re.Pattern[str] | None,
+        *,
+        with_hints: bool,
+    ) -> None:
+        self._with_hints = with_hints
+        self._homes = homes
+        self._whole = Home("", piece, 0, piece.parsed.body)
+        self._runtimes = runtimes
+        self._known_repairs: dict[ast.AST, Repairs] = {}
+        self._held: dict[str, frozenset[int]] = {}
+
+    def report(
+        self, function: FunctionHere, recorder: Recorder
+    ) -> tuple[tuple[Hotspot, ...], tuple[Hint, ...]]:
+        """What was found from one function on."""
+        hotspots = []
+        on_host = is_host_code(function)
+        kept = []
+        for event in recorder.events.values():
+            if on_host and event.rule not in PIPELINES:
+                continue
+            if event.rule not in PIPELINES and is_host_code(event.function):
+                continue
+            if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
+                continue
+            if event.is_elsewhere and not event.is_shape:
+                continue  # a number is told where it decides about a size
+            kept.append(event)
+            if event.used or not event.is_elsewhere:
+                hotspots.append(self._hotspot(event))
+        if not (kept and self._with_hints):
+            return tuple(hotspots), ()
+        hints = []
+        own = [event for event in kept if event.function.node is function.node]
+        if own and function.node.name.isidentifier():
+            hints.append(hint_of_function(*self._name(function), own))
+        hints += hints_of_names(recorder, self._placed)
+        return tuple(hotspots), tuple(hints)
+
+    def _feeds_runtime(self, event: Event) -> bool:
+        """Whether a copy is what another runtime, which has the model, takes."""
+        return uses_runtime(self._home(event.node, event.function).piece.words, self._runtimes)
+
+    def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
+        home = self._home(node, function)
+        return home.name, home.span(node).shifted(-home.start)
+
+    def _name(self, function: FunctionHere) -> tuple[str, Span]:
+        node = function.node
+        home = self._home(node, function)
+        lines = home.piece.parsed.lines
+        keyword = lines.text.index("def", lines.offset(node.lineno, node.col_offset))
+        start = lines.text.index(node.name, keyword + len("def")) - home.start
+        return home.name, Span(start, start + len(node.name))
+
+    def _hotspot(self, event: Event) -> Hotspot:
+        home = self._home(event.node, event.function)
+        lines = home.piece.parsed.lines
+        span = home.span(event.node)
+        used = tuple(self._placed(node, function) for node, function in event.used.items())
+        return Hotspot(
+            event.rule,
+            span.shifted(-home.start),
+            " ".join(lines.text[slice(*span)].split()),
+            home.name,
+            home.name or name_of(event.function),
+            event.cost,
+            event.loops,
+            event.is_rare,
+            event.waits,
+            event.is_shape,
+            event.advice,
+            used,
+            tuple(
+                expecting(fix, lines.text).shifted(-home.start)
+                for fix in self._repairs(event.function, lines).fixes(event)
+            ),
+        )
+
+    def _repairs(self, function: FunctionHere, lines: LineMap) -> Repairs:
+        if function.node not in self._known_repairs:
+            self._known_repairs[function.node] = Repairs(function, lines)
+        return self._known_repairs[function.node]
+
+    def _home(self, node: ast.AST, function: FunctionHere) -> Home:
+        """Where a node stands: in the function that scopes name, unless it is not among its nodes.
+
+        Places are looked up in the text of one piece, so it has to be the one that has the node.
+        """
+        for home in chain(self._homes_around(function), self._homes.values()):
+            if self._holds(home, node):
+                return home
+        raise LookupError(f"no piece has the {type(node).__name__} in {function.node.name}")
+
+    def _homes_around(self, function: FunctionHere) -> Iterator[Home]:
+        scope: Scope | None = function.scope
+        while scope is not None:
+            if isinstance(scope, FunctionScope) and scope.node in self._homes:
+                yield self._homes[scope.node]
+            scope = scope.parent
+        yield self._whole
+
+    def _holds(self, home: Home, node: ast.AST) -> bool:
+        if home.name not in self._held:
+            below = chain.from_iterable(map(nodes_below, home.nodes))
+            self._held[home.name] = frozenset(map(id, below))
+        return id(node) in self._held[home.name]
+
+
+def _span(node: ast.AST, lines: LineMap) -> Span:
+    assert isinstance(node, (ast.expr, ast.stmt))
+    return lines.span(node)
+
+
+def name_of(function: FunctionHere) -> str:
+    """`function` or `Class.method`."""
+    owner = function.owner
+    return function.node.name if owner is None else f"{owner.node.name}.{function.node.name}"

@@ -1,0 +1,266 @@
+"""How much a place hurts: what it costs, how often it is reached, and from where."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from npulens.catalog.model import Severity
+from npulens.syntax.bindings import Function
+from npulens.syntax.statements import ParsedText
+
+HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
+COLD = re.compile(
+    r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat"
+    r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
+    r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
+    r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
+    r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
+)
+"""What is done at start-up, for evaluation or for logging, whoever calls it.
+
+Also functions that say that they turn tensors into arrays.
+"""
+_START = re.compile(
+    r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
+)
+"""What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
+_IS_DEPRECATED = "is deprecated"
+_LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
+_REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
+_BEFORE = 100
+"""How far before these words a name may begin."""
+_DEPRECATE = "deprecate("
+_QUOTED = re.compile(r"\s{0,99}[\"'](\w{1,80})")
+_LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
+_COMMENT = re.compile(r"#[^\n]*")
+_LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_LONGEST_NAME = 100
+"""With what stands before it."""
+_OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
+_PER_LOOP, _IF_HOT = 12, 15
+_NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
+"""By all but the first, the most costly operator in two loops stays below what is told."""
+_WARNING, _INFO = 60, 40
+TOLD = 20
+"""Places of a lower score are in the ranked list alone."""
+
+
+class Reach(NamedTuple):
+    """From where a function is reached.
+
+    Attributes:
+        is_hot: From the forward pass or a training loop.
+        is_cold: Only at start-up, for evaluation or for logging.
+        in_loops: It is its loops that train, not what stands around them.
+        is_unused: It will be removed, and nothing of the module calls it.
+    """
+
+    is_hot: bool
+    is_cold: bool
+    in_loops: bool = False
+    is_unused: bool = False
+
+
+def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = False) -> int:
+    """From 0 to 100.
+
+    Args:
+        cost: How much the operator hurts in a step.
+        loops: How many loops of its function are around it.
+        reach: From where the function is reached.
+        is_rare: It is reached every so many steps, or in evaluation only.
+        is_apart: Its file is for evaluation, pictures or conversion, or nothing uses its class.
+    """
+    base = cost + _PER_LOOP * min(loops, 2)
+    if is_apart or reach.is_unused:
+        return round(base * _APART)
+    if is_rare or reach.is_cold:
+        return round(base * (_RARELY if is_rare else _COLD))
+    is_hot = reach.is_hot and (loops > 0 or not reach.in_loops)
+    return min(100, base + _IF_HOT) if is_hot else round(base * _NEUTRAL)
+
+
+def severity_of(points: int) -> Severity:
+    """How loud a place of a score is told."""
+    if points >= _WARNING:
+        return Severity.WARNING
+    return Severity.INFO if points >= _INFO else Severity.HINT
+
+
+class Described(NamedTuple):
+    """A function as the call graph knows it.
+
+    Attributes:
+        name: `function` or `Class.method`.
+        calls: The last parts of the names that it calls.
+        trains: It holds a backward pass.
+        is_module: It is a method of a class with a `forward`.
+        sends_objects: It sends objects as bytes, or over a group of the hosts.
+        is_unused: It or its class will be removed, and nothing of the module calls it.
+    """
+
+    name: str
+    calls: frozenset[str]
+    trains: bool
+    is_module: bool
+    sends_objects: bool
+    is_unused: bool = False
+
+
+def sends_objects(text: str) -> bool:
+    """Whether a function sends objects as bytes, as is done with results of an evaluation."""
+    return ("pickle" in text or "gloo" in text) and _OBJECTS.search(text) is not None
+
+
+def leaving(parsed: ParsedText) -> Iterator[str]:
+    """Classes, functions and methods of a piece that say that they will be removed."""
+    said = set(_said_to_leave(parsed.text))
+    for node in parsed.body:
+        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, said):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, Function) and _is_leaving(method, said):
+                    yield f"{node.name}.{method.name}"
+
+
+def _said_to_leave(text: str) -> Iterator[str]:
+    """Names of which a text says that they are deprecated and will be removed."""
+    place = text.find(_IS_DEPRECATED)
+    while place >= 0:
+        end = place + len(_IS_DEPRECATED)
+        named = _LEAVING.search(text[max(0, place - _BEFORE) : place])
+        if named is not None and _REMOVED.match(text, end) is not None:
+            yield named[1]
+        place = text.find(_IS_DEPRECATED, end)
+    place = text.find(_DEPRECATE)
+    while place >= 0:
+        end = place + len(_DEPRECATE)
+        named = _QUOTED.match(text, end)
+        if named is not None and not text[place - 1 : place].isidentifier():
+            yield named[1]
+        place = text.find(_DEPRECATE, end)
+
+
+def _is_leaving(node: ast.ClassDef | Function, said: set[str]) -> bool:
+    return (
+        node.name in said or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
+    )
+
+
+def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
+    """From where each function of a module is reached, as far as the module shows.
+
+    Args:
+        functions: The functions of the module.
+        leaving: Classes and functions that will be removed; those that nothing else calls count
+            as cold.
+    """
+    known = list(functions)
+    unused = set(leaving)
+    for function in known:
+        if not _is_of(function, unused):
+            unused -= {name for name in unused if name.rpartition(".")[2] in function.calls}
+    if unused:
+        known = [function._replace(is_unused=_is_of(function, unused)) for function in known]
+    hot = {
+        f.name
+        for f in known
+        if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
+    }
+    cold = {f.name for f in known if _is_cold(f)} - hot
+    by_last: dict[str, list[Described]] = {}
+    for function in known:
+        by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
+    by_name = {function.name: function for function in known}
+    hot = _spread(hot, by_last, by_name, cold)
+    cold |= {f.name for f in known if _is_start(f.name)} - hot
+    callers: dict[str, set[str]] = {}
+    for function in known:
+        for called in function.calls & by_last.keys():
+            callers.setdefault(called, set()).add(function.name)
+    found = {}
+    for function in known:
+        name = function.name
+        by = callers.get(name.rpartition(".")[2], set()) - {name}
+        is_cold = name in cold or (bool(by) and by <= cold and name not in hot)
+        in_loops = function.trains and not _is_hot_name(function)
+        found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
+    return found
+
+
+def _spread(
+    start: set[str],
+    by_last: Mapping[str, list[Described]],
+    by_name: Mapping[str, Described],
+    cold: set[str],
+) -> set[str]:
+    reached, pending = set(start), list(start)
+    while pending:
+        caller = by_name[pending.pop()]
+        around_loop = caller.trains and not _is_hot_name(caller)
+        for called in caller.calls:
+            for function in by_last.get(called, ()):
+                if around_loop and _is_start(function.name):
+                    continue
+                if function.name not in reached and function.name not in cold:
+                    reached.add(function.name)
+                    pending.append(function.name)
+    return reached
+
+
+def _is_of(function: Described, names: set[str]) -> bool:
+    return function.name in names or function.name.partition(".")[0] in names
+
+
+def _is_hot_name(function: Described) -> bool:
+    last = function.name.rpartition(".")[2]
+    owner = function.name.rpartition(".")[0].lower()
+    is_called = last == "__call__" and (function.is_module or HOT.search(owner) is not None)
+    return is_called or HOT.search(last) is not None
+
+
+def _is_cold(function: Described) -> bool:
+    return function.is_unused or function.sends_objects or _says_cold(function.name)
+
+
+def _is_cold_name(name: str) -> bool:
+    return _says_cold(name) or _is_start(name)
+
+
+def _says_cold(name: str) -> bool:
+    return any(map(_is_cold_word, name.split(".")))
+
+
+def _is_start(name: str) -> bool:
+    return any(map(_is_word_of_start, name.split(".")))
+
+
+@lru_cache(maxsize=4096)
+def _is_cold_word(name: str) -> bool:
+    return COLD.search(name.lower()) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_word_of_start(name: str) -> bool:
+    return _START.search(name.lower()) is not None
+
+
+def calls_in(text: str) -> frozenset[str]:
+    """The last parts of the names that a function calls, by its text.
+
+    What stands before each bracket is cut off with plain operations of strings: an expression
+    takes a quarter of the time that parsing does.
+    """
+    found = set()
+    for before in _COMMENT.sub("", text).split("(")[:-1]:
+        *others, called = before[-_LONGEST_NAME:].rsplit(None, 2) or [""]
+        name = called.rpartition(".")[2]
+        if not name.isidentifier():
+            last = _LAST_NAME.search(name)
+            name = "" if last is None else last[0]
+        if name and others[-1:] != ["def"]:
+            found.add(name)
+    return frozenset(found)

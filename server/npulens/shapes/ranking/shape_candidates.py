@@ -1,0 +1,145 @@
+"""The functions of a module that are worth evaluating on shapes."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from npulens.catalog.tables import Catalogue
+from npulens.checks.pieces import Piece
+from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.shapes.evaluation.elsewhere import Elsewhere
+from npulens.shapes.ranking.call_graph import CallGraph
+from npulens.shapes.ranking.described import MODULE, Block, code_span, lines_span, text_of
+from npulens.shapes.ranking.worth import Sources, functions_of, indexing_parameter, is_host_code
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
+from npulens.syntax.values import Imported
+
+_PIPELINE = re.compile(r"pad_sequence|interpolate|DataLoader|Collat|collat|Loader\(")
+"""What functions hold that decide on the size of batches."""
+
+
+class Candidates:
+    """Functions that hold a source of shapes that depend on data, or call one that does.
+
+    Args:
+        pieces: The module.
+        scopes: The scopes of the pieces, by their identity.
+        definitions: What the module defines.
+        graph: Its call graph.
+        catalogue: Has the operators.
+        elsewhere: The functions of other modules.
+        told_only: Nothing is asked about places that score too low to be told.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        scopes: Mapping[int, ModuleScope],
+        definitions: Definitions,
+        graph: CallGraph,
+        catalogue: Catalogue,
+        elsewhere: Elsewhere,
+        *,
+        told_only: bool,
+    ) -> None:
+        self._pieces = pieces
+        self._scopes = scopes
+        self._definitions = definitions
+        self._call_graph = graph
+        self._catalogue = catalogue
+        self._elsewhere = elsewhere
+        self._told_only = told_only
+
+    def among(self, piece: Piece) -> Iterator[FunctionHere]:
+        """The functions of a piece that are worth it, and statements of the module as such."""
+        text = piece.parsed.text
+        if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
+            return
+        if self._told_only and self._call_graph.is_cold_file:
+            return
+        sources = self._sources(piece)
+        if sources.is_empty and not self._calls_helper(text):
+            return
+        lines = piece.parsed.lines
+        for function in functions_of(piece.parsed.body, self._definitions):
+            span = code_span(function.node, lines)
+            if self._call_graph.is_of_host or is_host_code(function):
+                if _PIPELINE.search(text, *span) is not None:
+                    yield function
+            elif sources.has_some(*span) or self._calls_helper(text, *span):
+                yield function
+        scope = self._scopes[id(piece)]
+        for node in piece.parsed.body:
+            is_run = isinstance(node, (Block, ast.Assign))
+            if is_run and sources.has_some(*lines_span(node, lines)):
+                yield _as_function(node, scope)
+
+    def _sources(self, piece: Piece) -> Sources:
+        if piece.sources is None:
+            piece.sources = Sources(piece.words)
+        assert isinstance(piece.sources, Sources)
+        return piece.sources
+
+    def _calls_helper(self, text: str, start: int = 0, end: int = sys.maxsize) -> bool:
+        return self.helpers is not None and any(
+            not (_is_part(text[found.start() - 1 : found.start()]))
+            for found in self.helpers.finditer(text, start, end)
+        )
+
+    @cached_property
+    def helpers(self) -> re.Pattern[str] | None:
+        """Calls of functions of the module that hold a source, or that a mask is handed to."""
+        holding: list[str] = []
+        indexing: list[str] = []
+        for piece in self._pieces:
+            holding += self._other_names(piece)
+            sources = self._sources(piece)
+            lines = piece.parsed.lines
+            for node in piece.parsed.body:
+                if isinstance(node, Function):
+                    if sources.has_some(*code_span(node, lines)):
+                        holding.append(node.name)
+                    elif indexing_parameter(node, text_of(node, lines)):
+                        indexing.append(node.name)
+        parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
+        if indexing:
+            parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
+        return re.compile("|".join(parts)) if parts else None
+
+    def _other_names(self, piece: Piece) -> Iterator[str]:
+        """Names under which operators of the tables are imported, if they are others.
+
+        Also those of functions of other modules.
+        """
+        for name, bindings in piece.bindings.names.items():
+            for binding in bindings:
+                value = binding.value
+                qualified = value.qualified if isinstance(value, Imported) else ""
+                is_other = not qualified.endswith(f".{name}")
+                if is_other and qualified in self._catalogue.operators:
+                    yield name
+                elif qualified and not self._elsewhere.is_empty:
+                    yield from self._of_other_modules(name, qualified)
+
+    def _of_other_modules(self, name: str, qualified: str) -> Iterator[str]:
+        """How functions of other modules are called whose results depend on data."""
+        if self._elsewhere.find(qualified) is not None:
+            yield name
+        elif not qualified.startswith("torch"):
+            yield from (rf"{name}\.{each}" for each in self._elsewhere.names_in(qualified))
+
+
+def _is_part(before: str) -> bool:
+    """Whether what follows is part of another name; looked for first it takes five times longer."""
+    return before.isalnum() or before in ("_", ".")
+
+
+def _as_function(node: ast.stmt, scope: Scope) -> FunctionHere:
+    """A statement of the module, evaluated as if it were a function of its own."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    made = ast.FunctionDef(MODULE, nothing, [node], [], None)
+    ast.copy_location(made, node)
+    return FunctionHere(made, FunctionScope(made, scope))

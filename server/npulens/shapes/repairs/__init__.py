@@ -1,0 +1,1 @@
+"""Fixes for what was found."""

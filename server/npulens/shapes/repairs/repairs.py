@@ -1,0 +1,339 @@
+"""Fixes: computing with masks, counting on the device, and batches of few lengths and sizes.
+
+A fix is safe only where the result has the same bits, or the same up to the order of a sum, which
+its title says. That needs a mask of the very shape of what it selects from.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
+from npulens.graphs.definitions import FunctionHere, inner_statements
+from npulens.shapes.repairs.buckets import collator_fix, sequence_fix
+from npulens.shapes.repairs.totals import may_be_tensor
+from npulens.shapes.values.events import Event
+from npulens.shapes.values.shape_rules import (
+    BOOLEAN_MASK,
+    DYNAMIC_OPERATOR,
+    HOST_READ,
+    LAST_BATCH,
+    MASKED_ASSIGNMENT,
+    PADDING,
+)
+from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
+from npulens.syntax.values import Name
+from npulens.syntax.walking import nodes_below, parents_below
+from npulens.text.lines import LineMap
+from npulens.text.spans import Span
+
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "count_nonzero", "max", "mean", "min", "norm", "prod", "sum"}
+)
+_LARGEST_MASK = 110
+"""In nodes of the tree, which are compared with each other."""
+_PREDICATES = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+_REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
+_LENGTH_OF = re.compile(r"\blen[\s(]{1,99}\Z")
+_SIZE_OF = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:shape|size)\b")
+_NEAR = 110
+_NOTHING_MORE = LocalizedText("", "")
+_ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
+_IF_IT_FITS = LocalizedText(
+    ", if the mask has all dimensions of the tensor", "，前提是掩码与张量的维数相同"
+)
+
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+
+
+class Repairs:
+    """The fixes for the events of one function.
+
+    Args:
+        function: The function.
+        lines: The text that it stands in.
+    """
+
+    def __init__(self, function: FunctionHere, lines: LineMap) -> None:
+        self._function = function
+        self._lines = lines
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return parents_below(self._function.node)
+
+    def _statements(self, kind: type[_Statement]) -> Iterator[_Statement]:
+        """The statements of a kind in the function; a fraction of its nodes."""
+        statements = inner_statements(self._function.node.body)
+        return (statement for statement in statements if isinstance(statement, kind))
+
+    def fixes(self, event: Event) -> tuple[Fix, ...]:
+        """The fixes for one event, the best first."""
+        node = event.node
+        found: Iterator[Fix] = iter(())
+        if event.rule == BOOLEAN_MASK and isinstance(node, ast.Subscript):
+            if _REDUCED.match(self._lines.text, self._span(node).end) is None:
+                return ()
+            found = self._reduced(node, node.value, node.slice, event)
+        elif event.rule == DYNAMIC_OPERATOR and isinstance(node, ast.Call):
+            found = self._of_operator(node, event)
+        elif event.rule == MASKED_ASSIGNMENT and isinstance(node, ast.Subscript):
+            found = self._assigned(node, node.slice, event)
+        elif event.rule == HOST_READ and isinstance(node, ast.Call):
+            found = self._accumulated(node)
+        elif event.rule == LAST_BATCH and isinstance(node, ast.Call):
+            found = self._dropped(node)
+        elif event.rule == PADDING and isinstance(node, ast.Call):
+            found = self._padded_on(node)
+        return tuple(found)
+
+    def _of_operator(self, node: ast.Call, event: Event) -> Iterator[Fix]:
+        names = qualified_names(node.func, self._function.scope)
+        name = names[0] if names else ""
+        if name == "torch.masked_select" and len(node.args) == 2:
+            yield from self._reduced(node, node.args[0], node.args[1], event)
+        elif isinstance(node.func, ast.Attribute) and not name:
+            if node.func.attr == "masked_select" and len(node.args) == 1:
+                yield from self._reduced(node, node.func.value, node.args[0], event)
+            elif node.func.attr == "nonzero" and not node.args:
+                yield from self._counted(node, node.func.value)
+        elif name in ("torch.nonzero", "torch.argwhere") and len(node.args) == 1:
+            yield from self._counted(node, node.args[0])
+        elif name == "torch.where":
+            selection = self._parents.get(node)
+            if isinstance(selection, ast.Subscript) and selection.slice is node:
+                if isinstance(selection.ctx, ast.Store):
+                    yield from self._assigned(selection, node.args[0], event)
+                else:
+                    yield from self._reduced(selection, selection.value, node.args[0], event)
+
+    def _reduced(
+        self, selection: ast.expr, owner: ast.expr, mask: ast.expr, event: Event
+    ) -> Iterator[Fix]:
+        """`x[mask].sum()` and `x[mask].mean()`."""
+        attribute = self._parents.get(selection)
+        if not isinstance(attribute, ast.Attribute) or attribute.value is not selection:
+            return
+        call = self._parents.get(attribute)
+        if not isinstance(call, ast.Call) or call.args or call.keywords:
+            return
+        if isinstance(mask, (ast.Tuple, ast.Slice)) or not self._has_torch(selection):
+            return
+        if not event.is_whole and self._has_fewer_dimensions(mask, owner):
+            return
+        x, chosen = self._source(owner), self._source(mask)
+        masked = f"torch.where({chosen}, {x}, 0).sum()"
+        if attribute.attr == "mean":
+            divisor = chosen if isinstance(mask, ast.Name) else f"({chosen})"
+            masked = f"{masked} / {divisor}.sum()"
+            if isinstance(self._parents.get(call), (ast.BinOp, ast.UnaryOp, ast.Attribute)):
+                masked = f"({masked})"
+        elif attribute.attr != "sum":
+            return
+        same = event.is_whole or self._is_mask_of(mask, owner)
+        if same:
+            yield self._fix(call, masked, Applicability.SAFE, _ORDER)
+        else:
+            yield self._fix(call, masked, Applicability.UNSAFE, _IF_IT_FITS)
+
+    def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
+        """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
+        start, end = self._span(node)
+        text = self._lines.text
+        is_counted = _LENGTH_OF.search(text, max(0, start - _NEAR), start) is not None
+        if not is_counted and _SIZE_OF.match(text, end) is None:
+            return
+        if node.keywords or not self._has_torch(node):
+            return
+        count = f"int(torch.count_nonzero({self._source(condition)}))"
+        parent = self._parents.get(node)
+        whole: ast.expr | None = None
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+            whole = parent if parent.func.id == "len" else None
+        elif isinstance(parent, ast.Attribute):
+            outer = self._parents.get(parent)
+            if parent.attr == "shape" and isinstance(outer, ast.Subscript):
+                whole = outer if _is_zero(outer.slice) else None
+            elif parent.attr == "size" and isinstance(outer, ast.Call) and len(outer.args) == 1:
+                whole = outer if _is_zero(outer.args[0]) else None
+        if whole is not None:
+            yield self._fix(whole, count, Applicability.SAFE)
+
+    def _assigned(self, target: ast.Subscript, mask: ast.expr, event: Event) -> Iterator[Fix]:
+        """`x[mask] = value` for a number, and `x[mask] = y[mask]`."""
+        statement = next((s for s in self._statements(ast.Assign) if s.targets == [target]), None)
+        if statement is None:
+            return
+        if isinstance(mask, (ast.Tuple, ast.Slice)):
+            return
+        value = statement.value
+        number = value.operand if isinstance(value, ast.UnaryOp) else value
+        is_number = isinstance(number, ast.Constant) and isinstance(number.value, (int, float))
+        if not is_number and not (
+            isinstance(value, ast.Subscript)
+            and ast.dump(value.slice) == ast.dump(mask)
+            and self._has_torch(target)
+        ):
+            return
+        if not event.is_whole and self._has_fewer_dimensions(mask, target.value):
+            return
+        x, chosen = self._source(target.value), self._source(mask)
+        same = event.is_whole or self._is_mask_of(mask, target.value)
+        more = _NOTHING_MORE if same else _IF_IT_FITS
+        if isinstance(value, ast.Subscript):
+            other = self._source(value.value)
+            text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
+            yield self._fix(statement, text, Applicability.UNSAFE, more)
+            return
+        fits = _is_int(number) or self._is_of_floats(mask, target.value)
+        safe = Applicability.SAFE if same and fits else Applicability.UNSAFE
+        text = f"{x}.masked_fill_({chosen}, {self._source(value)})"
+        yield self._fix(statement, text, safe, more)
+
+    def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
+        """`total += loss.item()` in a loop; the total is a tensor then, and may be one."""
+        callee = node.func
+        if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
+            return
+        statement = next((s for s in self._statements(ast.AugAssign) if s.value is node), None)
+        if statement is None or not isinstance(statement.op, ast.Add):
+            return
+        total = statement.target
+        if isinstance(total, ast.Name) and may_be_tensor(total.id, self._function, self._parents):
+            text = f"{self._source(callee.value)}.detach()"
+            more = LocalizedText(
+                "; the total is a tensor of its type then", "；累加结果将变为同类型的张量"
+            )
+            yield self._fix(node, text, Applicability.UNSAFE, more)
+
+    def _dropped(self, node: ast.Call) -> Iterator[Fix]:
+        """`drop_last=True` behind the other arguments; it trains on less, so a person picks it."""
+        parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        end = max(self._span(part).end for part in parts)
+        title = LocalizedText(
+            "Add `drop_last=True`, which drops the last, incomplete batch of each epoch",
+            "添加 `drop_last=True`，每个 epoch 末尾不完整的批次将被丢弃",
+        )
+        yield Fix(title, Applicability.MANUAL, (Edit(Span(end, end), ", drop_last=True"),))
+
+    def _padded_on(self, node: ast.Call) -> Iterator[Fix]:
+        """Batches of a few lengths instead of any."""
+        if "torch.nn.utils.rnn.pad_sequence" in qualified_names(node.func, self._function.scope):
+            fix = sequence_fix(node, self._lines, self._parents)
+        else:
+            fix = collator_fix(node, self._lines)
+        if fix is not None:
+            yield fix
+
+    def _has_fewer_dimensions(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is seen to be smaller, so that computing with it would spread it wrongly.
+
+        `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
+        """
+        made = self._assigned_to(mask) or mask
+        if sum(1 for _ in nodes_below(made)) > _LARGEST_MASK:
+            return True  # nothing is seen, and nothing is to be offered
+        pending: list[ast.AST] = [made]
+        whole = ast.dump(owner)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.expr) and ast.dump(node) == whole:
+                continue
+            if isinstance(node, ast.Subscript) and ast.dump(node.value) == whole:
+                return True
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                is_reduction = node.func.attr in _REDUCTIONS
+                over_some = node.args or any(keyword.arg == "dim" for keyword in node.keywords)
+                parts = (part for part in nodes_below(node) if isinstance(part, ast.expr))
+                if is_reduction and over_some and any(ast.dump(part) == whole for part in parts):
+                    return True
+            pending += ast.iter_child_nodes(node)
+        return False
+
+    def _assigned_to(self, name: ast.expr) -> ast.expr | None:
+        """What a name is assigned, if that is done once."""
+        if not isinstance(name, ast.Name):
+            return None
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            if node.id == name.id
+        ]
+        statement = self._parents.get(stored[0]) if len(stored) == 1 else None
+        if isinstance(statement, ast.Assign) and statement.targets == [stored[0]]:
+            return statement.value
+        return None
+
+    def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """Whether a mask is computed from the very tensor, element by element."""
+        made = self._made(mask, owner)
+        if isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.Invert):
+            made = made.operand
+        if isinstance(made, ast.Compare) and len(made.ops) == 1:
+            return _same(made.left, owner) and isinstance(made.comparators[0], ast.Constant)
+        return self._is_of_floats(made, owner)
+
+    def _is_of_floats(self, mask: ast.expr, owner: ast.expr) -> bool:
+        """`torch.isnan(x)`, which only numbers with a fraction can be."""
+        made = self._made(mask, owner)
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+            return False
+        if made.func.attr not in _PREDICATES:
+            return False
+        return _same(made.args[0] if made.args else made.func.value, owner)
+
+    def _made(self, mask: ast.expr, owner: ast.expr) -> ast.expr:
+        """What a name was assigned, if that is clear and what it came from is the same since."""
+        if not isinstance(mask, ast.Name) or not isinstance(owner, ast.Name):
+            return mask
+        stored = [
+            node
+            for node in self._parents
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        made = [node for node in stored if node.id == mask.id]
+        statement = self._parents.get(made[0]) if len(made) == 1 else None
+        if not isinstance(statement, ast.Assign) or statement.targets != [made[0]]:
+            return mask
+        if any(node.id == owner.id and node.lineno >= statement.lineno for node in stored):
+            return mask
+        return statement.value
+
+    def _has_torch(self, node: ast.expr) -> bool:
+        place = (node.lineno, node.col_offset)
+        return Qualified("torch") in resolve_name(Name("torch"), self._function.scope, place)
+
+    def _fix(
+        self,
+        node: ast.expr | ast.stmt,
+        text: str,
+        applicability: Applicability,
+        more: LocalizedText = _NOTHING_MORE,
+    ) -> Fix:
+        shown = " ".join(text.split())
+        title = LocalizedText(f"Use `{shown}`{more.en}", f"改用 `{shown}`{more.zh}")
+        return Fix(title, applicability, (Edit(self._span(node), text),))
+
+    def _source(self, node: ast.expr) -> str:
+        return self._lines.text[slice(*self._span(node))]
+
+    def _span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
+        start = self._lines.offset(node.lineno, node.col_offset)
+        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+
+
+def _is_int(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _same(first: ast.expr, second: ast.expr) -> bool:
+    return isinstance(first, (ast.Name, ast.Attribute)) and ast.unparse(first) == ast.unparse(
+        second
+    )

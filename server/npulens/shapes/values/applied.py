@@ -1,0 +1,116 @@
+"""A call of an operator, and the shapes its arguments ask for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from npulens.shapes.values.extents import (
+    ANY_LENGTH,
+    ANY_SHAPE,
+    SCALAR,
+    Dim,
+    Shape,
+    Sources,
+    closed,
+    opened,
+)
+from npulens.shapes.values.shape_values import (
+    UNKNOWN,
+    Items,
+    Number,
+    Size,
+    Tensor,
+    Value,
+    sources_of,
+)
+
+_OF_NUMBERS = frozenset({"div", "floor_divide", "remainder"})
+"""These take two numbers of the host, too, and make a tensor there."""
+
+
+@dataclass(slots=True)
+class Applied:
+    """A call of an operator; the receiver of a method is its first argument."""
+
+    name: str
+    arguments: Sequence[Value]
+    keywords: dict[str, Value] = field(default_factory=dict)
+
+    def get(self, index: int, *names: str) -> Value | None:
+        """An argument by place or name."""
+        if index < len(self.arguments):
+            return self.arguments[index]
+        return next((self.keywords[name] for name in names if name in self.keywords), None)
+
+    @property
+    def first(self) -> Value:
+        return self.get(0, "input", "x", "tensor") or UNKNOWN
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All tensors among the arguments, also those in lists."""
+        found: list[Tensor] = []
+        for value in (*self.arguments, *self.keywords.values()):
+            if isinstance(value, Tensor):
+                found.append(value)
+            elif isinstance(value, Items):
+                parts = value.elements if value.elements is not None else (value.each,)
+                found += (part for part in parts if isinstance(part, Tensor))
+        return found
+
+    @property
+    def sources(self) -> Sources:
+        return frozenset().union(*map(sources_of, (*self.arguments, *self.keywords.values())))
+
+    def result(self, shape: Shape, kind: str = "") -> Tensor:
+        """A tensor computed from the arguments.
+
+        It is where those with dimensions are; numbers of the host may be without.
+        """
+        tensors = self.tensors
+        if self.name in _OF_NUMBERS and all(isinstance(v, Number) for v in self.arguments):
+            return Tensor(shape, kind, on_host=True)
+        places = [tensor for tensor in tensors if tensor.shape != SCALAR] or tensors
+        return Tensor(
+            shape,
+            kind,
+            bool(places) and all(tensor.on_host for tensor in places),
+            bool(tensors) and all(tensor.is_fixed for tensor in tensors),
+        )
+
+    def moved(self, shape: Shape) -> Tensor:
+        """A tensor with the elements of the first argument; the others are lengths."""
+        first = self.first
+        fixed = bool(self.tensors) and all(tensor.is_fixed for tensor in self.tensors)
+        if isinstance(first, Tensor):
+            return Tensor(shape, first.kind, first.on_host, fixed)
+        return Tensor(shape, is_fixed=fixed)
+
+
+def shape_of(value: Value) -> Shape:
+    """The shape of a tensor; numbers have none."""
+    if isinstance(value, Tensor):
+        return value.shape
+    return SCALAR if isinstance(value, Number) else ANY_SHAPE
+
+
+def dim_of(value: Value | None) -> Dim:
+    """The length that a number gives a dimension."""
+    if isinstance(value, Number):
+        return Dim(value.text, value.sources, value.is_rest)
+    return ANY_LENGTH
+
+
+def sizes(values: Sequence[Value]) -> Shape:
+    """The shape that arguments such as `(n, 4)` or `n, 4` ask for."""
+    if len(values) == 1 and isinstance(values[0], Size):
+        return values[0].shape
+    if len(values) == 1 and isinstance(values[0], Items):
+        if values[0].elements is None:
+            return opened(sources_of(values[0]))
+        values = values[0].elements
+    if any(not isinstance(value, (Number, Tensor)) for value in values):
+        return opened(frozenset().union(*map(sources_of, values)))
+    return closed(*map(dim_of, values))
+
+
+Transfer = Callable[[Applied], Value]

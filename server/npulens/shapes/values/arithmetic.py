@@ -1,0 +1,55 @@
+"""What arithmetic makes of numbers, lists and types of tensors."""
+
+import ast
+from collections.abc import Sequence
+
+from npulens.shapes.values.shape_values import Items, Number, Tensor, Value, either, items_of
+
+
+def put_together(first: Value, second: Value) -> Value:
+    """A list behind another."""
+    assert isinstance(first, Items)
+    assert isinstance(second, Items)
+    if first.elements is not None and second.elements is not None:
+        return items_of((*first.elements, *second.elements))
+    return Items(either(first.each, second.each), None, first.sources | second.sources)
+
+
+def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:
+    """A number from two."""
+    sources = first.sources | second.sources
+    if "random" in (first.text, second.text):
+        return Number("random", sources)
+    if not sources:
+        return Number(ast.unparse(node) if _is_short(node) else "?")
+    is_rest = isinstance(node.op, ast.Sub) and not first.sources and not second.is_rest
+    return Number("?", sources, is_rest)
+
+
+def _is_short(node: ast.BinOp | ast.AugAssign) -> bool:
+    return isinstance(node, ast.BinOp) and all(
+        isinstance(side, (ast.Name, ast.Constant)) for side in (node.left, node.right)
+    )
+
+
+def kind_of(op: ast.operator, operands: Sequence[Tensor], first: Value, second: Value) -> str:
+    """The type of what is computed from tensors, empty if it is not known."""
+    kinds = {operand.kind for operand in operands}
+    if kinds == {"bool"} and len(operands) == 2 and not isinstance(op, (ast.Sub, ast.Div)):
+        return "bool"
+    if isinstance(op, ast.Div):
+        return "float"
+    if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return "bool" if "bool" in kinds and "int" not in kinds else ""
+    if "float" in kinds:
+        return "float"
+    if kinds == {"bool"}:
+        return ""
+    return "int" if kinds == {"int"} and _are_whole(first, second) else ""
+
+
+def _are_whole(*values: Value) -> bool:
+    return all(
+        isinstance(value, Tensor) or (isinstance(value, Number) and value.value is not None)
+        for value in values
+    )

@@ -1,0 +1,105 @@
+"""What is found while functions are evaluated on shapes."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from npulens.catalog.model import LocalizedText
+from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.values.extents import Sources
+from npulens.shapes.values.shape_values import Value
+
+_MOST_CONSUMERS = 8
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """A place where a shape comes to depend on data, or where the host waits.
+
+    Attributes:
+        rule: The name of the rule that it breaks.
+        node: The place.
+        function: The function that it stands in.
+        cost: How much it hurts in a step, from 0 to 100.
+        waits: The host waits for the device here.
+        is_shape: A shape depends on data from here on.
+        advice: What is better.
+        is_whole: The mask has as many dimensions as what it selects from.
+        loops: How many loops of the function are around it.
+        is_rare: It is reached every so many steps, or in evaluation only.
+        is_elsewhere: It is a call, and the place is in the function of another module.
+        used: Where what comes of it is worked on.
+    """
+
+    rule: str
+    node: ast.AST
+    function: FunctionHere
+    cost: int
+    waits: bool
+    is_shape: bool
+    advice: LocalizedText
+    is_whole: bool = False
+    loops: int = 0
+    is_rare: bool = False
+    is_elsewhere: bool = False
+    used: dict[ast.AST, FunctionHere] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A name with the value that a statement gives it."""
+
+    node: ast.Name
+    function: FunctionHere
+    value: Value
+
+
+def copy_of(event: Event) -> Event:
+    """The same event, to which other consumers can come."""
+    return replace(event, used=dict(event.used))
+
+
+class Recorder:
+    """Collects what evaluations find, each place once.
+
+    Attributes:
+        events: By the node.
+        assigned: By the target.
+        notes_names: Whether that is asked for.
+        log: All that was noted, in order, also what was known before.
+    """
+
+    def __init__(self, *, notes_names: bool) -> None:
+        self.notes_names = notes_names
+        self.log: list[Event] = []
+        self.events: dict[ast.AST, Event] = {}
+        self.assigned: dict[ast.Name, Assigned] = {}
+
+    def add(self, event: Event) -> None:
+        """Note an event; the first at a place stays."""
+        self.log.append(self.events.setdefault(event.node, event))
+
+    def add_copy(self, event: Event) -> None:
+        """Note an event that others have noted, too."""
+        self.add(self.events.get(event.node) or copy_of(event))
+
+    def use(self, sources: Iterable[ast.AST], node: ast.AST, function: FunctionHere) -> None:
+        """Note that a node works on what depends on some sources."""
+        for source in sources:
+            event = self.events.get(source)
+            if event is not None and node is not source and len(event.used) < _MOST_CONSUMERS:
+                event.used[node] = function
+
+    def assign(self, node: ast.Name, function: FunctionHere, value: Value) -> None:
+        """Note a value; that of a later turn of a loop or of another call does not undo it."""
+        if not self.notes_names:
+            return
+        before = self.assigned.get(node)
+        if before is None or not depends(before.value):
+            self.assigned[node] = Assigned(node, function, value)
+
+
+def depends(value: Value) -> bool:
+    """Whether the shape of a value depends on data."""
+    sources: Sources = getattr(value, "sources", frozenset())
+    return bool(sources)

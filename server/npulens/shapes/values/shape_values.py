@@ -1,0 +1,231 @@
+"""What a name may stand for while a function is evaluated on shapes."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from npulens.graphs.definitions import ClassHere
+from npulens.shapes.values.extents import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources, joined
+
+
+class Tensor(NamedTuple):
+    """A tensor.
+
+    Attributes:
+        shape: What is known of its shape.
+        kind: `bool`, `int`, `float`, or empty if that is not known.
+        on_host: It is in the memory of the host.
+        is_fixed: Its values do not depend on data, as those of `torch.arange(4)`.
+        is_sure: It is a tensor for certain, and no list of some.
+    """
+
+    shape: Shape = ANY_SHAPE
+    kind: str = ""
+    on_host: bool = False
+    is_fixed: bool = False
+    is_sure: bool = True
+
+    @property
+    def sources(self) -> Sources:
+        return self.shape.sources
+
+
+class Number(NamedTuple):
+    """A number of the host.
+
+    Attributes:
+        text: How it reads: digits, a name or an expression.
+        sources: What made it depend on the values of tensors; empty if it does not.
+        is_rest: It is a fixed number less one that depends on them.
+    """
+
+    text: str = "?"
+    sources: Sources = NO_SOURCES
+    is_rest: bool = False
+
+    @property
+    def value(self) -> int | None:
+        """What it is, if that is written."""
+        digits = self.text.removeprefix("-")
+        return int(self.text) if digits.isdecimal() and len(digits) < 10 else None
+
+
+class Items(NamedTuple):
+    """A list or tuple.
+
+    Attributes:
+        each: What any element may be.
+        elements: The elements, if they are known one by one.
+        sources: What made its length depend on data.
+    """
+
+    each: "Value"
+    elements: "tuple[Value, ...] | None" = None
+    sources: Sources = NO_SOURCES
+
+
+class Table(NamedTuple):
+    """A dictionary with strings for keys."""
+
+    entries: "tuple[tuple[str, Value], ...]"
+
+
+class Size(NamedTuple):
+    """What `x.shape` is."""
+
+    shape: Shape
+
+
+class Layer(NamedTuple):
+    """A module of `torch.nn`, by its qualified name, or one of a class of this file."""
+
+    name: str
+    definition: ClassHere | None = None
+
+
+class Layers(NamedTuple):
+    """Modules in a list or dictionary."""
+
+    each: Layer
+
+
+class Closure(NamedTuple):
+    """A nested function or lambda, and what it sees.
+
+    Attributes:
+        node: The function.
+        names: What names around it hold. The closure is one of them, so it refers to nothing else.
+    """
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    names: "Mapping[str, Value]"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the very same: its names may change, and lead back to it."""
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Foreign(NamedTuple):
+    """Something that is no tensor: an array of NumPy, a string, `None`."""
+
+    name: str = ""
+
+
+class Other(NamedTuple):
+    """Not known."""
+
+
+Value = Tensor | Number | Items | Table | Size | Layer | Layers | Closure | Foreign | Other
+UNKNOWN = Other()
+FOREIGN = Foreign()
+NOTHING = Foreign("None")
+HOST_BATCH = Foreign("batch on the host")
+"""What a tokenizer returns, until it is moved."""
+_DEEPEST = 3
+LIKELY = Tensor(is_sure=False)
+"""What is very likely a tensor, but may be a list of some."""
+CONSTANT = Number()
+
+
+def either(first: Value, second: Value) -> Value:
+    """What is one or the other."""
+    if first == second:
+        return first
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return Tensor(
+            joined(first.shape, second.shape),
+            first.kind if first.kind == second.kind else "",
+            first.on_host and second.on_host,
+            first.is_fixed and second.is_fixed,
+            first.is_sure and second.is_sure,
+        )
+    if isinstance(first, Number) and isinstance(second, Number):
+        text = first.text if first.text == second.text else "?"
+        return Number(text, first.sources | second.sources)
+    if isinstance(first, Items) and isinstance(second, Items):
+        return _either_list(first, second)
+    if isinstance(first, Table) and isinstance(second, Table):
+        others = dict(second.entries)
+        merged = {k: either(v, others[k]) if k in others else v for k, v in first.entries}
+        return Table(tuple((others | merged).items()))
+    for tensor, other in ((first, second), (second, first)):
+        if isinstance(tensor, Tensor):
+            if isinstance(other, Items) and isinstance(other.each, Tensor):
+                if tensor.on_host and other.each.on_host:
+                    return Items(Tensor(kind=tensor.kind, on_host=True), None, other.sources)
+                return tensor._replace(is_sure=False)
+            if isinstance(other, Number):  # a sum that starts with 0
+                return tensor._replace(is_sure=False)
+            return tensor._replace(is_sure=False) if other in (NOTHING, UNKNOWN) else UNKNOWN
+        if isinstance(tensor, Items) and other == NOTHING:
+            return tensor
+    return UNKNOWN
+
+
+def _either_list(first: Items, second: Items) -> Items:
+    sources = first.sources | second.sources
+    if first.elements is not None and second.elements is not None:
+        if len(first.elements) == len(second.elements):
+            elements = tuple(map(either, first.elements, second.elements))
+            return Items(either(first.each, second.each), elements, sources)
+        if not first.elements:
+            return Items(second.each, None, sources)
+        if not second.elements:
+            return Items(first.each, None, sources)
+    if first.elements == ():
+        return Items(second.each, None, sources)
+    if second.elements == ():
+        return Items(first.each, None, sources)
+    return Items(either(first.each, second.each), None, sources)
+
+
+def is_on_host(value: Value) -> bool:
+    """Whether a value is a tensor in the memory of the host."""
+    return isinstance(value, Tensor) and value.on_host
+
+
+def is_on(value: Value | None) -> bool:
+    """Whether an argument is given and not `False`."""
+    return value is not None and value != Number("False")
+
+
+def are_deep(values: "Sequence[Value]", left: int = _DEEPEST) -> bool:
+    """Whether lists in lists are so deep that comparing them could take long."""
+    for value in values:
+        inner: Sequence[Value] = ()
+        if isinstance(value, Items):
+            inner = (value.each,) if value.elements is None else value.elements
+        elif isinstance(value, Table):
+            inner = [entry for _, entry in value.entries]
+        if inner and (left == 0 or are_deep(inner, left - 1)):
+            return True
+    return False
+
+
+def items_of(elements: "tuple[Value, ...]") -> Items:
+    """A list of known elements."""
+    if are_deep(elements):
+        return Items(UNKNOWN)
+    each: Value = UNKNOWN
+    for index, element in enumerate(elements):
+        each = element if index == 0 else either(each, element)
+    return Items(each, elements)
+
+
+def sources_of(value: Value) -> Sources:
+    """What made a value depend on data; of a list, its length and its elements."""
+    if isinstance(value, (Tensor, Number)):
+        return value.sources
+    if isinstance(value, Size):
+        return value.shape.sources
+    if isinstance(value, Items):
+        return value.sources | sources_of(value.each)
+    return NO_SOURCES
+
+
+def scalar(kind: str = "") -> Tensor:
+    """A tensor without dimensions."""
+    return Tensor(SCALAR, kind)

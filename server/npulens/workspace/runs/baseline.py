@@ -1,0 +1,123 @@
+"""What a project has accepted, so that only new findings are reported.
+
+A finding is known again by its file, its rule and the text of its line, not by the number:
+what moves stays accepted. Where a file has the same more often than accepted, the last are new.
+"""
+
+import json
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from npulens.catalog.model import Finding
+from npulens.text.document import Document
+from npulens.workspace.files.writing import write_whole
+from npulens.workspace.runs.file_report import FileReport
+from npulens.workspace.settings.configuration import absolute
+
+_VERSION = 1
+_MOST_OF_LINE = 200
+"""Of a long line, so many characters on either side tell a finding from others."""
+
+
+class BaselineError(Exception):
+    """A baseline cannot be used; the text says why, in a part of a sentence."""
+
+
+def recognisable(document: Document, findings: Sequence[Finding]) -> Iterator[str]:
+    """For each finding what stays the same when lines move: its rule and a digest of its line."""
+    starts = document.line_starts
+    for finding in findings:
+        place = finding.span.start
+        line = bisect_right(starts, place)
+        first = max(starts[line - 1], place - _MOST_OF_LINE)
+        last = min(
+            starts[line] if line < len(starts) else len(document.text), place + _MOST_OF_LINE
+        )
+        text = " ".join(document.text[first:last].split()).encode("utf-8", "surrogatepass")
+        yield f"{finding.rule.code} {blake2b(text, digest_size=8).hexdigest()}"
+
+
+class Baseline:
+    """What a file accepts."""
+
+    def __init__(self, folder: Path, accepted: Mapping[str, Mapping[str, int]]) -> None:
+        self._folder = folder
+        self._accepted = accepted
+
+    @classmethod
+    def read(cls, name: str) -> "Baseline":
+        """Read the file of this name.
+
+        Raises:
+            BaselineError: It cannot be used.
+        """
+        try:
+            content = json.loads(Path(name).read_bytes())
+        except OSError as error:
+            raise BaselineError(f"cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise BaselineError("is no baseline: not valid JSON") from error
+        if not isinstance(content, dict) or content.get("version") != _VERSION:
+            raise BaselineError("is no baseline that this version of npulens can read")
+        accepted: Any = content.get("accepted")
+        if not _is_table(accepted, lambda counts: _is_table(counts, _is_count)):
+            raise BaselineError('is no baseline: "accepted" must be a table of tables of numbers')
+        return cls(absolute(Path(name)).parent, accepted)
+
+    def leave_out(self, report: FileReport) -> FileReport:
+        """The report without what is accepted."""
+        accepted = self._accepted.get(_relative(report.path, self._folder))
+        if not accepted or report.document is None:
+            return report
+        left = Counter(accepted)
+        new = []
+        marks = recognisable(report.document, report.findings)
+        for finding, mark in zip(report.findings, marks, strict=True):
+            left[mark] -= 1
+            if left[mark] < 0:
+                new.append(finding)
+        return replace(report, findings=tuple(new))
+
+
+class Acceptance:
+    """Collects what there is, to be accepted from now on."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._folder = absolute(Path(path)).parent
+        self._accepted: dict[str, dict[str, int]] = {}
+
+    def accept(self, report: FileReport) -> FileReport:
+        """The report without any finding, all of which are accepted."""
+        if report.document is not None and report.findings:
+            counts = Counter(recognisable(report.document, report.findings))
+            self._accepted[_relative(report.path, self._folder)] = counts
+        return replace(report, findings=())
+
+    def save(self) -> None:
+        """Write the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        content = {"version": _VERSION, "accepted": self._accepted}
+        text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+        write_whole(Path(os.path.realpath(self.path)), text.encode())
+
+
+def _relative(path: str, folder: Path) -> str:
+    return os.path.relpath(absolute(Path(path)), folder).replace(os.sep, "/")
+
+
+def _is_table(value: Any, is_right: Any) -> bool:
+    return isinstance(value, dict) and all(is_right(item) for item in value.values())
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value > 0

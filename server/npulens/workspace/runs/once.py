@@ -1,0 +1,46 @@
+"""What is said once in a run over many files, at the first of them in the order of the paths."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from npulens.catalog.model import Finding
+from npulens.catalog.rule_properties import Once as ForAll
+from npulens.catalog.settlements import Settlement
+from npulens.checks.intent.library_hints import LIBRARY
+from npulens.workspace.runs.file_report import FileReport
+
+_ALREADY_SAID = Settlement("reported-once")
+
+
+class Once:
+    """The reports of one run, each of which knows what those before it have said."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def report(self, report: FileReport) -> FileReport:
+        """A report with hints on optional libraries that none before has; others are settled."""
+        hints = [finding for finding in report.findings if finding.rule.once is ForAll.PROJECT]
+        again = [hint for hint in hints if hint.arguments[LIBRARY] in self._said]
+        self._said.update(hint.arguments[LIBRARY] for hint in hints)
+        return _without(report, again) if again else report
+
+
+def said_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
+    """The reports with one hint for each optional library; where it comes again it is settled.
+
+    Args:
+        reports: Those of all files, in the order of the paths.
+    """
+    return map(Once().report, reports)
+
+
+def _without(report: FileReport, again: list[Finding]) -> FileReport:
+    kept = tuple(finding for finding in report.findings if finding not in again)
+    plain = [replace(f, fixes=(), related=(), note=None, settlement=_ALREADY_SAID) for f in again]
+    settled = (*report.settled, *plain)
+    return replace(
+        report,
+        findings=kept,
+        settled=tuple(sorted(settled, key=lambda finding: (finding.span, finding.rule.code))),
+    )

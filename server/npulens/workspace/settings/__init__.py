@@ -1,0 +1,1 @@
+"""What a project asks of npulens: configuration, chosen rules, release of PyTorch."""
