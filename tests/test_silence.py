@@ -136,6 +136,7 @@ def test_a_table_of_states_is_no_table_of_devices() -> None:
         "import torch\nstate = {'cpu': torch.get_rng_state(), "
         "'cuda': ⟦NPU101:torch.cuda.get_rng_state⟧()}"
     )
+    check("import torch\nthere = {'npu': npu_there(), 'cuda': torch.cuda.is_available()}")
 
 
 NO_FALLBACK = [

@@ -432,11 +432,11 @@ class Regions:
         keys = {key.value: key for key in node.keys if isinstance(key, ast.Constant)}
         if "cuda" not in keys or len(keys.keys() & DEVICE_TYPES) < 2:
             return None
+        if "npu" in keys:
+            return self.settlement("npu-way-beside", keys["npu"])
         row = node.values[node.keys.index(keys["cuda"])]
         if isinstance(row, ast.Call) or getattr(row, "value", None) == "cuda":
             return None  # it is called whatever device there is, or a device to choose
-        if "npu" in keys:
-            return self.settlement("npu-way-beside", keys["npu"])
         return self.settlement("other-device", keys["cuda"])
 
     def leads_to(self, span: Span) -> str:
