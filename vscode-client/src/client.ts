@@ -9,15 +9,9 @@ import {
   type Executable,
 } from "vscode-languageclient/node";
 import { settingsForServer } from "./configuration";
+import { LANGUAGES } from "./languages";
 import { applyEdit } from "./preview";
 import { executeCommand } from "./serverCommands";
-
-/** What the server reads; the same as `npulens check`. */
-const LANGUAGES = [
-  ...["python", "shellscript", "dockerfile", "yaml", "dockercompose", "github-actions-workflow"],
-  ...["json", "jsonc", "toml", "ini", "properties", "pip-requirements", "dotenv"],
-  ...["cpp", "cuda-cpp", "cmake", "makefile"],
-];
 
 /**
  * A client that is not started yet, and is not started again by itself.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from npulens.catalog.model import Language, LocalizedText, Rule, Severity
-from npulens.text.kinds import Kind, kind_of
+from npulens.text.kinds import KINDS, kind_of
 
 SEVERITIES: Mapping[Severity, LocalizedText] = {
     Severity.ERROR: LocalizedText("error", "错误"),
@@ -34,9 +34,5 @@ def rule_page(rule: Rule, language: Language) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_FENCES = {Kind.SHELL: "bash", Kind.ENVIRONMENT: "bash", Kind.REQUIREMENTS: "text"}
-
-
 def _code(code: str, rule: Rule) -> str:
-    kind = kind_of(rule.file, code)
-    return f"```{_FENCES.get(kind, kind.value)}\n{code.rstrip()}\n```"
+    return f"```{KINDS[kind_of(rule.file, code)].fence}\n{code.rstrip()}\n```"

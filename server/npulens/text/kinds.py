@@ -1,11 +1,16 @@
-"""What kind of file a text is: its name tells, and where that is silent, its first line."""
+"""What kind of file a text is: its name tells, and where that is silent, its first line.
+
+All that is known of a kind stands in its record, `KINDS`; its reader in
+`checks/other_files/launch_files.py`. The list of languages of the VS Code extension is made of it.
+"""
 
 import re
+from dataclasses import dataclass
 from enum import Enum
 
 
 class Kind(str, Enum):
-    """The kinds that npulens reads; a new one gets its names below and its reader in `checks/`."""
+    """The kinds that npulens reads."""
 
     PYTHON = "python"
     SHELL = "shell"
@@ -16,70 +21,124 @@ class Kind(str, Enum):
     INI = "ini"
     REQUIREMENTS = "requirements"
     ENVIRONMENT = "dotenv"
-    """Variables as `.env` files have them."""
     NATIVE = "cpp"
-    """C++ and CUDA."""
     CMAKE = "cmake"
     MAKE = "makefile"
     NOTEBOOK = "notebook"
-    """The Python cells of a notebook, as `text/notebooks.py` puts them together."""
+
+    @property
+    def comments(self) -> "Comments":
+        """Where comments may stand in it."""
+        return KINDS[self].comments
 
 
-_SUFFIXES = {
-    ".py": Kind.PYTHON,
-    ".pyi": Kind.PYTHON,
-    ".pyw": Kind.PYTHON,
-    ".ipynb": Kind.NOTEBOOK,
-    ".sh": Kind.SHELL,
-    ".bash": Kind.SHELL,
-    ".slurm": Kind.SHELL,
-    ".sbatch": Kind.SHELL,
-    ".sb": Kind.SHELL,
-    ".pbs": Kind.SHELL,
-    ".lsf": Kind.SHELL,
-    ".dockerfile": Kind.DOCKERFILE,
-    ".yaml": Kind.YAML,
-    ".yml": Kind.YAML,
-    ".json": Kind.JSON,
-    ".jsonc": Kind.JSON,
-    ".toml": Kind.TOML,
-    ".ini": Kind.INI,
-    ".cfg": Kind.INI,
-    ".mk": Kind.MAKE,
-    ".cu": Kind.NATIVE,
-    ".cuh": Kind.NATIVE,
-    ".cpp": Kind.NATIVE,
-    ".cc": Kind.NATIVE,
-    ".cxx": Kind.NATIVE,
+class Comments(Enum):
+    """Where a comment may stand that silences a finding.
+
+    Attributes:
+        ANYWHERE: Behind anything in a line.
+        OWN_LINE: In a line of its own; behind a value it would be a part of that.
+        NOWHERE: There are none, or none that npulens reads.
+    """
+
+    ANYWHERE = "anywhere"
+    OWN_LINE = "own line"
+    NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True, slots=True)
+class KindRecord:
+    """What is known of a kind of file.
+
+    Attributes:
+        suffixes: How names of such files end, in small letters.
+        names: A regular expression for names, where no suffix tells; with a folder in front where
+            that counts. Letters are in any case.
+        languages: What editors call it.
+        comments: Where comments may stand.
+        fence: What a block of code in Markdown calls it.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    names: str = ""
+    languages: tuple[str, ...] = ()
+    comments: Comments = Comments.ANYWHERE
+    fence: str = "text"
+
+
+KINDS = {
+    Kind.PYTHON: KindRecord((".py", ".pyi", ".pyw"), languages=("python",), fence="python"),
+    Kind.SHELL: KindRecord(
+        (".sh", ".bash", ".slurm", ".sbatch", ".sb", ".pbs", ".lsf"),
+        languages=("shellscript", "sh", "bash"),
+        fence="bash",
+    ),
+    Kind.DOCKERFILE: KindRecord(
+        (".dockerfile",),
+        r"(?:dockerfile|containerfile)(?:[.\-_]\w[\w.\-]*)?",
+        ("dockerfile",),
+        Comments.OWN_LINE,
+        "dockerfile",
+    ),
+    Kind.YAML: KindRecord(
+        (".yaml", ".yml"),
+        languages=("yaml", "dockercompose", "github-actions-workflow"),
+        fence="yaml",
+    ),
+    Kind.JSON: KindRecord(
+        (".json", ".jsonc"),
+        languages=("json", "jsonc"),
+        comments=Comments.NOWHERE,
+        fence="json",
+    ),
+    Kind.TOML: KindRecord((".toml",), "(?-i:Pipfile)", ("toml",), fence="toml"),
+    # configparser takes a comment behind a value for a part of it.
+    Kind.INI: KindRecord(
+        (".ini", ".cfg"),
+        languages=("ini", "properties"),
+        comments=Comments.NOWHERE,
+        fence="ini",
+    ),
+    Kind.REQUIREMENTS: KindRecord(
+        names=r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._\d+-][\w.+-]*)?\.(?:txt|in)"
+        r"|(?-i:requirements/[^/]*\.txt)",
+        languages=("pip-requirements",),
+    ),
+    # `docker run --env-file` takes a comment behind a value for a part of it.
+    Kind.ENVIRONMENT: KindRecord(
+        names=r"(?:[\w.-]+)?\.env(?:\.[\w-]+)?",
+        languages=("dotenv",),
+        comments=Comments.OWN_LINE,
+        fence="bash",
+    ),
+    Kind.NATIVE: KindRecord(
+        (".cu", ".cuh", ".cpp", ".cc", ".cxx"),
+        languages=("cpp", "cuda-cpp"),
+        comments=Comments.NOWHERE,
+        fence="cpp",
+    ),
+    Kind.CMAKE: KindRecord(
+        names=r"(?-i:CMakeLists\.txt)",
+        languages=("cmake",),
+        comments=Comments.OWN_LINE,
+        fence="cmake",
+    ),
+    Kind.MAKE: KindRecord(
+        (".mk",),
+        r"(?-i:Makefile|makefile|GNUmakefile)",
+        ("makefile",),
+        Comments.OWN_LINE,
+        "makefile",
+    ),
+    # The Python cells, as `text/notebooks.py` puts them together.
+    Kind.NOTEBOOK: KindRecord((".ipynb",), fence="notebook"),
 }
-_DOCKERFILE = re.compile(r"(?:dockerfile|containerfile)(?:[.\-_]\w[\w.\-]*)?\Z", re.IGNORECASE)
-_REQUIREMENTS = re.compile(
-    r"(?:[\w.-]*[._-])?(?:requirements?|constraints?)(?:[._\d+-][\w.+-]*)?\.(?:txt|in)\Z",
-    re.IGNORECASE,
-)
-_ENVIRONMENT = re.compile(r"(?:[\w.-]+)?\.env(?:\.[\w-]+)?\Z", re.IGNORECASE)
+
+_SUFFIXES = {suffix: kind for kind, record in KINDS.items() for suffix in record.suffixes}
+_LANGUAGES = {language: kind for kind, record in KINDS.items() for language in record.languages}
+_ORDER = (Kind.TOML, Kind.CMAKE, Kind.MAKE, Kind.DOCKERFILE, Kind.REQUIREMENTS, Kind.ENVIRONMENT)
+_NAMES = re.compile("|".join(f"(?P<{k.name}>{KINDS[k].names})" for k in _ORDER), re.IGNORECASE)
 _SHEBANG = re.compile(r"#!\s*\S*?\b(?:env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?sh\b")
-_EDITOR_LANGUAGES = {
-    "python": Kind.PYTHON,
-    "shellscript": Kind.SHELL,
-    "sh": Kind.SHELL,
-    "bash": Kind.SHELL,
-    "dockerfile": Kind.DOCKERFILE,
-    "yaml": Kind.YAML,
-    "dockercompose": Kind.YAML,
-    "github-actions-workflow": Kind.YAML,
-    "json": Kind.JSON,
-    "jsonc": Kind.JSON,
-    "toml": Kind.TOML,
-    "ini": Kind.INI,
-    "properties": Kind.INI,
-    "pip-requirements": Kind.REQUIREMENTS,
-    "dotenv": Kind.ENVIRONMENT,
-    "cpp": Kind.NATIVE,
-    "cuda-cpp": Kind.NATIVE,
-    "cmake": Kind.CMAKE,
-    "makefile": Kind.MAKE,
-}
 
 
 def kind_by_name(path: str) -> Kind | None:
@@ -89,19 +148,10 @@ def kind_by_name(path: str) -> Kind | None:
     known = _SUFFIXES.get(name[dot:].lower()) if dot >= 0 else None
     if known is not None:
         return known
-    if name == "Pipfile":
-        return Kind.TOML
-    if name == "CMakeLists.txt":
-        return Kind.CMAKE
-    if name in ("Makefile", "makefile", "GNUmakefile"):
-        return Kind.MAKE
-    if _DOCKERFILE.match(name):
-        return Kind.DOCKERFILE
-    if _REQUIREMENTS.match(name) or (
-        name.endswith(".txt") and folder.rpartition("/")[2] == "requirements"
-    ):
-        return Kind.REQUIREMENTS
-    return Kind.ENVIRONMENT if _ENVIRONMENT.match(name) else None
+    found = _NAMES.fullmatch(name)
+    if found is None and folder:
+        found = _NAMES.fullmatch(f"{folder.rpartition('/')[2]}/{name}")
+    return None if found is None or found.lastgroup is None else Kind[found.lastgroup]
 
 
 def kind_by_first_line(line: str) -> Kind | None:
@@ -111,7 +161,7 @@ def kind_by_first_line(line: str) -> Kind | None:
 
 def kind_by_language(language: str) -> Kind | None:
     """The kind of what an editor calls so."""
-    return _EDITOR_LANGUAGES.get(language)
+    return _LANGUAGES.get(language)
 
 
 def kind_of(path: str, text: str) -> Kind:

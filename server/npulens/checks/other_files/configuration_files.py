@@ -49,7 +49,7 @@ _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     """Report what a file of settings holds."""
-    settings = list(_READERS[kind](report.text))
+    settings = list(SETTINGS[kind](report.text))
     of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
         command_words(report, words)
@@ -62,12 +62,13 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
             _setting(setting, report, kind, path)
 
 
-_READERS = {
+SETTINGS = {
     Kind.YAML: yaml_settings,
     Kind.JSON: json_settings,
     Kind.TOML: toml_settings,
     Kind.INI: ini_settings,
 }
+"""What reads the keys and values of each kind of settings."""
 
 
 def _variable(setting: Setting, report: LaunchReport) -> None:

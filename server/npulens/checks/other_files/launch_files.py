@@ -1,7 +1,7 @@
 """Files beside the code that say where and how it runs: what is found in each kind."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 
 from npulens.catalog.tables import Catalogue, Place
@@ -74,16 +74,9 @@ def is_run_by_service(place: str) -> bool:
 
 
 def _read(report: LaunchReport, kind: Kind, place: str) -> None:
-    if kind in _SHELL:
-        shell_findings(report)
-    elif kind is Kind.DOCKERFILE:
-        _dockerfile(report)
-    elif kind is Kind.REQUIREMENTS:
-        requirement_lines(report)
-    elif kind is Kind.CMAKE:
-        cmake_findings(report)
-    elif kind is Kind.MAKE:
-        makefile_findings(report)
+    reader = READERS.get(kind)
+    if reader is not None:
+        reader(report)
     else:
         configuration_findings(report, kind, place)
 
@@ -92,7 +85,7 @@ def comments_of(kind: Kind) -> Callable[[str], Iterable[Span]]:
     """What finds the comments of a kind of text, in which findings may be silenced."""
     if kind in _SHELL:
         return lambda text: read_shell(text).comments
-    return _no_comments if kind is Kind.JSON else _hash_comments
+    return _no_comments if kind is Kind.JSON else _hash_comments  # INI has them in lines alone
 
 
 def _no_comments(text: str) -> Iterable[Span]:
@@ -173,3 +166,14 @@ def _exec_form(span: Span, report: LaunchReport) -> None:
         shell_findings(report, *words[2].span)
     else:
         command_words(report, words)
+
+
+READERS: Mapping[Kind, Callable[[LaunchReport], None]] = {
+    Kind.SHELL: shell_findings,
+    Kind.ENVIRONMENT: shell_findings,
+    Kind.DOCKERFILE: _dockerfile,
+    Kind.REQUIREMENTS: requirement_lines,
+    Kind.CMAKE: cmake_findings,
+    Kind.MAKE: makefile_findings,
+}
+"""What reads each kind of file. Others hold keys with values: `configuration_files.py`."""

@@ -35,7 +35,7 @@ from npulens.lsp.session.language_server import NpulensServer
 from npulens.lsp.session.session import Session
 from npulens.lsp.session.views import Part, View
 from npulens.syntax.strings import comments
-from npulens.text.kinds import Kind
+from npulens.text.kinds import Comments, Kind
 from npulens.text.spans import Span
 from npulens.workspace.fixing.file_rewriting import rewrite
 
@@ -138,8 +138,8 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
 def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
     """To silence each rule on each line where it is found, and in the file; each once."""
     document = request.analysis.view.document
-    if document.kind in (Kind.NATIVE, Kind.JSON, Kind.INI):
-        return  # no comment silences anything there, or it would be a part of the value
+    if document.kind.comments is Comments.NOWHERE:
+        return
     offered: set[tuple[str, int]] = set()
     for index in here:
         finding = request.analysis.findings[index]

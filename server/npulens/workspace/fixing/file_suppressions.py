@@ -12,7 +12,7 @@ from npulens.syntax.parsing import module_tree
 from npulens.syntax.strings import comments
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
-from npulens.text.kinds import Kind
+from npulens.text.kinds import Comments, Kind
 from npulens.text.lines import LineMap
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
@@ -21,12 +21,6 @@ from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker, internal_error
 
 _PYTHON = {Kind.PYTHON, Kind.NOTEBOOK}
-_KINDS = {*_PYTHON, Kind.SHELL, Kind.YAML, Kind.TOML, Kind.REQUIREMENTS}
-"""Those in which a comment may stand behind anything in a line.
-
-In `.env` and INI files it may not: `docker run --env-file` and `configparser` take it for a part
-of the value.
-"""
 
 
 def suppress_findings(checker: Checker, path: Path) -> FixedFile:
@@ -38,7 +32,7 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
     document = report.document
     if document is None or not document.text:
         return FixedFile(report)
-    if document.kind not in _KINDS:
+    if document.kind.comments is not Comments.ANYWHERE:
         problem = "not suppressed: it takes no comments; use per-file-ignores or a baseline"
         return FixedFile(FileReport(report.path, problem=problem) if report.findings else report)
     try:

@@ -1,0 +1,22 @@
+// Made by scripts/make_languages.py of server/npulens/text/kinds.py; do not edit.
+export const LANGUAGES = [
+  "python",
+  "shellscript",
+  "sh",
+  "bash",
+  "dockerfile",
+  "yaml",
+  "dockercompose",
+  "github-actions-workflow",
+  "json",
+  "jsonc",
+  "toml",
+  "ini",
+  "properties",
+  "pip-requirements",
+  "dotenv",
+  "cpp",
+  "cuda-cpp",
+  "cmake",
+  "makefile",
+];
