@@ -22,7 +22,7 @@ check_content() { # PACKAGE FILE...
     shift
     "$python" -m zipfile --list "$package" | awk '{print $1}' >"$work/files"
     for name in LICENSE.txt readme.md dist/extension.js dist/client.js dist/THIRD-PARTY-NOTICES.txt \
-        l10n/bundle.l10n.zh-cn.json resources/report.js bundled/common/npulens/rules/device.json \
+        l10n/bundle.l10n.zh-cn.json resources/report.js bundled/common/npulens/rules/compiled.json \
         launcher/npulens_server.py bundled/emulator/npulens_emulator/run.py "$@"; do
         grep -q "^extension/$name" "$work/files" || fail "$name is not in $package"
     done
