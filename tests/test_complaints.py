@@ -9,7 +9,7 @@ import pytest
 
 import npulens
 from commands import CODE, command
-from npulens.catalog.complaints import complaint
+from npulens.catalog.error_messages import error_message
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -73,7 +73,7 @@ def test_every_sentence_is_translated() -> None:
     missing = [
         (place, text)
         for place, text in found
-        if not of_parts.fullmatch(text) and not CHINESE.search(complaint(text, "zh"))
+        if not of_parts.fullmatch(text) and not CHINESE.search(error_message(text, "zh"))
     ]
     assert missing == []
 
@@ -100,8 +100,8 @@ def test_every_sentence_is_translated() -> None:
     ],
 )
 def test_sentences(english: str, chinese: str) -> None:
-    assert complaint(english, "en") == english
-    assert complaint(english, "zh") == chinese
+    assert error_message(english, "en") == english
+    assert error_message(english, "zh") == chinese
 
 
 CASES = {

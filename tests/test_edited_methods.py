@@ -123,12 +123,14 @@ def test_an_analysis_that_is_stopped_leaves_a_good_cache(seed: int) -> None:
         text = MODULE if chance.random() < 0.1 else edited(text, chance)
         left = iter(range(chance.choice((0, 1, 2, 4, 8, 1000))))
 
-        def go_on(left: Iterator[int] = left) -> None:
+        def check_cancelled(left: Iterator[int] = left) -> None:
             if next(left, None) is None:
                 raise StoppedError
 
         try:
-            found = analyze(Document("snippet.py", text, 1), CATALOGUE, TARGET, cache, go_on)
+            found = analyze(
+                Document("snippet.py", text, 1), CATALOGUE, TARGET, cache, check_cancelled
+            )
         except StoppedError:
             stopped += 1
         else:

@@ -13,7 +13,7 @@ from helpers import Mark as FoundMark
 from lsp_client import LspClient
 from npulens.analysis import StatementCache, analyze, judge
 from npulens.catalog.model import ExtensionName, ProjectFacts, Target
-from npulens.checks.other_files.native_sources import native_source_findings
+from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
 from npulens.workspace.files.discovery import discover
@@ -123,13 +123,13 @@ def test_folders_of_other_devices(folder: str) -> None:
 
 def test_words_between_keyword_arguments_are_no_operators() -> None:
     text = MODULE + '{ m.def("f", &f, py::arg("buffer"), py::arg("x.def")); }'
-    found = native_source_findings(text, CATALOGUE, "a.cu")
+    found = cpp_binding_findings(text, CATALOGUE, "a.cu")
     assert [finding.arguments["symbol"] for finding in found] == ["f"]
 
 
 def test_a_block_of_bindings_is_one_finding_that_names_them() -> None:
     text = MODULE + "{ " + " ".join(f'm.def("f{i}", &f);' for i in range(20)) + " }"
-    (found,) = native_source_findings(text, CATALOGUE, "a.cu")
+    (found,) = cpp_binding_findings(text, CATALOGUE, "a.cu")
     names = found.arguments["symbol"].split(", ")
     assert names[:2] == ["f0", "f1"] and names[-1] == "..."
     assert len(names) < 20
@@ -143,7 +143,7 @@ def test_examples_of_the_rules_about_sources() -> None:
         facts = ProjectFacts(
             bound_operators=frozenset({("_ext", "nms")}),
             extension_names=frozenset(built) if name == "cuda-extension-import" else frozenset(),
-            spared_imports=frozenset(),
+            exempt_imports=frozenset(),
         )
         target = replace(Target(), project=facts)
         for example, path in [(e.before, e.before.split()[-1]) for e in rule.examples]:
@@ -175,7 +175,7 @@ def test_hostile_sources_take_time_in_proportion(part: str) -> None:
     def seconds(times: int) -> float:
         text = "cuda PYBIND11_MODULE(a, m) { " + part * times
         start = time.process_time()
-        native_source_findings(text, CATALOGUE, "a.cu")
+        cpp_binding_findings(text, CATALOGUE, "a.cu")
         return time.process_time() - start
 
     seconds(2_000)

@@ -186,13 +186,13 @@ def test_a_project_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     program.write_text(
         "import sys, time\n"
         "from npulens.lsp import transports\n"
-        "from npulens.workspace.project import surroundings\n"
-        "find = surroundings.find_configuration\n"
+        "from npulens.workspace.project import file_context\n"
+        "find = file_context.find_configuration\n"
         "def slow(path, settings):\n"
         "    if 'bad' in str(path):\n"
         "        time.sleep(600)\n"
         "    return find(path, settings)\n"
-        "surroundings.find_configuration = slow\n"
+        "file_context.find_configuration = slow\n"
         "transports.serve_stdio()\n"
     )
     folders = [{"uri": file.parent.as_uri(), "name": file.parent.name} for file in (bad, good)]

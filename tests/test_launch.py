@@ -157,16 +157,16 @@ def test_names_of_variables_are_found(snippet: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "variable", "is_told"),
+    ("path", "variable", "is_reported"),
     [
         ("train.py", "NCCL_NVLS_ENABLE", True),
         ("tests/conftest.py", "NCCL_NVLS_ENABLE", False),
         ("tests/conftest.py", "CUDA_VISIBLE_DEVICES", True),
     ],
 )
-def test_the_path_says_whose_variable_it_is(path: str, variable: str, is_told: bool) -> None:
+def test_the_path_says_whose_variable_it_is(path: str, variable: str, is_reported: bool) -> None:
     text = f'import os\n\nos.environ["{variable}"] = "1"\n'
-    assert bool(analyze(Document(path, text), CATALOGUE, Target())) is is_told
+    assert bool(analyze(Document(path, text), CATALOGUE, Target())) is is_reported
 
 
 @pytest.mark.parametrize("snippet", WITHOUT_QUOTES)

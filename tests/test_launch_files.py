@@ -785,12 +785,12 @@ def test_of_what_a_service_runs_nothing_is_more_than_information() -> None:
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("piece", ENDLESS)
+@pytest.mark.parametrize("segment", ENDLESS)
 @pytest.mark.parametrize("file", FILES)
-def test_time_is_in_proportion_to_size(file: str, piece: str) -> None:
+def test_time_is_in_proportion_to_size(file: str, segment: str) -> None:
     def seconds(size: int) -> float:
         start = time.process_time()
-        findings(file, piece * (size // len(piece)))
+        findings(file, segment * (size // len(segment)))
         return time.process_time() - start
 
     def measured() -> tuple[float, float]:
@@ -807,8 +807,8 @@ def test_time_is_in_proportion_to_size(file: str, piece: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(FILES), st.lists(st.sampled_from([*ENDLESS, "\n", " ", "é𝄞", "\r", "\0"])))
-def test_nothing_raises(file: str, pieces: list[str]) -> None:
-    text = "".join(pieces)
+def test_nothing_raises(file: str, segments: list[str]) -> None:
+    text = "".join(segments)
     for finding in findings(file, text):
         assert 0 <= finding.span.start <= finding.span.end <= len(text)
     fixed(file, text)

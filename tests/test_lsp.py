@@ -21,7 +21,7 @@ from npulens.lsp.session.slots import IsSuperseded, LatestWins
 from npulens.lsp.session.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
-from npulens.workspace.project.surroundings import Lookout
+from npulens.workspace.project.file_context import ProjectContextProvider
 
 UNITS = {
     "utf-8": lambda text: len(text.encode()),
@@ -221,7 +221,7 @@ def test_a_change_equals_a_fresh_open(
 def test_many_changes_equal_a_fresh_open(any_session: LspClient, uri: str, seed: int) -> None:
     encoding = any_session.capabilities["positionEncoding"]
     rng = random.Random(seed)
-    pieces = [
+    segments = [
         "\n",
         "\r\n",
         "\r",
@@ -245,7 +245,7 @@ def test_many_changes_equal_a_fresh_open(any_session: LspClient, uri: str, seed:
             end = min(len(text), start + rng.choice([0, 0, 0, 1, 3]))
             if "\r\n" in (text[start - 1 : start + 1], text[end - 1 : end + 1]):
                 continue  # not a place of the protocol
-            new = "".join(rng.choices(pieces, k=2))
+            new = "".join(rng.choices(segments, k=2))
             ends = place(text, start, encoding), place(text, end, encoding)
             changes.append(replacing(*ends, new))
             text = text[:start] + new + text[end:]
@@ -304,7 +304,7 @@ def test_many_documents_are_open(session: LspClient) -> None:
 
 
 def test_statements_are_remembered_of_few_documents() -> None:
-    around = Lookout().look(None, None)
+    around = ProjectContextProvider().look(None, None)
     analyser = Analyser()
     opened = []
     for number in range(30):
@@ -313,7 +313,7 @@ def test_statements_are_remembered_of_few_documents() -> None:
     for each in [*opened, *opened[:3]]:
         found = analyser.run(Task(each, each.view, around, ClientTerms()), lambda: False)
         assert found is not None and len(found.findings) == 1
-    remembered = [bool(each.statements.pieces) for each in opened]
+    remembered = [bool(each.statements.segments) for each in opened]
     assert sum(remembered) == 20 and all(remembered[:3]) and not any(remembered[3:13])
 
 

@@ -163,8 +163,10 @@ def test_no_advice_without_evidence(advice: str) -> None:
     check(imports + script(f"x = {advice}\n{STEP}"))
 
 
-@pytest.mark.parametrize(("source", "is_told"), [("torch.randn(64, 2)", False), ("read()", True)])
-def test_a_dataset_of_generated_numbers_needs_no_workers(source: str, is_told: bool) -> None:
+@pytest.mark.parametrize(
+    ("source", "is_reported"), [("torch.randn(64, 2)", False), ("read()", True)]
+)
+def test_a_dataset_of_generated_numbers_needs_no_workers(source: str, is_reported: bool) -> None:
     dataset = f"""
 class Numbers(torch.utils.data.Dataset):
     def __init__(self):
@@ -174,6 +176,6 @@ class Numbers(torch.utils.data.Dataset):
         return self.x[index]
 
 """
-    name = "⟦NPU914:DataLoader⟧" if is_told else "DataLoader"
+    name = "⟦NPU914:DataLoader⟧" if is_reported else "DataLoader"
     body = script(f"loader = {name}(Numbers())\n{STEP}")
     check(body.replace("\ndef ", f"{dataset}\ndef ", 1))

@@ -533,10 +533,10 @@ HANDED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "is_told"), HANDED)
+@pytest.mark.parametrize(("text", "is_reported"), HANDED)
 def test_double_precision_that_may_be_on_the_device_is_told_as_such(
-    text: str, is_told: bool
+    text: str, is_reported: bool
 ) -> None:
     found = findings("import torch\n" + text)
     told = [(f.rule.code, f.effective_severity.value) for f in found]
-    assert told == ([("NPU306", "info")] if is_told else [])
+    assert told == ([("NPU306", "info")] if is_reported else [])

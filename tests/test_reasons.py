@@ -140,10 +140,10 @@ def test_what_cannot_be_used_is_refused(here: Path, text: str, sentence: str) ->
     (here / "npulens.toml").write_text(text)
     result = command("check")
     assert (result.returncode, result.stdout) == (2, b"")
-    complaint = result.stderr.decode()
-    assert complaint.startswith(f"npulens: {here / 'npulens.toml'}: ")
-    assert sentence in complaint
-    assert complaint.count("\n") == 1
+    error_message = result.stderr.decode()
+    assert error_message.startswith(f"npulens: {here / 'npulens.toml'}: ")
+    assert sentence in error_message
+    assert error_message.count("\n") == 1
     result = command("check", "--language", "zh")
     assert CHINESE.search(result.stderr.decode())
 

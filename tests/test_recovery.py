@@ -409,15 +409,17 @@ VALID_STATEMENTS = [s for s in STATEMENTS if parses(s)]
     st.lists(st.sampled_from(VALID_STATEMENTS), unique=True, max_size=10),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6),
 )
-def test_moved_and_removed_statements(pieces: list[str], moves: list[tuple[int, int]]) -> None:
+def test_moved_and_removed_statements(segments: list[str], moves: list[tuple[int, int]]) -> None:
     cache = StatementCache()
     for source, target in [(0, 0), *moves]:
-        moved = pieces[source : source + 1]
+        moved = segments[source : source + 1]
         if source != target:
-            pieces = pieces[:source] + pieces[source + 1 :]
-        pieces = pieces if source + target == 9 else pieces[:target] + moved + pieces[target:]
-        pieces = list(dict.fromkeys(pieces))
-        text = "".join(pieces)
+            segments = segments[:source] + segments[source + 1 :]
+        segments = (
+            segments if source + target == 9 else segments[:target] + moved + segments[target:]
+        )
+        segments = list(dict.fromkeys(segments))
+        text = "".join(segments)
         assert findings(text, cache=cache) == findings(text)
 
 
@@ -429,8 +431,8 @@ def test_moved_and_removed_statements(pieces: list[str], moves: list[tuple[int, 
     suppress_health_check=list(HealthCheck),
 )
 @given(st.lists(st.sampled_from([s for s in STATEMENTS if not s.startswith(" ")]), max_size=10))
-def test_every_place_lies_in_the_text_and_every_fix_parses_as_before(pieces: list[str]) -> None:
-    text = "".join(pieces)
+def test_every_place_lies_in_the_text_and_every_fix_parses_as_before(segments: list[str]) -> None:
+    text = "".join(segments)
     for finding in findings(text):
         assert 0 <= finding.span.start <= finding.span.end <= len(text)
         for fix in finding.fixes:

@@ -246,15 +246,15 @@ PIECES = [
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=40))
-def test_nothing_is_lost_of_anything(pieces: list[str]) -> None:
-    assert_nothing_is_lost("".join(pieces))
+def test_nothing_is_lost_of_anything(segments: list[str]) -> None:
+    assert_nothing_is_lost("".join(segments))
 
 
 @pytest.mark.parametrize(
-    "piece", ["$(", "(", "((", "{ ", "if a; then ", '"$(', "${a:-", "a=(", "<("]
+    "segment", ["$(", "(", "((", "{ ", "if a; then ", '"$(', "${a:-", "a=(", "<("]
 )
-def test_no_text_is_too_deep(piece: str) -> None:
-    assert_nothing_is_lost(piece * 300)
+def test_no_text_is_too_deep(segment: str) -> None:
+    assert_nothing_is_lost(segment * 300)
 
 
 def test_lists_arms_and_tests_are_told_apart() -> None:

@@ -141,10 +141,12 @@ class TestLines:
 
     def test_edited_around_crlf(self) -> None:
         """Every edit of every short text of letters, CR and LF."""
-        pieces = [
-            "".join(piece) for size in range(4) for piece in itertools.product("a\r\n", repeat=size)
+        segments = [
+            "".join(segment)
+            for size in range(4)
+            for segment in itertools.product("a\r\n", repeat=size)
         ]
-        for text, new in itertools.product(pieces, pieces):
+        for text, new in itertools.product(segments, segments):
             lines = LineMap(text)
             for start in range(len(text) + 1):
                 for end in range(start, len(text) + 1):

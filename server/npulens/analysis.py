@@ -21,31 +21,31 @@ from npulens.checks.context import Context, ModuleFacts, known_of
 from npulens.checks.following import follow_comment
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
-from npulens.checks.intent.extension_uses import with_uses_together, without_spared_extensions
-from npulens.checks.intent.file_purpose import without_counterpart, worth_telling
+from npulens.checks.intent.extension_uses import with_uses_together, without_exempt_extensions
+from npulens.checks.intent.file_purpose import filtered_by_file_role, without_counterpart
 from npulens.checks.intent.kernel_arms import without_kernel_arms
 from npulens.checks.intent.kernel_inputs import with_careful_moves
-from npulens.checks.intent.library_hints import tell_of_libraries
+from npulens.checks.intent.library_hints import report_libraries
 from npulens.checks.intent.needless_imports import with_needless_imports
 from npulens.checks.intent.optional_imports import without_handled_imports
 from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
-from npulens.checks.interest import Interest
 from npulens.checks.one_code import with_one_code, without_vendors
+from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.launch_files import (
     comments_of,
     is_run_by_service,
     launch_findings,
 )
-from npulens.checks.other_files.native_sources import native_source_findings
-from npulens.checks.pieces import Hint, Piece, module_facts, piece_of, to_the_end
-from npulens.checks.python.devices.members_asked import with_members_asked
+from npulens.checks.python.devices.result_members import with_result_members
 from npulens.checks.python.devices.shim_imports import missing_shim
-from npulens.checks.python.libraries.library_uses import told_once
+from npulens.checks.python.libraries.library_uses import deduplicated
 from npulens.checks.python.parallelism.data_parallel import with_whole_module
 from npulens.checks.python.registry import checks
+from npulens.checks.relevance_filter import RelevanceFilter
+from npulens.checks.segments import Hint, Segment, module_facts, never_cancel, segment_of
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -98,33 +98,35 @@ class StatementCache:
     def __init__(self) -> None:
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
-        self.pieces: dict[str, Piece] = {}
+        self.segments: dict[str, Segment] = {}
         self.state: ModuleState | None = None
         self.signature = Signature((), {})
         self.shapes = NO_SHAPES
 
-    def forget(self, pieces: Sequence[Piece], state: "ModuleState", signature: Signature) -> None:
-        """Forget what was found in pieces that a change of other pieces may concern."""
+    def forget(
+        self, segments: Sequence[Segment], state: "ModuleState", signature: Signature
+    ) -> None:
+        """Forget what was found in segments that a change of other segments may concern."""
         before, self.state = self.state, state
         affected = None
         if before is not None and before[:2] == state[:2]:
             parts = {name for name, _ in before.traits ^ state.traits}
-            affected = words_affected(self.signature, signature, parts, pieces)
+            affected = words_affected(self.signature, signature, parts, segments)
         self.signature = signature
-        for piece in pieces:
-            if affected is None or not affected.isdisjoint(piece.words.identifiers):
-                piece.findings = piece.recognized = piece.hotspots = None
-                piece.recognized_before, piece.evaluations = {}, {}
+        for segment in segments:
+            if affected is None or not affected.isdisjoint(segment.words.identifiers):
+                segment.findings = segment.recognized = segment.hotspots = None
+                segment.recognized_before, segment.evaluations = {}, {}
             elif before is not None and before.sources != state.sources:
-                piece.hotspots, piece.evaluations = None, {}
+                segment.hotspots, segment.evaluations = None, {}
 
 
 class ModuleState(NamedTuple):
-    """What the findings of all pieces depend on, besides the names of the module.
+    """What the findings of all segments depend on, besides the names of the module.
 
     Attributes:
         target: What is analysed for.
-        facts: What the pieces tell each other.
+        facts: What the segments tell each other.
         traits: Functions and classes that hold a part of some computation, with what tells that.
         sources: What matches calls of functions that hold a source of dynamic shapes.
     """
@@ -140,15 +142,15 @@ def analyze(
     catalogue: Catalogue,
     target: Target,
     cache: StatementCache | None = None,
-    go_on: Callable[[], None] = to_the_end,
+    check_cancelled: Callable[[], None] = never_cancel,
 ) -> tuple[Finding, ...]:
     """All findings of a document, in order of their place, settled and suppressed ones left out.
 
     A pure function of its first three arguments: it touches no file and never raises for any
-    content of the document. `go_on` is called on the way; what it raises ends the analysis, and
-    the cache can be used for the next one.
+    content of the document. `check_cancelled` is called on the way; what it raises ends the
+    analysis, and the cache can be used for the next one.
     """
-    return tuple(judge(document, catalogue, target, cache, go_on).findings)
+    return tuple(judge(document, catalogue, target, cache, check_cancelled).findings)
 
 
 def judge(
@@ -156,20 +158,20 @@ def judge(
     catalogue: Catalogue,
     target: Target,
     cache: StatementCache | None = None,
-    go_on: Callable[[], None] = to_the_end,
+    check_cancelled: Callable[[], None] = never_cancel,
 ) -> Judgement:
     """What `analyze` finds, and beside it what is settled with the reasons."""
     find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
-        found = native_source_findings(document.text, catalogue, document.path, target)
+        found = cpp_binding_findings(document.text, catalogue, document.path, target)
         return overruled(Judgement(tuple(found)), document, target.reasons)
     if document.kind is Kind.PYTHON:
-        judged = _python_findings(document, catalogue, target, cache, go_on)
+        judged = _python_findings(document, catalogue, target, cache, check_cancelled)
         find_comments = comments
     elif document.kind is Kind.NOTEBOOK:
         text = python_of_notebook(document.text)
         python = replace(document, text=text, language=Kind.PYTHON)
-        judged = _python_findings(python, catalogue, target, cache, go_on)
+        judged = _python_findings(python, catalogue, target, cache, check_cancelled)
         commands = Ledger(_command_findings(document, catalogue, target))
         together = [*judged.findings, *commands.open]
         together.sort(key=lambda finding: (finding.span, finding.rule.code))
@@ -193,88 +195,89 @@ def _python_findings(
     catalogue: Catalogue,
     target: Target,
     cache: StatementCache | None,
-    go_on: Callable[[], None],
+    check_cancelled: Callable[[], None],
 ) -> Judgement:
     place, own = target.project.place_of(document.path), target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
-    pieces = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
-    if pieces is None or any(piece.weighs_npu for piece in pieces):
+    segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
+    if segments is None or any(segment.weighs_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
-        pieces = [piece_of(parse_text(document.text), triggers)]
-    facts = module_facts(pieces, target, triggers, document.path, catalogue)
+        segments = [segment_of(parse_text(document.text), triggers)]
+    facts = module_facts(segments, target, triggers, document.path, catalogue)
     known = known_of(catalogue, target, facts)
-    re_exported = OtherModules(target.project.library_names, document.path)
-    names = ModuleNames([piece.bindings for piece in pieces], re_exported)
-    definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
+    re_exported = OtherModules(target.project.reexported_libraries, document.path)
+    names = ModuleNames([segment.bindings for segment in segments], re_exported)
+    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
     idioms = Idioms(
-        pieces,
+        segments,
         definitions,
         catalogue,
         target,
         document.path,
         place,
         is_kept=cache is not None,
-        go_on=go_on,
+        check_cancelled=check_cancelled,
     )
     hotspots = Hotspots(
-        pieces,
+        segments,
         definitions,
         catalogue,
         target.project,
         document.path,
         known,
-        told_only=cache is None,
-        go_on=go_on,
+        reported_only=cache is None,
+        check_cancelled=check_cancelled,
     )
     if cache is not None:
         state = ModuleState(target, facts, idioms.traits, hotspots.helpers)
-        cache.forget(pieces, state, module_signature(pieces))
-    insertions = Insertions(pieces, document.text, target)
+        cache.forget(segments, state, module_signature(segments))
+    insertions = Insertions(segments, document.text, target)
     idioms.find()
     hotspots.find()
     findings: list[Finding] = []
     start = 0
-    for index, piece in enumerate(pieces):
-        if piece.findings is None:
-            found_here = _findings(piece, names, index, facts, catalogue, target)
-            piece.findings = all_expecting(found_here, piece.parsed.text)
-        found = (*piece.findings, *idioms.findings(piece))
+    for index, segment in enumerate(segments):
+        if segment.findings is None:
+            found_here = _findings(segment, names, index, facts, catalogue, target)
+            segment.findings = all_expecting(found_here, segment.parsed.text)
+        found = (*segment.findings, *idioms.findings(segment))
         findings += (bound(f.shifted(start), insertions) for f in found)
-        start += len(piece.parsed.text)
+        start += len(segment.parsed.text)
     ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
-    module = WholeModule(document.text, document.path, [piece.parsed for piece in pieces])
+    module = WholeModule(document.text, document.path, [segment.parsed for segment in segments])
     ledger = Ledger(findings)
     ledger.settle(without_types_only(ledger.open, module), "type-only")
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
     ledger.settle(with_whole_module(ledger.open, module, known), "type-only")
-    ledger.settle(with_members_asked(ledger.open, module, catalogue), "reported-once")
+    ledger.settle(with_result_members(ledger.open, module, catalogue), "reported-once")
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
-        worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
+        filtered_by_file_role(ledger.open, document.path, target.project, document.text),
+        "file-role",
     )
     ledger.settle(without_handled_imports(ledger.open, module, target.project), "fallback")
-    ledger.settle(without_spared_extensions(ledger.open, module, target.project), "fallback")
+    ledger.settle(without_exempt_extensions(ledger.open, module, target.project), "fallback")
     ledger.settle(without_kernel_arms(ledger.open, module), "fallback")
     together = with_uses_together(with_builds_together(ledger.open, module), module)
-    ledger.go_on(with_careful_moves(together, module))
+    ledger.replace_open(with_careful_moves(together, module))
     ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)
-    tell_of_libraries(ledger, module, target.project, None if is_overruled else catalogue)
+    report_libraries(ledger, module, target.project, None if is_overruled else catalogue)
     if not is_overruled:
         open_refused(ledger, module)
     findings = with_needless_imports(ledger.open, module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
-    if target.shim is Shim.MISSING and not any(piece.shim.shimmed for piece in pieces):
+    if target.shim is Shim.MISSING and not any(segment.shim.shimmed for segment in segments):
         findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     ledger.open = findings
-    ledger.settle(_told_once(findings), "reported-once")
-    told = _without_shapes_told(ledger.open, document.text)
+    ledger.settle(_deduplicated(findings), "reported-once")
+    told = _without_reported_shapes(ledger.open, document.text)
     guard = EditGuard(document.text, triggers)
     told = guard.guarded(all_expecting(told, document.text))
     return Judgement(with_line_endings(told, document.text), ledger.settled)
@@ -335,13 +338,13 @@ def analyze_returned_shapes(
 
 def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
     project = target.project
-    pieces = [piece_of(parse_text(document.text), catalogue.triggers)]
-    facts = module_facts(pieces, target, catalogue.triggers, document.path, catalogue)
-    re_exported = OtherModules(project.library_names, document.path)
-    names = ModuleNames([piece.bindings for piece in pieces], re_exported)
-    definitions = ModuleDefinitions([piece.parsed.body for piece in pieces], names)
+    segments = [segment_of(parse_text(document.text), catalogue.triggers)]
+    facts = module_facts(segments, target, catalogue.triggers, document.path, catalogue)
+    re_exported = OtherModules(project.reexported_libraries, document.path)
+    names = ModuleNames([segment.bindings for segment in segments], re_exported)
+    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
     known = known_of(catalogue, target, facts)
-    return Hotspots(pieces, definitions, catalogue, project, document.path, known)
+    return Hotspots(segments, definitions, catalogue, project, document.path, known)
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
@@ -350,7 +353,8 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
     ledger = Ledger(report.findings)
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
-        worth_telling(ledger.open, document.path, target.project, document.text), "file-role"
+        filtered_by_file_role(ledger.open, document.path, target.project, document.text),
+        "file-role",
     )
     findings = ledger.open
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
@@ -372,53 +376,53 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
 
 def _reused_pieces(
     text: str, catalogue: Catalogue, triggers: frozenset[str], cache: StatementCache
-) -> list[Piece]:
+) -> list[Segment]:
     if cache.catalogue is not catalogue or cache.triggers != triggers:
-        cache.catalogue, cache.triggers, cache.pieces, cache.state = catalogue, triggers, {}, None
-    known = {piece_text: piece.parsed for piece_text, piece in cache.pieces.items()}
-    pieces, new = [], []
+        cache.catalogue, cache.triggers, cache.segments, cache.state = catalogue, triggers, {}, None
+    known = {piece_text: segment.parsed for piece_text, segment in cache.segments.items()}
+    segments, new = [], []
     for parsed in parse_statements(text, known):
-        piece = cache.pieces.get(parsed.text)
-        if piece is None or piece.parsed is not parsed:
-            piece = piece_of(parsed, triggers)
-            new.append(piece)
-        pieces.append(piece)
-    gone = cache.pieces.keys() - {piece.parsed.text for piece in pieces}
+        segment = cache.segments.get(parsed.text)
+        if segment is None or segment.parsed is not parsed:
+            segment = segment_of(parsed, triggers)
+            new.append(segment)
+        segments.append(segment)
+    gone = cache.segments.keys() - {segment.parsed.text for segment in segments}
     if len(new) == len(gone) == 1:
-        piece, before = new[0], cache.pieces[gone.pop()]
-        piece.take_over(before)
-        if piece.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
-            follow_comment(piece, before, [each for each in pieces if each is not piece])
+        segment, before = new[0], cache.segments[gone.pop()]
+        segment.take_over(before)
+        if segment.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
+            follow_comment(segment, before, [each for each in segments if each is not segment])
     # A statement that stands there twice may mean something else at its second place.
-    times = Counter(piece.parsed.text for piece in pieces)
-    cache.pieces = {p.parsed.text: p for p in pieces if times[p.parsed.text] == 1}
-    return pieces
+    times = Counter(segment.parsed.text for segment in segments)
+    cache.segments = {p.parsed.text: p for p in segments if times[p.parsed.text] == 1}
+    return segments
 
 
 def _findings(
-    piece: Piece,
+    segment: Segment,
     names: ModuleNames,
     index: int,
     facts: ModuleFacts,
     catalogue: Catalogue,
     target: Target,
 ) -> list[Finding]:
-    module = ModuleScope(names, index, walrus_lines(piece.parsed.text))
-    lines = piece.parsed.lines
-    identifiers, stars = piece.words.identifiers, bool(module.stars())
-    words = piece.triggers, facts.aliases, catalogue.parts, catalogue.computing
-    interest = Interest(lines, identifiers, *words, stars)
+    module = ModuleScope(names, index, walrus_lines(segment.parsed.text))
+    lines = segment.parsed.lines
+    identifiers, stars = segment.words.identifiers, bool(module.stars())
+    words = segment.triggers, facts.aliases, catalogue.parts, catalogue.computing
+    relevance = RelevanceFilter(lines, identifiers, *words, stars)
     context = Context(
-        piece.npu_words, identifiers, catalogue, target, facts, module, lines, interest
+        segment.npu_words, identifiers, catalogue, target, facts, module, lines, relevance
     )
-    placed = dict(context.regions.statements(piece.parsed.body, module))
-    body = [(node, placed[node]) for node in context.interest.among(piece.parsed.body)]
+    placed = dict(context.regions.statements(segment.parsed.body, module))
+    body = [(node, placed[node]) for node in context.relevance.among(segment.parsed.body)]
     try:
         visit(body, module, checks(stars, facts.names_gpus), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
         context.findings.append(syntax_finding(deep, context.lines, catalogue))
-    for problem in piece.parsed.problems:
+    for problem in segment.parsed.problems:
         context.findings.append(syntax_finding(problem, context.lines, catalogue))
     return context.findings
 
@@ -426,7 +430,7 @@ def _findings(
 _MINOR = (Severity.INFO, Severity.HINT)
 
 
-def _told_once(findings: Sequence[Finding]) -> list[Finding]:
+def _deduplicated(findings: Sequence[Finding]) -> list[Finding]:
     """Leave out what need not be said twice, each kept at its first place.
 
     Newer syntax, missing mixed precision, advice on speed, cuDNN's tuning by trial, and whatever
@@ -446,10 +450,10 @@ def _told_once(findings: Sequence[Finding]) -> list[Finding]:
                 continue
             told.add(detail)
         kept.append(finding)
-    return told_once(kept)
+    return deduplicated(kept)
 
 
-def _without_shapes_told(findings: Sequence[Finding], text: str) -> list[Finding]:
+def _without_reported_shapes(findings: Sequence[Finding], text: str) -> list[Finding]:
     """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
 
     The place is told if a finding starts there too, or is on the name that is called.

@@ -5,6 +5,6 @@ field. `tables.py` holds what is looked up by name; `model.py` holds rules, find
 what a target is. Words of which one must stand in whatever can break a rule
 (`Catalogue.triggers`) come from the tables, so that a new entry needs no change of the engine.
 Entries for scripts and settings have expressions for names; `entry_names.py` compiles them when
-they are first asked. `complaints.py` says what is wrong with a file of rules or settings in
+they are first asked. `error_messages.py` says what is wrong with a file of rules or settings in
 Chinese.
 """

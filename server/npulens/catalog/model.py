@@ -172,11 +172,11 @@ class ProjectFacts:
         unused_modules: Paths of modules that only define something, and that nothing names.
         returned_shapes: The functions whose results have shapes that depend on data, each with
             the path of its module without its ending.
-        own_methods: The classes with methods that tensors have, too, each with the path of its
-            module without its ending, and the names of these methods; functions with such a name,
-            each with that name and brackets.
-        library_names: What modules re-export of libraries, each with the path of the module without
-            its ending, and the name.
+        tensor_method_overrides: The classes with methods that tensors have, too, each with the path
+            of its module without its ending, and the names of these methods; functions with such a
+            name, each with that name and brackets.
+        reexported_libraries: What modules re-export of libraries, each with the path of the module
+            without its ending, and the name.
         configured: Classes of configurations that name activations by default, each with the path
             of its module without its ending, and the attributes with the names.
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
@@ -184,7 +184,7 @@ class ProjectFacts:
             path of its module without its ending.
         extension_names: Extension modules of CUDA code, each with the path of the package or
             module that it is taken from, and the name in it.
-        spared_imports: Paths of modules that do without an extension where it is missing, each
+        exempt_imports: Paths of modules that do without an extension where it is missing, each
             with the last part of its name.
         foreign_extensions: Modules from elsewhere that are for CUDA by their name.
         root: The folder of the project: what a file is for is asked of its path below that.
@@ -200,13 +200,13 @@ class ProjectFacts:
     unused_names: frozenset[str] = frozenset()
     unused_modules: frozenset[str] = frozenset()
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
-    own_methods: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
-    library_names: frozenset[tuple[str, str, LibraryName]] = frozenset()
+    tensor_method_overrides: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
+    reexported_libraries: frozenset[tuple[str, str, LibraryName]] = frozenset()
     configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     with_counterparts: frozenset[str] = frozenset()
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
     extension_names: frozenset[tuple[str, str, ExtensionName]] = frozenset()
-    spared_imports: frozenset[tuple[str, str]] = frozenset()
+    exempt_imports: frozenset[tuple[str, str]] = frozenset()
     foreign_extensions: frozenset[str] = frozenset()
     root: str = ""
 
@@ -230,7 +230,7 @@ class ProjectFacts:
         modules = {module for module, _ in self.bound_operators if module}
         modules |= {name for _, name, _ in self.extension_names}
         modules |= self.foreign_extensions
-        modules |= {n for _, n, known in self.library_names if not known.is_of_pytorch}
+        modules |= {n for _, n, known in self.reexported_libraries if not known.is_of_pytorch}
         return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
 
 

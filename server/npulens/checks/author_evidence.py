@@ -85,12 +85,12 @@ class Evidence:
 NO_EVIDENCE = Evidence()
 
 
-def evidence_of(pieces: Sequence[Words], words: frozenset[str]) -> Evidence:
-    """The evidence of a module: `words` are the `CHECKED_WORDS` in its pieces."""
+def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
+    """The evidence of a module: `words` are the `CHECKED_WORDS` in its segments."""
     if not words:
         return NO_EVIDENCE
-    texts = [piece.text for piece in pieces]
-    names = [piece.joined for piece in pieces]
+    texts = [segment.text for segment in segments]
+    names = [segment.joined for segment in segments]
     names_device = any("cuda" in each for each in names) or _any(_DEVICE, names)
     trains = "backward" in words and names_device
     asks = "use_deterministic_algorithms" in words

@@ -1,10 +1,10 @@
-"""Which pieces of a module have to be looked at again once its names have changed."""
+"""Which segments of a module have to be looked at again once its names have changed."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from npulens.checks.pieces import Piece
+from npulens.checks.segments import Segment
 from npulens.syntax.values import Defined, Imported
 
 _SEEN_FROM_AFAR = re.compile(
@@ -21,20 +21,20 @@ class Signature(NamedTuple):
     Attributes:
         stars: The modules of its star imports.
         names: What each name is bound to, and whether on a condition; with the places of the
-            pieces only where these differ.
+            segments only where these differ.
     """
 
     stars: tuple[str, ...]
     names: dict[str, Values]
 
 
-def module_signature(pieces: Sequence[Piece]) -> Signature:
+def module_signature(segments: Sequence[Segment]) -> Signature:
     """The signature of a module."""
     names: dict[str, list[tuple[object, ...]]] = {}
     stars: list[str] = []
-    for index, piece in enumerate(pieces):
-        stars += piece.bindings.stars
-        for name, found in piece.bindings.names.items():
+    for index, segment in enumerate(segments):
+        stars += segment.bindings.stars
+        for name, found in segment.bindings.names.items():
             names.setdefault(name, []).append(
                 (index, *((b.value, b.is_conditional) for b in found))
             )
@@ -49,15 +49,15 @@ def module_signature(pieces: Sequence[Piece]) -> Signature:
 
 
 def words_affected(
-    before: Signature, after: Signature, parts: Iterable[str], pieces: Sequence[Piece]
+    before: Signature, after: Signature, parts: Iterable[str], segments: Sequence[Segment]
 ) -> frozenset[str] | None:
-    """Words such that pieces without any of them mean what they meant; `None` if none is safe.
+    """Words such that segments without any of them mean what they meant; `None` if none is safe.
 
     Args:
         before: The signature of the last version.
         after: That of this one.
         parts: Names of functions and classes that changed in what they may compute.
-        pieces: The module as it is.
+        segments: The module as it is.
     """
     if before.stars != after.stars:
         return None
@@ -70,7 +70,7 @@ def words_affected(
     if any(_SEEN_FROM_AFAR.search(name) for name in changed) or _matter_everywhere(values):
         return None
     affected = {*changed, *parts}
-    mentions = [pair for piece in pieces for pair in piece.mentions.items() if pair[1]]
+    mentions = [pair for segment in segments for pair in segment.mentions.items() if pair[1]]
     known = -1
     while known != len(affected):
         known = len(affected)

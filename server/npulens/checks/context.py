@@ -18,9 +18,9 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
 from npulens.checks.author_evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
-from npulens.checks.interest import Interest
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.own_extensions import OwnExtensions
+from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
@@ -30,7 +30,7 @@ from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.kernels import CALLED
 from npulens.verdicts.library_questions import may_ask
-from npulens.verdicts.npu_words import PieceText
+from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.regions import Regions
 
 _BY_SHIM = Settlement("by-shim")
@@ -42,7 +42,7 @@ _BEFORE_KERNELS = LocalizedText(
 
 @dataclass(frozen=True, slots=True)
 class ModuleFacts:
-    """What a piece must know of the rest of its module.
+    """What a segment must know of the rest of its module.
 
     Attributes:
         shimmed: The module imports `transfer_to_npu`, or its scripts or the whole project do.
@@ -52,7 +52,7 @@ class ModuleFacts:
         compared_names: Other names, compared with another device: very likely they hold one.
         backend_names: Names that are handed to something that makes a process group.
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
-        own_methods: Method names that classes of this module define.
+        tensor_method_overrides: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that stand for something a table may know.
@@ -79,7 +79,7 @@ class ModuleFacts:
     compared_names: frozenset[str]
     backend_names: frozenset[str]
     backend_types: frozenset[str]
-    own_methods: frozenset[str]
+    tensor_method_overrides: frozenset[str]
     asks_for_npu: bool
     names_gpus: bool
     imports_torch: bool
@@ -112,7 +112,7 @@ def known_of(catalogue: Catalogue, target: Target, facts: ModuleFacts) -> Known:
 
 @dataclass(slots=True)
 class Context:
-    """One piece of a module under analysis; spans are in the text of the piece."""
+    """One segment of a module under analysis; spans are in the text of the segment."""
 
     npu_words: Sequence[tuple[int, int]]
     identifiers: frozenset[str]
@@ -121,9 +121,9 @@ class Context:
     facts: ModuleFacts
     module: ModuleScope
     lines: LineMap
-    interest: Interest
+    relevance: RelevanceFilter
     text: str = field(init=False)
-    code: PieceText = field(init=False)
+    code: SegmentText = field(init=False)
     known: Known = field(init=False)
     regions: Regions = field(init=False)
     settled: Settlement | None = None
@@ -157,7 +157,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.text = self.lines.text
-        self.code = PieceText(self.lines, self.npu_words)
+        self.code = SegmentText(self.lines, self.npu_words)
         self.known = known_of(self.catalogue, self.target, self.facts)
         self.regions = Regions(self.code, self.known)
 
@@ -171,7 +171,7 @@ class Context:
             return False
         if node.id in self.facts.aliases:
             return True
-        around: Scope | None = scope if self.interest.imports_inside else None
+        around: Scope | None = scope if self.relevance.imports_inside else None
         while isinstance(around, FunctionScope):
             if any(isinstance(each.value, Imported) for each in around.names.get(node.id, ())):
                 return True
@@ -190,7 +190,7 @@ class Context:
         return found.holds if found.reason == "fallback" else None
 
     def holds(self, word: str) -> bool:
-        """Whether a word stands in the piece; looked up once."""
+        """Whether a word stands in the segment; looked up once."""
         if word not in self.held:
             self.held[word] = word in self.text
         return self.held[word]

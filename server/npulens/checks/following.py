@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TypeVar
 
 from npulens.catalog.model import Edit, Fix, Related
-from npulens.checks.pieces import Evaluation, Hint, Hotspot, Idiom, Piece, Recognition
+from npulens.checks.segments import Evaluation, Hint, Hotspot, Idiom, Recognition, Segment
 from npulens.syntax.bindings import Function
 from npulens.text.differences import changed_part
 from npulens.text.spans import Span
@@ -16,18 +16,18 @@ from npulens.text.spans import Span
 _Found = TypeVar("_Found")
 
 
-def follow_comment(piece: Piece, before: Piece, others: Sequence[Piece]) -> None:
+def follow_comment(segment: Segment, before: Segment, others: Sequence[Segment]) -> None:
     """Move what was found in functions; what the edit touches is forgotten, to be found anew.
 
     Args:
-        piece: A statement in which a comment was edited; it has taken over what is known.
+        segment: A statement in which a comment was edited; it has taken over what is known.
         before: The statement before that.
         others: The other statements of the module, whose functions may lead into this one.
     """
     functions = dict(_functions(before.parsed.body))
-    moves = _Moves(before, piece, functions)
-    piece.recognized_before = _kept(piece.recognized_before, moves.recognition)
-    piece.evaluations = _kept(piece.evaluations, moves.own_evaluation)
+    moves = _Moves(before, segment, functions)
+    segment.recognized_before = _kept(segment.recognized_before, moves.recognition)
+    segment.evaluations = _kept(segment.evaluations, moves.own_evaluation)
     for other in others:
         rests_on = (each.rests_on for each in other.evaluations.values())
         if not frozenset(functions.values()).isdisjoint(chain.from_iterable(rests_on)):
@@ -63,7 +63,7 @@ class _TouchedError(Exception):
 class _Moves:
     """Where places are after an edit of a comment: what stands behind it has moved."""
 
-    def __init__(self, before: Piece, after: Piece, functions: Mapping[str, ast.stmt]) -> None:
+    def __init__(self, before: Segment, after: Segment, functions: Mapping[str, ast.stmt]) -> None:
         lines = before.parsed.lines
         self._lines = lines
         self._edit = changed_part(lines.text, after.parsed.text)
@@ -75,11 +75,11 @@ class _Moves:
         return found._replace(idioms=tuple(map(self._idiom, found.idioms)))
 
     def own_evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of the edited piece on."""
+        """What was found from a function of the edited segment on."""
         return self._evaluation(found, {**self._starts, "": 0})
 
     def evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of another piece on."""
+        """What was found from a function of another segment on."""
         return self._evaluation(found, self._starts)
 
     def _start_of(self, function: ast.stmt) -> int:

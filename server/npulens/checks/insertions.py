@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
-from npulens.checks.pieces import Piece
+from npulens.checks.segments import Segment
 from npulens.fixes.imports import (
     FOR_EFFECT,
     TorchImport,
@@ -24,8 +24,8 @@ _LINE_FEED = re.compile(r"(?<!\r)\n")
 class Insertions:
     """The edits that import a module for a whole document; each is made once, when first needed."""
 
-    def __init__(self, pieces: Sequence[Piece], text: str, target: Target) -> None:
-        self._pieces = pieces
+    def __init__(self, segments: Sequence[Segment], text: str, target: Target) -> None:
+        self._segments = segments
         self._text = text
         self._target = target
         self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
@@ -38,7 +38,7 @@ class Insertions:
 
     def of_module(self, module: str) -> Edit | None:
         """The import of a module under its own name, `None` if it is there or none is needed."""
-        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._pieces):
+        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._segments):
             return None
         return self._at_top(f"import {module}")
 
@@ -50,14 +50,14 @@ class Insertions:
         by_name = need is ImportNeed.PLUGIN_NAME
         if not by_name and self._target.loads_plugin:
             return None
-        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._pieces):
+        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._segments):
             return None
         found: list[TorchImport] = []
         start = 0
-        for piece in self._pieces:
-            if piece.torch_import is not None:
-                found.append(piece.torch_import.shifted(start))
-            start += len(piece.parsed.text)
+        for segment in self._segments:
+            if segment.torch_import is not None:
+                found.append(segment.torch_import.shifted(start))
+            start += len(segment.parsed.text)
         place = best_import(found)
         if place is not None:
             return plugin_edit(place, self._text, is_named=by_name)
@@ -68,20 +68,20 @@ class Insertions:
     def _without_shim(self) -> Edit | None:
         """Take out the import of the shim, which a fix puts elsewhere."""
         start = 0
-        for piece in self._pieces:
-            statement = piece.shim.statement
+        for segment in self._segments:
+            statement = segment.shim.statement
             if statement is not None:
                 return Edit(statement.shifted(start), "")
-            start += len(piece.parsed.text)
+            start += len(segment.parsed.text)
         return None
 
     def _at_top(self, statement: str) -> Edit:
         """Behind the docstring and the imports that a module starts with."""
         place = start = 0
-        for piece in self._pieces:
-            end, is_all = leading_imports_end(piece.parsed.body, piece.parsed.lines)
+        for segment in self._segments:
+            end, is_all = leading_imports_end(segment.parsed.body, segment.parsed.lines)
             place = start + end if end else place
-            start += len(piece.parsed.text)
+            start += len(segment.parsed.text)
             if not is_all:
                 break
         return Edit(Span(place, place), f"{statement}\n")

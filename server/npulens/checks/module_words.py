@@ -1,7 +1,8 @@
 """Words anywhere in a module that decide what is reported elsewhere in it.
 
-Each piece of a module is searched by itself and what is found counts for all of them: a check
-that asked the text of its own piece would answer otherwise in an editor, where pieces are small.
+Each segment of a module is searched by itself and what is found counts for all of them: a check
+that asked the text of its own segment would answer otherwise in an editor, where segments are
+small.
 """
 
 import re

@@ -23,7 +23,7 @@ from npulens.text.spans import Span
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 Known = Mapping[str, tuple[ParsedText, Bindings]]
-"""By its text what is known already of a piece of the module."""
+"""By its text what is known already of a segment of the module."""
 
 
 class NameAt(NamedTuple):
@@ -40,42 +40,42 @@ def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[
     Args:
         text: The module.
         offset: The place.
-        known: Pieces that need not be parsed again.
+        known: Segments that need not be parsed again.
         native: Says what returns a tensor, so that methods of tensors are known.
     """
-    parsed = _pieces(text, known)
+    parsed = _segments(text, known)
     bindings = []
     current = start = at = 0
-    for index, piece in enumerate(parsed):
-        there = known.get(piece.text)
-        if there is not None and there[0] is piece:
+    for index, segment in enumerate(parsed):
+        there = known.get(segment.text)
+        if there is not None and there[0] is segment:
             bindings.append(there[1])
         else:
-            bindings.append(bindings_of(piece.body, walrus_lines(piece.text)))
+            bindings.append(bindings_of(segment.body, walrus_lines(segment.text)))
         if at <= offset:
             current, start = index, at
-        at += len(piece.text)
-    piece = parsed[current]
-    scope = ModuleScope(ModuleNames(bindings), current, walrus_lines(piece.text))
-    return _Finder(LineMap(piece.text), start, offset - start, native).names(piece.body, scope)
+        at += len(segment.text)
+    segment = parsed[current]
+    scope = ModuleScope(ModuleNames(bindings), current, walrus_lines(segment.text))
+    return _Finder(LineMap(segment.text), start, offset - start, native).names(segment.body, scope)
 
 
-def _pieces(text: str, known: Known) -> list[ParsedText]:
-    """The pieces of a text; where those known make it up, it is not cut again."""
+def _segments(text: str, known: Known) -> list[ParsedText]:
+    """The segments of a text; where those known make it up, it is not cut again."""
     found = []
     end = 0
-    for piece, (parsed, _) in known.items():
-        if not text.startswith(piece, end):
+    for segment, (parsed, _) in known.items():
+        if not text.startswith(segment, end):
             break
         found.append(parsed)
-        end += len(piece)
+        end += len(segment)
     if found and end == len(text):
         return found
-    return parse_statements(text, {piece: parsed for piece, (parsed, _) in known.items()})
+    return parse_statements(text, {segment: parsed for segment, (parsed, _) in known.items()})
 
 
 class _Finder:
-    """Goes down to a place in one piece of a module."""
+    """Goes down to a place in one segment of a module."""
 
     def __init__(self, lines: LineMap, start: int, offset: int, native: NativeTable) -> None:
         self._lines = lines

@@ -60,14 +60,14 @@ def visit(
     What is settled is visited like everything else: findings there come with the reason. Walks with
     a stack of its own, so that deep nesting costs memory and not a recursion error.
     """
-    brings = context.module.stars() or context.facts.aliases or context.interest.imports_inside
+    brings = context.module.stars() or context.facts.aliases or context.relevance.imports_inside
     wanted = _VISITED if brings else _VISITED_BUT_NAMES
     pending: list[Child] = [(node, scope, settled) for node, settled in parts]
     while pending:
         node, scope, settled = pending.pop()
         kind = type(node)
         is_inner = kind in _STATEMENTS and scope.__class__ is FunctionScope
-        if is_inner and not context.interest.holds(node):  # type: ignore[arg-type]
+        if is_inner and not context.relevance.holds(node):  # type: ignore[arg-type]
             continue
         if settled is None and kind in _LISTS:
             settled = context.regions.collection(node)
@@ -123,7 +123,7 @@ def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     if settled is None:
         context.regions.enter_function(node, inner)
     if not _is_in_function(scope):
-        context.interest.enter_function(node)
+        context.relevance.enter_function(node)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope, settled)
     context.settled = settled
     yield from _block(node.body, inner, context)
@@ -149,7 +149,7 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
     settled = {child: reason for child, _, reason in _block(node.body, inner, context)}
     methods = {s.name: s for s in node.body if isinstance(s, Function)}
-    for statement in context.interest.members(node, node.body):
+    for statement in context.relevance.members(node, node.body):
         beside = settled[statement]
         if beside is None and statement is methods.get("cuda") and "npu" in methods:
             beside = context.regions.settlement("npu-way-beside", methods["npu"])

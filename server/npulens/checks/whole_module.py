@@ -1,4 +1,4 @@
-"""A module as a whole, for what no piece of it tells alone."""
+"""A module as a whole, for what no segment of it tells alone."""
 
 import ast
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class WholeModule:
     Args:
         text: The text.
         path: What the document is called: a path or, in an editor, an address.
-        parsed: The text in pieces; a single one has the tree already.
+        parsed: The text in segments; a single one has the tree already.
     """
 
     def __init__(self, text: str, path: str, parsed: Sequence[ParsedText]) -> None:

@@ -84,11 +84,11 @@ def _chinese(text: str) -> str:
 def _lines(text: str, width: int) -> Iterator[str]:
     """A text in lines of at most so many columns, if no word is longer."""
     line = ""
-    for piece in _PIECE.findall(text):
-        if line and _columns(line + piece.rstrip()) > width:
+    for segment in _PIECE.findall(text):
+        if line and _columns(line + segment.rstrip()) > width:
             yield line.rstrip()
             line = ""
-        line += piece if line else piece.lstrip()
+        line += segment if line else segment.lstrip()
     if line:
         yield line.rstrip()
 

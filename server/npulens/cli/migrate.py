@@ -86,7 +86,7 @@ def migrate(
     RULES are codes, names or starts of codes such as NPU1, separated by commas.
     """
     from npulens.catalog.model import Applicability
-    from npulens.report.change_log_text import migration_summary, told_of
+    from npulens.report.change_log_text import migration_summary, wording_of
     from npulens.report.human import printable
     from npulens.report.not_read_text import not_read_list
     from npulens.workspace.files.copying import Reason
@@ -116,7 +116,7 @@ def migrate(
     log = _migrated(request, output, allow_dirty, asked.language)
     for each in log.left_out:
         if each.reason is not Reason.NOT_WANTED and output is not None:
-            click.echo(told_of(each, asked.language), err=True)
+            click.echo(wording_of(each, asked.language), err=True)
     for path, problem in log.problems.items():
         complain(f"{printable(path)}: {problem}")
     if show_skipped:

@@ -33,10 +33,10 @@ def spoken(context: click.Context | None) -> "Language":
 
 def complain(sentence: str, traceback: str = "", language: "Language | None" = None) -> None:
     """A sentence on standard error, with a traceback where that is asked for."""
-    from npulens.catalog.complaints import complaint
+    from npulens.catalog.error_messages import error_message
 
     language = language or spoken(click.get_current_context(silent=True))
-    click.echo(f"npulens: {complaint(sentence, language)}", err=True)
+    click.echo(f"npulens: {error_message(sentence, language)}", err=True)
     if os.environ.get("NPULENS_TRACEBACK") == "1":
         click.echo(traceback, err=True, nl=False)
 
@@ -56,10 +56,10 @@ class Refusal(click.ClickException):
 
 def show_wrong_usage(error: click.UsageError) -> None:
     """What is wrong with the words of a command, and how it is used."""
-    from npulens.catalog.complaints import complaint
+    from npulens.catalog.error_messages import error_message
 
     language = spoken(error.ctx)
-    sentence = complaint(error.format_message(), language)
+    sentence = error_message(error.format_message(), language)
     if language == "en" or error.ctx is None:
         click.UsageError(sentence, error.ctx).show()
         return

@@ -123,13 +123,13 @@ def _reached(
     project: "Project", catalogue: "Catalogue", root: Path
 ) -> "tuple[set[str], list[tuple[str, list[str]]]]":
     """The files without PyTorch, and what each script imports, as the reports name them."""
-    from npulens.workspace.project.memo import Memo
+    from npulens.workspace.project.fact_memo import FactMemo
     from npulens.workspace.project.reached_files import ReachedFiles
     from npulens.workspace.settings.configuration import absolute
 
     names = {absolute(file): str(file) for file in project.files}
     libraries = {name.partition(".")[0] for name in catalogue.libraries}
-    found = ReachedFiles(names, absolute(root), libraries, Memo())
+    found = ReachedFiles(names, absolute(root), libraries, FactMemo())
     scripts = [
         (names[each.path], [names[path] for path in each.reached]) for each in found.scripts()
     ]

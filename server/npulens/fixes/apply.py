@@ -65,15 +65,15 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     Raises:
         ValueError: Two edits overlap.
     """
-    pieces: list[str] = []
+    segments: list[str] = []
     position = 0
     previous: Edit | None = None
     for edit in sorted(set(edits)):
         if previous is not None and edit.span.overlaps(previous.span):
             raise ValueError(f"edits overlap at {edit.span.start}")
-        pieces += [text[position : edit.span.start], edit.replacement]
+        segments += [text[position : edit.span.start], edit.replacement]
         position, previous = edit.span.end, edit
-    return "".join((*pieces, text[position:]))
+    return "".join((*segments, text[position:]))
 
 
 def compatible_findings(

@@ -59,7 +59,7 @@ def _is_in_comment(text: str, place: int) -> bool:
 
 
 def parts_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Parts:
-    """Functions and classes at the top of a piece that hold a word of a pattern."""
+    """Functions and classes at the top of a segment that hold a word of a pattern."""
     parts = {}
     for node in body:
         if isinstance(node, (Function, ast.ClassDef)):
@@ -71,17 +71,17 @@ def parts_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Parts:
 
 
 class Candidates:
-    """The functions of one piece that are worth evaluating.
+    """The functions of one segment that are worth evaluating.
 
     Args:
-        lines: The text of the piece.
+        lines: The text of the segment.
         words: The words in it.
         definitions: Those of the module.
         places: Where words of patterns stand in the text.
         helpers: Functions of the module that hold some.
         parts: Functions and classes of it that do.
         needs: What code holds that can match.
-        names_npu: Whether the piece names the NPU.
+        names_npu: Whether the segment names the NPU.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Candidates:
         return attributes
 
     def _bases(self, owner: ClassHere) -> list[tuple[ClassHere, Part]]:
-        """Base classes with what they hold anywhere: their text may be that of another piece."""
+        """Base classes with what they hold anywhere: their text may be that of another segment."""
         _, *bases = self._definitions.lineage(owner)
         pairs = ((base, self._parts.get(base.node.name)) for base in bases)
         return [(base, part) for base, part in pairs if part is not None]

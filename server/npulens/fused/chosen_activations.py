@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from npulens.catalog.model import ProjectFacts
-from npulens.checks.pieces import Piece
+from npulens.checks.segments import Segment
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.values import Imported
 
 
 def activations_by_default(
-    pieces: Sequence[Piece], project: ProjectFacts, path: str
+    segments: Sequence[Segment], project: ProjectFacts, path: str
 ) -> Mapping[str, str]:
     """Activations by the attribute of the configuration: `{"hidden_act": "silu"}`.
 
@@ -20,18 +20,18 @@ def activations_by_default(
     if known.is_empty:
         return {}
     named: dict[str, set[str]] = {}
-    for qualified in _classes(pieces, known, path):
+    for qualified in _classes(segments, known, path):
         for attribute, value in known.find(qualified) or ():
             named.setdefault(attribute, set()).add(value)
     return {attribute: values.pop() for attribute, values in named.items() if len(values) == 1}
 
 
 def _classes(
-    pieces: Sequence[Piece], known: "OtherModules[tuple[tuple[str, str], ...]]", path: str
+    segments: Sequence[Segment], known: "OtherModules[tuple[tuple[str, str], ...]]", path: str
 ) -> Iterator[str]:
     """Names of classes as imports have them, those of the module itself among them."""
     own = f".{PurePath(path).stem}"
     yield from (member_of(own, name) for name in known.names_in(own))
-    for piece in pieces:
-        for bindings in piece.bindings.names.values():
+    for segment in segments:
+        for bindings in segment.bindings.names.values():
             yield from (b.value.qualified for b in bindings if isinstance(b.value, Imported))

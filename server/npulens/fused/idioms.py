@@ -1,4 +1,4 @@
-"""The idioms of a module, looked for piece by piece."""
+"""The idioms of a module, looked for segment by segment."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from itertools import chain
 
 from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.pieces import Piece, Recognition
+from npulens.checks.segments import Recognition, Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
@@ -25,19 +25,20 @@ class Idioms:
     """What NPU operators can replace in a module.
 
     Args:
-        pieces: The module.
+        segments: The module.
         definitions: What the module defines.
         catalogue: Has the patterns and their rules.
         target: Says which fixes come first, and what the project tells.
         path: The path of the module.
         place: Its path within the project.
         is_kept: What is found is asked for again after an edit.
-        go_on: Called now and then; what it raises ends the search, which can be taken up again.
+        check_cancelled: Called now and then; what it raises ends the search, which can be taken up
+            again.
     """
 
     def __init__(
         self,
-        pieces: Sequence[Piece],
+        segments: Sequence[Segment],
         definitions: ModuleDefinitions,
         catalogue: Catalogue,
         target: Target,
@@ -45,11 +46,11 @@ class Idioms:
         place: str,
         *,
         is_kept: bool,
-        go_on: Callable[[], None],
+        check_cancelled: Callable[[], None],
     ) -> None:
-        self._go_on = go_on
+        self._check_cancelled = check_cancelled
         self._is_kept = is_kept
-        self._pieces = pieces
+        self._segments = segments
         self._shared = definitions
         self._catalogue = catalogue
         self._target = target
@@ -58,20 +59,20 @@ class Idioms:
         self._needs = _needs_of(catalogue.patterns)
 
     def find(self) -> None:
-        """Look through the pieces of which that is not known, or that rest on what has changed."""
-        for piece in self._pieces:
-            is_same = self._interfaces.are(piece.asked)
-            known = piece.recognized_before if piece.recognized is None else piece.recognized
+        """Look through segments of which that is not known, or that rest on what has changed."""
+        for segment in self._segments:
+            is_same = self._interfaces.are(segment.asked)
+            known = segment.recognized_before if segment.recognized is None else segment.recognized
             if not (
-                is_same and piece.recognized is not None and all(map(self._holds, known.values()))
+                is_same and segment.recognized is not None and all(map(self._holds, known.values()))
             ):
-                found = self._look_through(piece, known if is_same else {})
-                piece.recognized_before, piece.recognized = {}, found
+                found = self._look_through(segment, known if is_same else {})
+                segment.recognized_before, segment.recognized = {}, found
 
-    def findings(self, piece: Piece) -> Iterator[Finding]:
-        """The findings in a piece; of a helper, none that belong to a larger computation."""
-        starts = piece.parsed.lines.starts
-        for recognition in (piece.recognized or {}).values():
+    def findings(self, segment: Segment) -> Iterator[Finding]:
+        """The findings in a segment; of a helper, none that belong to a larger computation."""
+        starts = segment.parsed.lines.starts
+        for recognition in (segment.recognized or {}).values():
             for idiom in recognition.idioms:
                 if (idiom.function, idiom.rule) not in self._inlined:
                     yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
@@ -81,27 +82,27 @@ class Idioms:
         return not recognition.rests_on or recognition.rests_on <= self._nodes
 
     def _look_through(
-        self, piece: Piece, known: Mapping[ast.AST, Recognition]
+        self, segment: Segment, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
-        """What is found in the functions of a piece, but for what is known and holds still."""
+        """What is found in the functions of a segment, but for what is known and holds still."""
         is_on_host = FileRole.HOST in file_role(
             self._place
         )  # where data is prepared, nothing runs on the NPU
-        if is_on_host or not self._has_torch or not self._may_hold_some(piece):
+        if is_on_host or not self._has_torch or not self._may_hold_some(segment):
             return {}
-        lines, definitions = piece.parsed.lines, self._definitions
-        definitions.asked = set(piece.asked) if known else set()
+        lines, definitions = segment.parsed.lines, self._definitions
+        definitions.asked = set(segment.asked) if known else set()
         candidates = Candidates(
             lines,
-            piece.words,
+            segment.words,
             definitions,
-            self._places(piece),
+            self._places(segment),
             self._helpers,
             self._parts,
             self._needs,
-            bool(piece.npu_words),
+            bool(segment.npu_words),
         )
-        functions = list(candidates.among(piece.parsed.body))
+        functions = list(candidates.among(segment.parsed.body))
         if not functions:
             return {}
         patterns = read_patterns(self._catalogue.patterns)
@@ -111,21 +112,21 @@ class Idioms:
         for function in functions:
             found = known.get(function.node)
             if found is None or not self._holds(found):
-                self._go_on()
+                self._check_cancelled()
                 found = recognizer.recognize(function)
             recognized[function.node] = found
         if self._is_kept:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            piece.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
+            segment.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
         return recognized
 
     @cached_property
     def _configured(self) -> Mapping[str, str]:
-        return activations_by_default(self._pieces, self._target.project, self._path)
+        return activations_by_default(self._segments, self._target.project, self._path)
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
-        found = (each.inlined for p in self._pieces for each in (p.recognized or {}).values())
+        found = (each.inlined for p in self._segments for each in (p.recognized or {}).values())
         return frozenset().union(*found)
 
     @cached_property
@@ -140,21 +141,21 @@ class Idioms:
     def _interfaces(self) -> Interfaces:
         return Interfaces(self._shared)
 
-    def _may_hold_some(self, piece: Piece) -> bool:
-        text = piece.parsed.text
-        return bool(self._places(piece)) or any(name in text for name in self._helpers)
+    def _may_hold_some(self, segment: Segment) -> bool:
+        text = segment.parsed.text
+        return bool(self._places(segment)) or any(name in text for name in self._helpers)
 
-    def _places(self, piece: Piece) -> Places:
-        if piece.word_places is None:
-            piece.word_places = word_places(piece.words, self._needs.words)
-        return piece.word_places
+    def _places(self, segment: Segment) -> Places:
+        if segment.word_places is None:
+            segment.word_places = word_places(segment.words, self._needs.words)
+        return segment.word_places
 
     @cached_property
     def _has_torch(self) -> bool:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
         return any(
-            piece.torch_import is not None or _IMPORT.search(piece.parsed.text)
-            for piece in self._pieces
+            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
+            for segment in self._segments
         )
 
     @property
@@ -170,12 +171,12 @@ class Idioms:
     @cached_property
     def _parts(self) -> Parts:
         parts: dict[str, Part] = {}
-        for piece in self._pieces:
-            if piece.parts is None:
-                places = self._places(piece)
-                body, lines = piece.parsed.body, piece.parsed.lines
-                piece.parts = parts_in(body, lines, places) if places else {}
-            for name, part in piece.parts.items():
+        for segment in self._segments:
+            if segment.parts is None:
+                places = self._places(segment)
+                body, lines = segment.parsed.body, segment.parsed.lines
+                segment.parts = parts_in(body, lines, places) if places else {}
+            for name, part in segment.parts.items():
                 assert isinstance(part, Part)
                 parts[name] = part
         return parts

@@ -1,4 +1,4 @@
-"""Finds what NPU operators can replace in one piece of a module."""
+"""Finds what NPU operators can replace in one segment of a module."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
-from npulens.checks.pieces import Idiom, Recognition
+from npulens.checks.segments import Idiom, Recognition
 from npulens.fused.known_activations import names_another
 from npulens.fused.matching import Match, is_type_of, matches, stripped
 from npulens.fused.pattern_conditions import holds
@@ -38,11 +38,11 @@ class Place:
 
 
 class Recognizer:
-    """Looks for patterns in the functions of one piece.
+    """Looks for patterns in the functions of one segment.
 
     Args:
-        lines: The text of the piece.
-        definitions: The definitions of the module; trees of this piece count in that text.
+        lines: The text of the segment.
+        definitions: The definitions of the module; trees of this segment count in that text.
         patterns: What to look for, larger ones first.
         catalogue: Has the rules that patterns belong to.
         style: Which fixes come first.
@@ -71,7 +71,7 @@ class Recognizer:
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
 
     def recognize(self, function: FunctionHere) -> Recognition:
-        """What is found in a function of the piece."""
+        """What is found in a function of the segment."""
         found: list[Idiom] = []
         inlined: set[tuple[ast.AST, str]] = set()
         start = self._lines.starts[function.node.lineno - 1]

@@ -75,7 +75,7 @@ class ClassHere:
 
 
 class Definitions:
-    """What a file defines at its top level, filled piece by piece.
+    """What a file defines at its top level, filled segment by segment.
 
     `asked` collects the names of functions and classes that were looked up, so that a result can
     be kept as long as these stay as they are.
@@ -87,7 +87,7 @@ class Definitions:
         self.asked: set[str] = set()
 
     def add(self, body: Iterable[ast.stmt], scope: Scope) -> None:
-        """The definitions of one piece of the file, also those under a plain `if` or `try`."""
+        """The definitions of one segment of the file, also those under a plain `if` or `try`."""
         for node in body:
             if isinstance(node, Function):
                 self.functions[node.name] = FunctionHere(node, FunctionScope(node, scope))
@@ -120,10 +120,10 @@ class Definitions:
 
 
 class ModuleDefinitions:
-    """The definitions of a module in pieces, for all who evaluate its functions.
+    """The definitions of a module in segments, for all who evaluate its functions.
 
     Args:
-        bodies: The statements of each piece.
+        bodies: The statements of each segment.
         names: The names of the module.
     """
 
@@ -133,12 +133,12 @@ class ModuleDefinitions:
 
     @cached_property
     def scopes(self) -> list[ModuleScope]:
-        """The scopes of the pieces."""
+        """The scopes of the segments."""
         return [ModuleScope(self._names, index) for index in range(len(self._bodies))]
 
     @cached_property
     def all(self) -> Definitions:
-        """What the pieces define."""
+        """What the segments define."""
         definitions = Definitions()
         for body, scope in zip(self._bodies, self.scopes, strict=True):
             definitions.add(body, scope)

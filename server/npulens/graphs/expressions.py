@@ -97,7 +97,7 @@ class Expressions:
             if found is not None:
                 found.is_named = True
                 return found
-            known = self.library_names(node, frame)
+            known = self.reexported_libraries(node, frame)
             if known:
                 return self.graph.node(LIBRARY, (), known[0])
             return self.graph.node(GLOBAL, (), node.id)
@@ -109,7 +109,7 @@ class Expressions:
             return self.unknown(node)
         return self.value(node, frame)
 
-    def library_names(self, node: ast.expr, frame: Frame) -> list[str]:
+    def reexported_libraries(self, node: ast.expr, frame: Frame) -> list[str]:
         """The full names of what an expression is in a library, `[]` for anything else."""
         name = None if root_name(node) in frame.names else dotted_name(node)
         if name is None:
@@ -172,7 +172,7 @@ class Expressions:
         return self.unknown(node, tuple(read.values()))
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
-        known = self.library_names(node, frame)
+        known = self.reexported_libraries(node, frame)
         if known:
             if known[0] in _NUMBERS:
                 return self.graph.constant(_NUMBERS[known[0]])

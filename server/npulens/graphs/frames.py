@@ -98,7 +98,7 @@ class Frame:
             self.binders[name] = before | {self.statement}
 
     def place(self, node: ast.expr | ast.stmt, value: Node) -> None:
-        """Note what a piece of the function's own text computes."""
+        """Note what a segment of the function's own text computes."""
         if self.record is not None:
             self.record.places.append((node, value, self.statement))
 

@@ -212,7 +212,7 @@ class Statements(Invocations):
             self.value(item.context_expr, frame)
             entered = item.context_expr
             if isinstance(entered, ast.Call):
-                names = self.library_names(entered.func, frame)
+                names = self.reexported_libraries(entered.func, frame)
                 stops_gradient = stops_gradient or not WITHOUT_GRADIENT.isdisjoint(names)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, self.unknown(item.optional_vars, ()), frame)

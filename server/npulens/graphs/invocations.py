@@ -56,7 +56,7 @@ class Invocations(Modules):
         ]:
             return self._spread(node, frame)
         callee = node.func
-        names = self.library_names(callee, frame)
+        names = self.reexported_libraries(callee, frame)
         owner = None
         if not names and isinstance(callee, ast.Attribute):
             owner = self.value(callee.value, frame)
@@ -75,7 +75,7 @@ class Invocations(Modules):
         """`f(*args, **options)`: not known what it is called with, except for sizes of views."""
         callee = node.func
         is_view = isinstance(callee, ast.Attribute) and callee.attr in VIEWS and not node.keywords
-        if is_view and not self.library_names(callee, frame):
+        if is_view and not self.reexported_libraries(callee, frame):
             assert isinstance(callee, ast.Attribute)
             owner = self.value(callee.value, frame)
             sizes = self._sequence(ast.Tuple(node.args, ast.Load()), frame)

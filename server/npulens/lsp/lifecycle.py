@@ -76,7 +76,7 @@ class _Lifecycle:
         if self._watches:
             registrations.append(_watchers("npulens-files", _WATCHED))
         if registrations and await self._is_done(_registering(registrations)):
-            self._server.overview.is_told = self._watches
+            self._server.overview.is_notified = self._watches
         await self.pull_settings()
 
     async def pull_settings(self) -> None:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from npulens import __version__
-from npulens.catalog.complaints import complaint
+from npulens.catalog.error_messages import error_message
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
@@ -151,7 +151,9 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
         )
         parts += _section(_NOTES, notes, language)
     if log.problems:
-        lines = (f"- {_code(path)}: {complaint(p, language)}" for path, p in log.problems.items())
+        lines = (
+            f"- {_code(path)}: {error_message(p, language)}" for path, p in log.problems.items()
+        )
         parts += _section(_PROBLEMS, lines, language)
     if log.not_read:
         unread = (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)
@@ -228,7 +230,7 @@ def _not_copied(each: LeftOut, language: Language) -> str:
     return f"{_code(each.path)}{target}: {_REASONS[each.reason].in_language(language)}"
 
 
-def told_of(each: LeftOut, language: Language) -> str:
+def wording_of(each: LeftOut, language: Language) -> str:
     """What a terminal says of something that is not copied."""
     target = f" -> {printable(each.target)}" if each.target else ""
     separator = "：" if language == "zh" else ": "

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from npulens.catalog.complaints import complaint
+from npulens.catalog.error_messages import error_message
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_properties import ReportTable
 from npulens.catalog.tables import Catalogue
@@ -108,7 +108,7 @@ def _file_rows(
             len(report.findings),
             work[index],
             advice[index],
-            complaint(report.problem or "", language),
+            error_message(report.problem or "", language),
         )
         for index, report in enumerate(results.files)
     )

@@ -33,8 +33,8 @@ estimates, not measurements. Functions that only start-up or an evaluation reach
 list.
 
 Only functions that hold a word of some source, or call one of the module that does, are evaluated
-(`worth.py`). What functions of other modules return is a fact of the project; a call of one is a
-source (`elsewhere.py`). Results are kept by function (`evaluations.py`), with places from its
-first line (`placing.py`); a node is looked up only in the text of the piece that holds it
-(`reporting.py`).
+(`evaluation_prefilter.py`). What functions of other modules return is a fact of the project; a call
+of one is a source (`elsewhere.py`). Results are kept by function (`evaluations.py`), with places
+from its first line (`span_remapping.py`); a node is looked up only in the text of the segment that
+holds it (`reporting.py`).
 """

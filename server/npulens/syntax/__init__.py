@@ -1,17 +1,17 @@
 """Python source: statements, recovery, scopes, qualified names and constants.
 
-`statements.py` cuts a module into pieces. Without a cache a text is one piece. For an open
-document each top-level statement is one, cut at unindented lines; a piece whose text was there
-before is taken over with its tree and bindings, wherever it stands now. All positions in a piece
+`statements.py` cuts a module into segments. Without a cache a text is one segment. For an open
+document each top-level statement is one, cut at unindented lines; a segment whose text was there
+before is taken over with its tree and bindings, wherever it stands now. All positions in a segment
 count from its start. If one method was edited and no line came or went, that method alone is
 parsed (`splicing.py`), also while it does not parse: the last version that did is remembered. An
 edit within a comment leaves all trees as they are (`commenting.py`).
 
-A piece that does not parse is cut by indentation into its statements, and these into headers and
+A segment that does not parse is cut by indentation into its statements, and these into headers and
 bodies, until only what is broken is lost (`recovery.py`). Before, the whole text is parsed once:
 the cutting may have been wrong, not the code.
 
-Of each piece the names it binds are collected, with expressions: what the tree alone says, such
+Of each segment the names it binds are collected, with expressions: what the tree alone says, such
 as "attribute `cuda` of the name `torch`". These are plain tuples, which can be compared between
 versions (`values.py`, `bindings.py`). What an expression means is asked in its scope
 (`meanings.py`): qualified names, strings, instances of library classes. Names of other modules

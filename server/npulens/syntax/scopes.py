@@ -67,21 +67,21 @@ class Scope:
 
 
 class ModuleNames:
-    """The names of a module: which of its pieces bind them, in order, and its star imports.
+    """The names of a module: which of its segments bind them, in order, and its star imports.
 
     Args:
-        pieces: What its pieces bind.
+        segments: What its segments bind.
         elsewhere: What other modules of the project re-export of libraries.
     """
 
     def __init__(
-        self, pieces: Sequence[Bindings], elsewhere: OtherModules[LibraryName] | None = None
+        self, segments: Sequence[Bindings], elsewhere: OtherModules[LibraryName] | None = None
     ) -> None:
         self.names: dict[str, list[tuple[int, list[Binding]]]] = {}
         self.stars: list[str] = []
-        for index, piece in enumerate(pieces):
-            self.stars += piece.stars
-            for name, bindings in piece.names.items():
+        for index, segment in enumerate(segments):
+            self.stars += segment.stars
+            for name, bindings in segment.names.items():
                 self.names.setdefault(name, []).append((index, bindings))
         if elsewhere is not None and not elsewhere.is_empty:
             self._follow(elsewhere)
@@ -89,7 +89,7 @@ class ModuleNames:
     @cached_property
     def packages(self) -> frozenset[str]:
         """The packages that the module imports from."""
-        found = (bindings for pieces in self.names.values() for _, bindings in pieces)
+        found = (bindings for segments in self.names.values() for _, bindings in segments)
         return _packages(found)
 
     def _follow(self, elsewhere: OtherModules[LibraryName]) -> None:
@@ -112,7 +112,7 @@ def _followed(binding: Binding, elsewhere: OtherModules[LibraryName]) -> Binding
 
 
 class ModuleScope(Scope):
-    """The module, seen from one of its pieces."""
+    """The module, seen from one of its segments."""
 
     def __init__(self, module: ModuleNames, current: int, walrus_lines: Sequence[int] = ()) -> None:
         self.module = module

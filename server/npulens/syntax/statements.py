@@ -18,7 +18,7 @@ _STATEMENT_START = re.compile(
     r"^(?!(?:else|elif|except|finally)\b|<{7}|={7}|>{7}|\|{7})(?=[^\s#)\]}])(@)?", re.MULTILINE
 )
 _AHEAD = 2
-"""So many pieces of before are compared with what stands at a place: one may be gone."""
+"""So many segments of before are compared with what stands at a place: one may be gone."""
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
 
@@ -57,15 +57,15 @@ def parse_piece(text: str) -> ParsedText:
 
 
 def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
-    """Cut a text into pieces that each hold one top-level statement, or several on one line.
+    """Cut a text into segments that each hold one top-level statement, or several on one line.
 
     Only white space at the start of a line, triple quotes and line continuations are looked at, so
-    in broken code, or code with unindented lines in brackets, a piece may be too short. Pieces in
-    a row are always the text.
+    in broken code, or code with unindented lines in brackets, a segment may be too short. Segments
+    in a row are always the text.
 
     Args:
         text: The text.
-        before: Pieces of an earlier version in order; where they stand again nothing is read.
+        before: Segments of an earlier version in order; where they stand again nothing is read.
     """
     known = list(before)
     start = index = 0
@@ -86,7 +86,7 @@ def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
 
 
 def _stands_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
-    """Whether a piece stands at a place of a text, and a statement begins behind it."""
+    """Whether a segment stands at a place of a text, and a statement begins behind it."""
     if index >= len(known) or not text.startswith(known[index], start):
         return False
     end = start + len(known[index])
@@ -120,69 +120,71 @@ def parse_text(text: str) -> ParsedText:
     parsed = parse(text)
     if not isinstance(parsed, SyntaxProblem):
         return ParsedText(text, parsed.body, ())
-    return joined(text, [parse_piece(piece) for piece in split_statements(text)])
+    return joined(text, [parse_piece(segment) for segment in split_statements(text)])
 
 
-def joined(text: str, pieces: Sequence[ParsedText]) -> ParsedText:
-    """The text of some pieces in a row as one piece, whose positions count from its start.
+def joined(text: str, segments: Sequence[ParsedText]) -> ParsedText:
+    """The text of some segments in a row as one segment, whose positions count from its start.
 
     What parses is read once more, with empty lines in the place of the rest; moving the positions
     of all its nodes takes longer.
     """
-    if len(pieces) == 1:
-        return pieces[0]
-    readable = (_empty_lines(p) if p.problems else p.text for p in pieces)
+    if len(segments) == 1:
+        return segments[0]
+    readable = (_empty_lines(p) if p.problems else p.text for p in segments)
     body, problems, line = parse_piece("".join(readable)).body, list[SyntaxProblem](), 0
-    for piece in pieces:
-        if piece.problems:
-            recovered = parse_piece(piece.text)  # nodes of its own, which can be moved
+    for segment in segments:
+        if segment.problems:
+            recovered = parse_piece(segment.text)  # nodes of its own, which can be moved
             body += (ast.increment_lineno(statement, line) for statement in recovered.body)
             problems += (problem.moved(line) for problem in recovered.problems)
-        line += _line_ends(piece)
+        line += _line_ends(segment)
     body.sort(key=lambda statement: (statement.lineno, statement.col_offset))
     return ParsedText(text, body, tuple(problems))
 
 
-def _empty_lines(piece: ParsedText) -> str:
-    return "\n" * _line_ends(piece)
+def _empty_lines(segment: ParsedText) -> str:
+    return "\n" * _line_ends(segment)
 
 
-def _line_ends(piece: ParsedText) -> int:
-    return len(piece.lines.starts) - 1
+def _line_ends(segment: ParsedText) -> int:
+    return len(segment.lines.starts) - 1
 
 
 def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText]:
-    """A text piece by piece, each taken from `known` if an earlier version had it.
+    """A text segment by segment, each taken from `known` if an earlier version had it.
 
-    Joined, the pieces are exactly what `parse_text` gives.
+    Joined, the segments are exactly what `parse_text` gives.
     """
     whole_before = known.get(text)
     if whole_before is not None and whole_before.is_joined:
         return [whole_before]
-    known = {piece: parsed for piece, parsed in known.items() if not parsed.is_joined}
+    known = {segment: parsed for segment, parsed in known.items() if not parsed.is_joined}
     texts = list(split_statements(text, known))
     # Of two equal definitions only the second counts: each needs a tree of its own.
     known = {
-        piece: known[piece] for piece, n in Counter(texts).items() if n == 1 and piece in known
+        segment: known[segment]
+        for segment, n in Counter(texts).items()
+        if n == 1 and segment in known
     }
     spliced = _spliced(texts, known)
-    pieces = []
+    segments = []
     broken = False
     for piece_text in texts:
-        piece = known.get(piece_text) or spliced.get(piece_text)
-        if piece is None:
-            piece = parse_piece(piece_text)
-        broken = broken or (bool(piece.problems) and piece_text not in spliced)
-        pieces.append(piece)
-    if broken and len(pieces) > 1:
+        segment = known.get(piece_text) or spliced.get(piece_text)
+        if segment is None:
+            segment = parse_piece(piece_text)
+        broken = broken or (bool(segment.problems) and piece_text not in spliced)
+        segments.append(segment)
+    if broken and len(segments) > 1:
         whole = parse(text)
         if not isinstance(whole, SyntaxProblem):
             return [ParsedText(text, whole.body, (), is_joined=True)]
-    return pieces
+    return segments
 
 
 def _spliced(texts: list[str], known: dict[str, ParsedText]) -> dict[str, ParsedText]:
-    """The one piece that is new, if it is one of before with another comment or method."""
+    """The one segment that is new, if it is one of before with another comment or method."""
     new = [text for text in texts if text not in known]
     gone = known.keys() - set(texts) if len(new) == 1 else ()
     if len(gone) != 1:

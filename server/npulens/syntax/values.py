@@ -142,12 +142,12 @@ def _filled(template: ast.expr, mark: str, arguments: list[ast.expr], depth: int
     """A template string with its first few plain marks replaced."""
     if not (isinstance(template, ast.Constant) and isinstance(template.value, str)):
         return UNKNOWN
-    pieces = template.value.split(mark)
-    if len(pieces) - 1 > len(arguments):
+    segments = template.value.split(mark)
+    if len(segments) - 1 > len(arguments):
         return UNKNOWN
-    parts: list[Expression] = [Text(pieces[0])]
-    for argument, piece in zip(arguments, pieces[1:], strict=False):
-        parts += [expression(argument, depth), Text(piece)]
+    parts: list[Expression] = [Text(segments[0])]
+    for argument, segment in zip(arguments, segments[1:], strict=False):
+        parts += [expression(argument, depth), Text(segment)]
     return Joined(tuple(parts[:MAX_PARTS]))
 
 

@@ -16,7 +16,7 @@ _LINE_ENDING = re.compile(r"\r\n?|\n")
 
 
 class LineMap:
-    """A text, or a piece of one, with the code-point offset at which each of its lines starts.
+    """A text, or a segment of one, with the code-point offset at which each of its lines starts.
 
     `starts` has one offset per line and begins with 0; a text that ends with a line ending has one
     more, empty line. Nothing here changes after construction: treat `starts` as read-only.
@@ -44,10 +44,10 @@ class LineMap:
         start = self.starts[lineno - 1]
         if self._is_ascii:
             return start + utf8_column
-        piece = self.text[start : start + utf8_column]  # so many bytes hold no more code points
-        if piece.isascii():
+        segment = self.text[start : start + utf8_column]  # so many bytes hold no more code points
+        if segment.isascii():
             return start + utf8_column
-        before = piece.encode("utf-8", "surrogatepass")[:utf8_column]
+        before = segment.encode("utf-8", "surrogatepass")[:utf8_column]
         return start + len(before.decode("utf-8", "ignore"))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:

@@ -99,16 +99,16 @@ def notebook_bytes(data: bytes, text: str) -> bytes:
     if [mark.number for mark in marks] != list(cells):
         raise NotWrittenBack
     is_ascii = file.isascii() and re.search(r"\\u(?!00[0-7])", file) is not None
-    pieces = []
+    segments = []
     position = 0
     for mark, source in zip(marks, cell_sources(text), strict=True):
         cell = cells[mark.number]
         if source == _ended(cell.text):
             continue
         new = source if cell.text.endswith("\n") else source.removesuffix("\n")
-        pieces += [file[position : cell.span.start], _source(cell, new, file, is_ascii)]
+        segments += [file[position : cell.span.start], _source(cell, new, file, is_ascii)]
         position = cell.span.end
-    return "".join((*pieces, file[position:])).encode()
+    return "".join((*segments, file[position:])).encode()
 
 
 def cell_marks(text: str) -> list[CellMark]:

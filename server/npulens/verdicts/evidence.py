@@ -13,7 +13,7 @@ from typing import NamedTuple
 from npulens.catalog.settlements import Settlement
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
-from npulens.verdicts.npu_words import PieceText
+from npulens.verdicts.npu_words import SegmentText
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
 _WRAPPERS = re.compile(r"(?:Parallel|DDP|FSDP|GradScaler|autocast|init_process_group)\Z")
@@ -62,7 +62,7 @@ class Effects(NamedTuple):
         return not other.assigned or not other.assigned.isdisjoint(self.assigned)
 
 
-def effects(body: Iterable[ast.AST], code: PieceText) -> Effects:
+def effects(body: Iterable[ast.AST], code: SegmentText) -> Effects:
     """What some statements do."""
     called: set[str] = set()
     assigned: set[str] = set()
@@ -79,7 +79,7 @@ def effects(body: Iterable[ast.AST], code: PieceText) -> Effects:
     return Effects(frozenset(called), frozenset(assigned), returns)
 
 
-def _distinct(tests: list[ast.If], code: PieceText) -> list[tuple[ast.If, Effects]]:
+def _distinct(tests: list[ast.If], code: SegmentText) -> list[tuple[ast.If, Effects]]:
     """Tests with what their bodies do, one for each of a few different effects."""
     found = {effects(node.body, code): node for node in reversed(tests)}
     return [(node, done) for done, node in list(found.items())[-_MOST_EFFECTS:]]
@@ -98,13 +98,13 @@ def _effect_of_call(callee: ast.expr) -> str:
 
 
 class Evidence:
-    """What of a piece its author has decided for the NPU.
+    """What of a segment its author has decided for the NPU.
 
     Args:
-        code: The text of the piece.
+        code: The text of the segment.
     """
 
-    def __init__(self, code: PieceText) -> None:
+    def __init__(self, code: SegmentText) -> None:
         self._code = code
 
     def beside(
@@ -224,10 +224,10 @@ class _LastUses:
 
     Args:
         body: The block.
-        code: The text of the piece.
+        code: The text of the segment.
     """
 
-    def __init__(self, body: list[ast.stmt], code: PieceText) -> None:
+    def __init__(self, body: list[ast.stmt], code: SegmentText) -> None:
         self._body = body
         self._code = code
 

@@ -49,7 +49,7 @@ class Ledger:
                 self.settled.append(replace(finding, settlement=own))
         self.open = staying
 
-    def go_on(self, findings: Iterable[Finding]) -> None:
+    def replace_open(self, findings: Iterable[Finding]) -> None:
         """Go on with findings in the place of the open ones; some may be settled by now."""
         found = Ledger(findings)
         self.open = found.open

@@ -69,11 +69,11 @@ def _author_words(text: str, words: Sequence[tuple[int, int]]) -> list[tuple[int
     return found
 
 
-class PieceText:
-    """The text of a piece, by its nodes.
+class SegmentText:
+    """The text of a segment, by its nodes.
 
     Args:
-        lines: The piece.
+        lines: The segment.
         words: What `npu_words` says of it.
     """
 

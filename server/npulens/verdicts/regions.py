@@ -27,7 +27,7 @@ from npulens.verdicts.kernels import (
     moves_what_the_host_has,
 )
 from npulens.verdicts.loading import LONGEST_BEFORE, chooses_host, read_to_host
-from npulens.verdicts.npu_words import PieceText
+from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.older_torch import catches_old_torch, way_of_old
 
 Part = tuple[ast.AST, Settlement | None]
@@ -43,14 +43,14 @@ ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
 class Regions:
-    """Which parts of one piece an NPU reaches.
+    """Which parts of one segment an NPU reaches.
 
     Args:
-        code: The text of the piece.
+        code: The text of the segment.
         known: What is known of its conditions.
     """
 
-    def __init__(self, code: PieceText, known: Known) -> None:
+    def __init__(self, code: SegmentText, known: Known) -> None:
         self._code = code
         self._known = known
         self._evidence = Evidence(code)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Finding, LocalizedText, Related
 from npulens.catalog.settlements import Settlement
-from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
+from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below

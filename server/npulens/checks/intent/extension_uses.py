@@ -42,7 +42,7 @@ def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list
     if not used:
         return list(findings)
     built = [f for f in findings if f.rule.name == CUDA_EXTENSION and f.settlement is None]
-    held = _held_by(module, built) if built else {}
+    held = _built_by(module, built) if built else {}
     groups = _groups([(f, list(_keys(f, held))) for f in (*built, *used)])
     changed: dict[int, Finding] = {}
     for group in groups:
@@ -50,12 +50,12 @@ def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list
     return [changed.get(id(finding), finding) for finding in findings]
 
 
-def without_spared_extensions(
+def without_exempt_extensions(
     findings: Sequence[Finding], module: WholeModule, project: ProjectFacts
 ) -> list[Finding]:
     """The findings without those about extensions that the module does without."""
     path = str(module.place)
-    spared = {name for file, name in project.spared_imports if file == path}
+    spared = {name for file, name in project.exempt_imports if file == path}
     return [
         finding
         for finding in findings
@@ -76,7 +76,7 @@ def _keys(finding: Finding, held: Mapping[int, Sequence[str]]) -> Iterable[_Key]
     yield "place", str(finding.span.start)
 
 
-def _held_by(module: WholeModule, built: Sequence[Finding]) -> dict[int, list[str]]:
+def _built_by(module: WholeModule, built: Sequence[Finding]) -> dict[int, list[str]]:
     """The names that hold the extensions that are built, by where the calls start."""
     lines = LineMap(module.text)
     places = {finding.span.start for finding in built}

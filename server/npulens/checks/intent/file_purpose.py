@@ -31,7 +31,7 @@ def without_counterpart(
     return [finding for finding in findings if finding.rule.family == "engine"]
 
 
-def worth_telling(
+def filtered_by_file_role(
     findings: Sequence[Finding], path: str, project: ProjectFacts, text: str
 ) -> list[Finding]:
     """Leave out what means nothing for a file of this path.

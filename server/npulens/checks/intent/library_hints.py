@@ -43,7 +43,7 @@ _WITHOUT = frozenset({"fallback", "reported-with-library"})
 """Reasons of what a library that is missing settles."""
 
 
-def tell_of_libraries(
+def report_libraries(
     ledger: Ledger, module: WholeModule, project: ProjectFacts, catalogue: Catalogue | None
 ) -> None:
     """Open what is settled of libraries that are needed, and put hints on the others.
@@ -56,7 +56,7 @@ def tell_of_libraries(
     """
     if any(_is_optional(finding) for finding in ledger.settled):
         rule = None if catalogue is None else catalogue.rule_named(_RULE)
-        _Libraries(ledger, module, project, rule).tell()
+        _Libraries(ledger, module, project, rule).report()
 
 
 def _is_optional(finding: Finding) -> bool:
@@ -80,7 +80,7 @@ class _Libraries:
         self._is_test = FileRole.TEST in file_role(project.place_of(str(module.place)))
         self._is_optional_module = str(module.place) in project.optional_modules
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Change the ledger."""
         imports: dict[str, list[tuple[Finding, Import]]] = {}
         for finding in self._ledger.in_order():

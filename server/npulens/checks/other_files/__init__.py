@@ -12,6 +12,6 @@ stands for what it was set to. `dependencies.py` reads what is installed, also f
 whether a version admits a release for the NPU is asked of packaging (`package_releases.py`).
 `configuration_files.py` reads settings; files of CI lead to information at most.
 
-C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `native_sources.py`
+C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `cpp_bindings.py`
 finds what they bind for Python. `cmake_targets.py` finds what CMake builds from CUDA code.
 """

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Finding, LocalizedText, Related, Rule
 from npulens.catalog.settlements import Settlement
+from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.checks.other_files.launch_report import LaunchReport
-from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
 from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.syntax.cmake import Command, Word, cmake_commands, cmake_variables, expanded
 from npulens.text.spans import Span

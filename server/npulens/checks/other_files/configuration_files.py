@@ -90,7 +90,7 @@ def _of_matrix(setting: Setting, report: LaunchReport) -> None:
     match = _IN_MATRIX.fullmatch(setting.key or setting.parents[-1])
     if match is not None and _RELEASE.fullmatch(setting.value) is not None:
         package = "torch" if match[1] == "pytorch" else match[1]
-        report.tell(Place.PACKAGE, package, f"={setting.value}", setting.span)
+        report.look_up_computed(Place.PACKAGE, package, f"={setting.value}", setting.span)
 
 
 def _setting(setting: Setting, report: LaunchReport, kind: Kind, path: str) -> None:

@@ -92,13 +92,13 @@ class LaunchReport:
         span: Span,
         value: str | None = None,
         *,
-        is_told: bool = True,
+        is_reported: bool = True,
         is_reference: bool = False,
     ) -> bool:
         """The name of a variable, if `span` is the name of one of the CUDA world.
 
-        `value` is what it is set to here, if that can be read. Where `is_told` is false the name
-        is no finding, but renamed with the others. A reference reads it, or takes it back.
+        `value` is what it is set to here, if that can be read. Where `is_reported` is false the
+        name is no finding, but renamed with the others. A reference reads it, or takes it back.
         """
         name = self.text[slice(*span)]
         entry = self.catalogue.variable(name)
@@ -112,8 +112,8 @@ class LaunchReport:
             return True
         if value is not None and hides_all(name, value):
             self._hiding.setdefault(name, []).append(span)
-            value, is_told = None, False
-        use = _Use.SHOWN if not is_told else _Use.READ if is_reference else _Use.SET
+            value, is_reported = None, False
+        use = _Use.SHOWN if not is_reported else _Use.READ if is_reference else _Use.SET
         places = self._places.setdefault(name, {})
         places[span] = max(places.get(span, use), use)
         if value is not None:
@@ -184,9 +184,9 @@ class LaunchReport:
 
     def flag(self, name: str, span: Span) -> None:
         """Report an option that is on by being there: `--load_in_8bit`."""
-        self.tell(Place.SETTING, name, "True", span)
+        self.look_up_computed(Place.SETTING, name, "True", span)
 
-    def tell(self, place: Place, name: str, value: str, span: Span) -> bool:
+    def look_up_computed(self, place: Place, name: str, value: str, span: Span) -> bool:
         """Report what the tables say of a value that is not written where it is reported.
 
         How it is changed is open, so there is no fix.
@@ -285,7 +285,7 @@ class LaunchReport:
             # A script that sets one name and reads the other would be broken: all go together.
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
-        told = _told(entry, places)
+        told = _reported_places(entry, places)
         others = sorted(places.keys() - set(told))
         beside = tuple(Related(span, _USED_HERE) for span in others)
         replacement = entry.becomes or ""
@@ -298,7 +298,7 @@ def _is_wrong(entry: LaunchEntry, value: str) -> bool:
     return not entry.releases or admits_none(value, entry.releases)
 
 
-def _told(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
+def _reported_places(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
     """Where a variable is set; where it is read, if this is all that is done with it here.
 
     To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for

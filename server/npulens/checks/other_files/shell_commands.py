@@ -158,7 +158,7 @@ def _index(atom: Atom, script: _Script) -> bool:
     if "$" not in atom.text or not _URL.match(atom.text):
         return False
     known = _PART.sub(lambda match: _only_value(match["name"], script), atom.text)
-    return script.report.tell(Place.INDEX, "url", known, atom.span)
+    return script.report.look_up_computed(Place.INDEX, "url", known, atom.span)
 
 
 def _only_value(name: str, script: _Script) -> str:
@@ -243,12 +243,12 @@ def _command(placed: Placed, script: _Script) -> None:
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
     # What a message shows of a variable is renamed with it, but nothing to be told.
-    is_told = not is_text or standing.is_output_used
+    is_reported = not is_text or standing.is_output_used
     for word in (*own, *command.redirects):
         shown = word.text(text)
         for match in _REFERENCE.finditer(shown):
             span = Span(*match.span(1)).shifted(word.span.start)
-            report.variable(span, is_told=is_told, is_reference=True)
+            report.variable(span, is_reported=is_reported, is_reference=True)
     _probe(command, standing, report)
     if chain:
         _fetched(base_name(chain[-1]), atoms, report)

@@ -36,7 +36,7 @@ class Comparisons(TensorTypes):
         subject = right if literal in nodes_below(left) else left
         if isinstance(node.ops[0], (ast.In, ast.NotIn)):
             self._membership(node, literal, right, opposite)
-        elif not self._tells_others(node):
+        elif not self._distinguishes_others(node):
             is_device = literal not in operands
             text = self._script.source(subject) + (".type" if is_device else "")
             self._replace(node, f'{text} {opposite} "cpu"', literal)
@@ -46,7 +46,7 @@ class Comparisons(TensorTypes):
         self, node: ast.Compare, literal: ast.Constant, right: ast.expr, opposite: str
     ) -> None:
         if node.left is literal:
-            if self._tells_others(node):
+            if self._distinguishes_others(node):
                 return
             negated = "not in" if opposite == "!=" else "in"
             self._replace(node, f'"cpu" {negated} {self._script.source(right)}', literal)
@@ -65,7 +65,7 @@ class Comparisons(TensorTypes):
             return
         self._done.add(literal)
         owner = self._owners.get(node)
-        if self._tells_others(node) or isinstance(owner, (ast.Compare, ast.BinOp)):
+        if self._distinguishes_others(node) or isinstance(owner, (ast.Compare, ast.BinOp)):
             return
         assert isinstance(node.func, ast.Attribute)
         start = self._span(node).start
@@ -88,7 +88,7 @@ class Comparisons(TensorTypes):
             return False
         return "torch.device" in qualified_names(owner.func, scope)
 
-    def _tells_others(self, node: ast.AST) -> bool:
+    def _distinguishes_others(self, node: ast.AST) -> bool:
         """Whether what stands beside a comparison asks for other accelerators one by one."""
         while not isinstance(node, ast.stmt):
             node = self._owners[node]

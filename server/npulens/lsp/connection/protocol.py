@@ -105,7 +105,7 @@ class Protocol(LanguageServerProtocol):
         )
 
     def _give_up(self, request: str | int | None, error: JsonRpcException) -> None:
-        """Whoever waits for an answer that came in pieces has to know that there is none."""
+        """Whoever waits for an answer that came in segments has to know that there is none."""
         logger.warning("An answer of the client means nothing.")
         # Under the ids of the client's own requests, pygls keeps the tasks that answer them.
         waiting = None if request is None else self._request_futures.get(request)

@@ -162,7 +162,7 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         edit = to_workspace_edit(shim.edits, request.analysis.view, request.analysis.terms)
         title = shim.title.in_language(request.analysis.terms.language)
         yield types.CodeAction(title, REWRITE, edit=edit)
-    style = request.analysis.surroundings.configuration.style
+    style = request.analysis.file_context.configuration.style
     if style is not MigrationStyle.DEVICE_AGNOSTIC and any(
         is_about_devices(finding)
         for finding in request.analysis.findings
@@ -265,7 +265,7 @@ def _rewritten(
     style: MigrationStyle | None = None,
 ) -> types.WorkspaceEdit | None:
     document = analysis.view.document
-    result = rewrite(document, analysis.surroundings, applicability, wanted, style)
+    result = rewrite(document, analysis.file_context, applicability, wanted, style)
     if not result.edits:
         return None
     return to_workspace_edit(result.edits, analysis.view, analysis.terms)

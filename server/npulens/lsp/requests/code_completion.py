@@ -28,7 +28,7 @@ def completions(analysis: Analysis, offset: int) -> Iterator[types.CompletionIte
     document = analysis.view.document
     line_start = document.line_starts[document.position_at(offset).line]
     before = document.text[line_start:offset]
-    catalogue, language = analysis.surroundings.catalogue, analysis.terms.language
+    catalogue, language = analysis.file_context.catalogue, analysis.terms.language
     if _IN_LIST.search(before):
         yield from _rules(catalogue, language)
     elif comment := _IN_COMMENT.search(before):

@@ -11,7 +11,7 @@ from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.shapes.ranking.hotspots import Ranked
-from npulens.shapes.ranking.scoring import TOLD
+from npulens.shapes.ranking.scoring import REPORTED
 from npulens.text.spans import Span
 from npulens.workspace.settings.configuration import is_selected
 from npulens.workspace.settings.problems import counts_of
@@ -38,7 +38,7 @@ def _names_npu(analysis: Analysis) -> bool:
     return "torch_npu" in text or "torch.npu" in text or "torch.accelerator" in text
 
 
-def functions_told(analysis: Analysis, language: Language) -> Iterator[tuple[Span, str]]:
+def reported_functions(analysis: Analysis, language: Language) -> Iterator[tuple[Span, str]]:
     """The names of functions with dynamic shapes or waits that are worth telling, and how many."""
     text = analysis.view.document.text
     functions = [hint.span for hint in analysis.shapes.hints if not hint.shape]
@@ -47,7 +47,7 @@ def functions_told(analysis: Analysis, language: Language) -> Iterator[tuple[Spa
         index = bisect_right(functions, ranked.hotspot.span) - 1
         # What stands in a function within a function belongs to neither.
         name = ranked.function.rpartition(".")[2]
-        if index >= 0 and text[slice(*functions[index])] == name and _is_told(ranked, analysis):
+        if index >= 0 and text[slice(*functions[index])] == name and _is_reported(ranked, analysis):
             held[index].append(ranked)
     for span, found in zip(functions, held, strict=True):
         told = _counted(found, language)
@@ -55,10 +55,10 @@ def functions_told(analysis: Analysis, language: Language) -> Iterator[tuple[Spa
             yield span, told
 
 
-def _is_told(ranked: Ranked, analysis: Analysis) -> bool:
-    around = analysis.surroundings
+def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
+    around = analysis.file_context
     rule = around.catalogue.rule_named(ranked.hotspot.rule)
-    return ranked.score >= TOLD and rule is not None and is_selected(rule, around.configuration)
+    return ranked.score >= REPORTED and rule is not None and is_selected(rule, around.configuration)
 
 
 def _counted(found: Sequence[Ranked], language: Language) -> str:
@@ -97,7 +97,7 @@ def register(server: NpulensServer) -> None:
         if title:
             command = types.Command(title, MIGRATE_FILE, arguments=[opened.uri])
             lenses.append(types.CodeLens(_FIRST_LINE, command))
-        for span, told in functions_told(analysis, language):
+        for span, told in reported_functions(analysis, language):
             place = view.locate(span, analysis.terms.encoding)
             if place.part.uri == uri:
                 command = types.Command(told, RANK_SHAPES, arguments=[opened.uri])

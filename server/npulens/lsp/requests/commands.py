@@ -82,10 +82,10 @@ class _Commands:
         """The page of a rule, which is shown as a message, too."""
         code = _argument(params, 0, str)
         for opened in self._session.opened.values():
-            if opened.surroundings is not None:
-                rule = opened.surroundings.catalogue.rule_named(code)
+            if opened.file_context is not None:
+                rule = opened.file_context.catalogue.rule_named(code)
                 if rule is not None:
-                    wanted = opened.surroundings.configuration.language
+                    wanted = opened.file_context.configuration.language
                     language = self._session.terms.in_project(wanted).language
                     text = f"{rule.code} {rule.name}\n\n{rule.explanation.in_language(language)}"
                     self._server.window_show_message(
@@ -100,7 +100,7 @@ class _Commands:
         async with self._progress(params, say.MIGRATE_FILE):
             allowed = _applicability(params, 1)
             document = analysis.view.document
-            result = await asyncio.to_thread(rewrite, document, analysis.surroundings, allowed)
+            result = await asyncio.to_thread(rewrite, document, analysis.file_context, allowed)
         changes = document_changes(result.edits, analysis.view, analysis.terms)
         edit = workspace_edit(changes, analysis.terms)
         is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
@@ -126,7 +126,7 @@ class _Commands:
                     files += bool(found.changes)
                     fixes += found.fixes
         if left_out:
-            self._tell_of_left_out(left_out)
+            self._report_left_out(left_out)
         edit = workspace_edit(changes, self._session.terms)
         title = say.MIGRATE_WORKSPACE.en
         is_applied = bool(changes) and await self._apply(edit, title, is_refactoring=True)
@@ -141,7 +141,7 @@ class _Commands:
         records: list[dict[str, Any]] = []
         async with self._progress(params, say.WRITE_REPORT) as progress:
             async for state in self._states(progress):
-                wanted = state.surroundings.configuration.language
+                wanted = state.file_context.configuration.language
                 language = self._session.terms.in_project(wanted).language
                 if state.has_findings:
                     records += await asyncio.to_thread(_records, state, language)
@@ -271,7 +271,7 @@ class _Commands:
             document, _ = state.read()
             view = View.of_file(uri, document or Document(str(state.path), ""))
             is_kept = _is_kept_by_editors(state.path, view.document)
-        result = rewrite(view.document, state.surroundings, allowed)
+        result = rewrite(view.document, state.file_context, allowed)
         if view.document.kind is Kind.NOTEBOOK:
             view, result = _in_its_file(uri, state.path, result)
         edits: list[Edit] = []
@@ -282,7 +282,7 @@ class _Commands:
             labels += [_label(findings, terms.language)] * len(small)
         return _Migrated(document_changes(edits, view, terms, labels), result.applied, is_kept)
 
-    def _tell_of_left_out(self, paths: Sequence[Path]) -> None:
+    def _report_left_out(self, paths: Sequence[Path]) -> None:
         names = ", ".join(path.name for path in paths[:_MOST_NAMES])
         names += ", ..." if len(paths) > _MOST_NAMES else ""
         text = say.LEFT_OUT.in_language(self._session.terms.language).format(files=names)

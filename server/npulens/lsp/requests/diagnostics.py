@@ -163,7 +163,7 @@ class _Asked:
         before = self._known.get(uri)
         if before is None and not state.has_findings:
             return None
-        terms = terms.in_project(state.surroundings.configuration.language)
+        terms = terms.in_project(state.file_context.configuration.language)
         identity = f"{_THIS_PROCESS}.{state.serial}.{terms.language}"
         if before == identity:
             return types.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity)

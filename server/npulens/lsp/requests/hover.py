@@ -52,12 +52,12 @@ def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str
 
 
 def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameFacts, Span] | None:
-    catalogue = analysis.surroundings.catalogue
+    catalogue = analysis.file_context.catalogue
     document = analysis.view.document
     found: Sequence[NameAt]
     if document.kind is Kind.PYTHON:
-        pieces = opened.statements.pieces
-        known = {text: (piece.parsed, piece.bindings) for text, piece in pieces.items()}
+        segments = opened.statements.segments
+        known = {text: (segment.parsed, segment.bindings) for text, segment in segments.items()}
         found = names_at(document.text, offset, known, catalogue.native)
     else:
         word = word_at(document.text, offset)

@@ -45,7 +45,7 @@ def register(server: NpulensServer) -> None:
             return None
         links = []
         for span, code in codes_in(analysis):
-            rule = analysis.surroundings.catalogue.rule_named(code)
+            rule = analysis.file_context.catalogue.rule_named(code)
             page = None if rule is None else page_uri(rule, analysis.terms.language)
             place = analysis.view.locate(span, analysis.terms.encoding)
             if rule is not None and page is not None and place.part.uri == uri:

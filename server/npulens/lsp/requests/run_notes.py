@@ -29,8 +29,8 @@ def run_notes(folder: Path, found: Verification) -> Iterator[RunNote]:
     """
     verdict = found.verdict
     told = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
-    is_told = (verdict.path, verdict.line, verdict.detail) in told
-    if verdict.path is not None and verdict.line is not None and not is_told:
+    is_reported = (verdict.path, verdict.line, verdict.detail) in told
+    if verdict.path is not None and verdict.line is not None and not is_reported:
         severity = _severity(verdict.outcome)
         sentences = [
             verdict_sentence(verdict, found.steps, language, placed=False)

@@ -24,7 +24,7 @@ from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
-from npulens.workspace.project.surroundings import Lookout, Surroundings
+from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, status
 from npulens.workspace.verifying.project_copy import CopyError
@@ -63,7 +63,9 @@ class ScriptRuns:
         terms = self._session.terms.speaking(settings.language)
         title = say.VERIFY.in_language(terms.language).format(name=script.name)
         async with Progress(self._server, title, params.work_done_token) as progress:
-            around = await asyncio.to_thread(Lookout().look, script, folder, settings.project)
+            around = await asyncio.to_thread(
+                ProjectContextProvider().look, script, folder, settings.project
+            )
             request = options.request(root, real.relative_to(root).as_posix(), around)
             found = await self._found(request, around.catalogue, progress)
         language = terms.in_project(around.configuration.language).language
@@ -169,7 +171,7 @@ class _Options:
             raise JsonRpcInvalidParams(f"{key!r} is of the wrong type.")
         return value
 
-    def request(self, folder: Path, script: str, around: Surroundings) -> Request:
+    def request(self, folder: Path, script: str, around: FileContext) -> Request:
         """What is asked for, of a script below a folder."""
         migration = CopyMigration(
             around.configuration, around.catalogue, self.applicability, jobs=1

@@ -17,7 +17,7 @@ from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.surroundings import Lookout, Surroundings
+from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.runs.shape_run import places_in
 
 _SHOWN = 5
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 def records_of(analysis: Analysis) -> list[Record]:
     """The places of an open document, the worst first."""
     view, terms = analysis.view, analysis.terms
-    catalogue = analysis.surroundings.catalogue
+    catalogue = analysis.file_context.catalogue
     return [
         record
         for ranked in analysis.shapes.ranked
@@ -39,11 +39,11 @@ def records_of(analysis: Analysis) -> list[Record]:
 
 def files_below(
     folders: Iterable[tuple[Path, ClientSettings]],
-) -> Iterator[tuple[Path, Surroundings, ClientSettings]]:
+) -> Iterator[tuple[Path, FileContext, ClientSettings]]:
     """The Python files of folders, each with what counts for its folder."""
-    lookout = Lookout()
+    provider = ProjectContextProvider()
     for folder, settings in folders:
-        around = lookout.look(folder / "__init__.py", folder, settings.project)
+        around = provider.look(folder / "__init__.py", folder, settings.project)
         configuration = around.configuration
         for file in discover(
             [str(folder)],
@@ -55,7 +55,7 @@ def files_below(
                 yield file, around, settings
 
 
-def records_on_disk(path: Path, around: Surroundings, terms: ClientTerms) -> list[Record]:
+def records_on_disk(path: Path, around: FileContext, terms: ClientTerms) -> list[Record]:
     """The places of a file that is not open; none in one that cannot be read."""
     terms = terms.in_project(around.configuration.language)
     return [

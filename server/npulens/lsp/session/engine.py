@@ -15,7 +15,7 @@ from npulens.lsp.session.convert import ClientTerms, to_diagnostic
 from npulens.lsp.session.slots import IsSuperseded
 from npulens.lsp.session.views import View
 from npulens.verdicts.ledger import Judgement
-from npulens.workspace.project.surroundings import Surroundings
+from npulens.workspace.project.file_context import FileContext
 from npulens.workspace.settings.selection import chosen
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class OpenDocument:
         uri: Its name in the protocol.
         path: The file behind it, or `None` for an unsaved one.
         view: Its newest text.
-        surroundings: What counts for it; `None` until that was looked up.
+        file_context: What counts for it; `None` until that was looked up.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
         shapes_shown: What an editor that has asked shows of shapes, wherever that stands; `None`
             before the first analysis.
@@ -41,7 +41,7 @@ class OpenDocument:
     uri: str
     path: Path | None
     view: View
-    surroundings: Surroundings | None = None
+    file_context: FileContext | None = None
     mentions_shim: bool = False
     shapes_shown: ShapesShown | None = None
     statements: StatementCache = field(default_factory=StatementCache)
@@ -53,7 +53,7 @@ class Task:
 
     opened: OpenDocument
     view: View
-    surroundings: Surroundings
+    file_context: FileContext
     terms: ClientTerms
 
 
@@ -66,7 +66,7 @@ class Analysis:
 
     Attributes:
         view: The text.
-        surroundings: What counted for it.
+        file_context: What counted for it.
         terms: The terms of the client, in the language of the project.
         findings: In the order of their places.
         settled: Where nothing is to be done, each with its settlement, in that order, too.
@@ -77,7 +77,7 @@ class Analysis:
     """
 
     view: View
-    surroundings: Surroundings
+    file_context: FileContext
     terms: ClientTerms
     findings: Sequence[Finding]
     settled: Sequence[Finding]
@@ -135,18 +135,18 @@ class _SupersededError(Exception):
 
 
 def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
-    surroundings, view = task.surroundings, task.view
+    file_context, view = task.file_context, task.view
     statements = task.opened.statements
 
-    def go_on() -> None:
+    def check_cancelled() -> None:
         if is_superseded():
             raise _SupersededError
 
     try:
         judged = judge(
-            view.document, surroundings.catalogue, surroundings.target, statements, go_on
+            view.document, file_context.catalogue, file_context.target, statements, check_cancelled
         )
-        go_on()
+        check_cancelled()
     except _SupersededError:
         return None
     return _analysis_of(task, judged, statements.shapes)
@@ -154,16 +154,16 @@ def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
 
 def _failure(task: Task) -> Analysis:
     """What is shown where analysing failed: that it did, and nothing of an earlier text."""
-    failed = Judgement([unread_finding(_FAILED, task.surroundings.catalogue)])
+    failed = Judgement([unread_finding(_FAILED, task.file_context.catalogue)])
     return _analysis_of(task, failed, NO_SHAPES)
 
 
 def _analysis_of(task: Task, judged: Judgement, shapes: ShapeReport) -> Analysis:
-    view, surroundings = task.view, task.surroundings
-    kept = chosen(judged, surroundings.configuration, view.document.path)
-    terms = task.terms.in_project(surroundings.configuration.language)
+    view, file_context = task.view, task.file_context
+    kept = chosen(judged, file_context.configuration, view.document.path)
+    terms = task.terms.in_project(file_context.configuration.language)
     diagnostics = [to_diagnostic(finding, view, terms) for finding in kept.findings]
-    return Analysis(view, surroundings, terms, *kept, diagnostics, shapes, _shown(shapes))
+    return Analysis(view, file_context, terms, *kept, diagnostics, shapes, _shown(shapes))
 
 
 def _shown(shapes: ShapeReport) -> ShapesShown:

@@ -14,13 +14,13 @@ from npulens.fixes.shim_edits import SHIM_NAME
 from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import ClientTerms, to_text_changes
 from npulens.lsp.session.engine import Analyser, Analysis, OpenDocument, Task
-from npulens.lsp.session.looks import Look, Looks
+from npulens.lsp.session.project_lookups import Look, Looks
 from npulens.lsp.session.run_diagnostics import RunDiagnostics
 from npulens.lsp.session.slots import LatestWins
 from npulens.lsp.session.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_language, kind_by_name
-from npulens.workspace.project.surroundings import Surroundings
+from npulens.workspace.project.file_context import FileContext
 
 logger = logging.getLogger(__name__)
 
@@ -199,16 +199,16 @@ class Session:
             settings = self.settings_of(folder).project
             self._looks.submit(opened.uri, Look(opened.path, folder, settings))
 
-    def _looked(self, uri: str, found: Surroundings) -> None:
+    def _looked(self, uri: str, found: FileContext) -> None:
         opened = self.opened.get(uri)
         if opened is None:
             return
-        self._tell(uri, found.problem)
+        self._notify(uri, found.problem)
         if not self.rule_files.issuperset(found.configuration.extend_rules):
             self.rule_files |= frozenset(found.configuration.extend_rules)
             self._client.rule_files_named()
-        is_known = found == opened.surroundings
-        opened.surroundings = found
+        is_known = found == opened.file_context
+        opened.file_context = found
         if not (is_known and self._is_analysed(opened)):
             self._analyse(opened)
 
@@ -220,10 +220,10 @@ class Session:
         analysis = self._analyses.finished(opened.uri)
         if analysis is None or analysis.view is not opened.view:
             return False
-        wanted = analysis.surroundings.configuration.language
+        wanted = analysis.file_context.configuration.language
         return analysis.terms == self._terms_for(opened).in_project(wanted)
 
-    def _tell(self, uri: str, problem: str | None) -> None:
+    def _notify(self, uri: str, problem: str | None) -> None:
         """Say what is wrong with a configuration, once for all documents that it is for."""
         if problem is None:
             self._told.pop(uri, None)
@@ -237,9 +237,9 @@ class Session:
     # Analyses
 
     def _analyse(self, opened: OpenDocument) -> None:
-        if opened.surroundings is None:
+        if opened.file_context is None:
             return  # when it is there, the newest text is analysed
-        task = Task(opened, opened.view, opened.surroundings, self._terms_for(opened))
+        task = Task(opened, opened.view, opened.file_context, self._terms_for(opened))
         self._analyses.submit(opened.uri, task)
 
     def _terms_for(self, opened: OpenDocument) -> ClientTerms:

@@ -5,7 +5,6 @@ import re
 from typing import TypeGuard
 
 from npulens.shapes.evaluation.shape_calls import Calls
-from npulens.shapes.values.extents import Dim, closed
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
     Items,
@@ -16,6 +15,7 @@ from npulens.shapes.values.shape_values import (
     Value,
     either,
 )
+from npulens.shapes.values.symbolic_dims import Dim, closed
 
 _LENGTH = re.compile(r"(?:\A|_)(?:size|len|length)\Z")
 

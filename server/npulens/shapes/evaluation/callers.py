@@ -27,7 +27,7 @@ def given_parameters(method: FunctionHere) -> frozenset[str]:
     return frozenset(given or ()) & defaults
 
 
-def handed_from_host(
+def arguments_from_host(
     method: FunctionHere, handed: Mapping[ast.Call, Mapping[str, Value]]
 ) -> dict[str, Value]:
     """Parameters that each call in the class of a method fills with a tensor of the host.

@@ -4,18 +4,6 @@ import ast
 from typing import Any
 
 from npulens.shapes.evaluation.shape_frames import Frame
-from npulens.shapes.values.extents import (
-    ANY_LENGTH,
-    NO_SOURCES,
-    ONE,
-    SCALAR,
-    Dim,
-    Shape,
-    Sources,
-    broadcast,
-    closed,
-    opened,
-)
 from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
     HOST_READ,
@@ -44,6 +32,18 @@ from npulens.shapes.values.shape_wording import (
     HOST_NUMBERS,
     KEEP_SHAPE,
     SCATTER,
+)
+from npulens.shapes.values.symbolic_dims import (
+    ANY_LENGTH,
+    NO_SOURCES,
+    ONE,
+    SCALAR,
+    Dim,
+    Shape,
+    Sources,
+    broadcast,
+    closed,
+    opened,
 )
 
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40

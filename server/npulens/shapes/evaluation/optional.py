@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.shapes.evaluation.tensor_evidence import known_tensors, parameters
-from npulens.shapes.values.extents import SCALAR
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     NOTHING,
@@ -18,6 +17,7 @@ from npulens.shapes.values.shape_values import (
     Value,
     sources_of,
 )
+from npulens.shapes.values.symbolic_dims import SCALAR
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 

@@ -253,7 +253,7 @@ class Calls(Libraries):
     def _for_each(self, node: ast.Call) -> Value:
         """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""
         call = self.applied(node, "")
-        function = self._handed_function(node.args[0]) if node.args else None
+        function = self._function_argument(node.args[0]) if node.args else None
         if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
             return UNKNOWN
         given = [self.element_of(value) for value in call.arguments[1:]]
@@ -262,7 +262,7 @@ class Calls(Libraries):
             return UNKNOWN
         return items_of(tuple(Items(element) for element in result.elements))
 
-    def _handed_function(self, node: ast.expr) -> FunctionHere | None:
+    def _function_argument(self, node: ast.expr) -> FunctionHere | None:
         """The function or method of this file that is handed to another."""
         definitions, owner = self.session.definitions, self.function.owner
         if isinstance(node, ast.Name):

@@ -17,7 +17,6 @@ from npulens.shapes.evaluation.tensor_evidence import Comprehension, targets_of
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
-from npulens.shapes.values.extents import NO_SOURCES, Sources, broadcast
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.values.shape_values import (
     CONSTANT,
@@ -40,6 +39,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.shape_wording import CONTAINED, DECIDE_ON_DEVICE, STAY
+from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources, broadcast
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer, joined

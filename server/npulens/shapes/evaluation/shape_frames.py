@@ -22,7 +22,6 @@ from npulens.shapes.evaluation.callers import given_parameters
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_tensors
 from npulens.shapes.values.events import Event, Recorder
-from npulens.shapes.values.extents import NO_SOURCES, Sources
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     UNKNOWN,
@@ -32,6 +31,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
 )
+from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import FunctionScope, Scope, module_of
 from npulens.syntax.values import Name, dotted_name, root_name
@@ -87,12 +87,12 @@ class Session:
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
         elsewhere: The functions of other modules.
-        go_on: Called for each function; what it raises ends the evaluation.
+        check_cancelled: Called for each function; what it raises ends the evaluation.
         names_host: The module names the device of the host.
         conditions: What is known for conditions.
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
-        shared: The same of calls that the functions of a piece make themselves.
+        shared: The same of calls that the functions of a segment make themselves.
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
         answers: What parts of conditions come to on an NPU, whatever the data.
@@ -110,7 +110,7 @@ class Session:
     methods: Mapping[str, OperatorEntry]
     recorder: Recorder
     elsewhere: Elsewhere
-    go_on: Callable[[], None]
+    check_cancelled: Callable[[], None]
     names_host: bool
     conditions: Known
     active: list[ast.AST] = field(default_factory=list)
@@ -236,7 +236,7 @@ class Frame:
         name = None if root in self.names or root == self.receiver else dotted_name(node)
         if name is None:
             return ""
-        # A name that the functions around do not bind means the same in the whole piece.
+        # A name that the functions around do not bind means the same in the whole segment.
         key = (self.function.node if name.root in self.bound else self.module, name)
         if key not in self.session.names:
             found = qualified_names(node, self.function.scope)

@@ -33,7 +33,6 @@ from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.operators.shape_sources import meets, result_of
 from npulens.shapes.repairs.buckets import is_padded_on
 from npulens.shapes.values.applied import Applied
-from npulens.shapes.values.extents import opened
 from npulens.shapes.values.shape_rules import (
     DYNAMIC_OPERATOR,
     HOST_READ,
@@ -62,6 +61,7 @@ from npulens.shapes.values.shape_wording import (
     FIXED_SIZE,
     HOST_NUMBERS,
 )
+from npulens.shapes.values.symbolic_dims import opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (

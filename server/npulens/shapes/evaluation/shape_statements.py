@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
 from npulens.shapes.evaluation.callers import any_tested, none_tested
-from npulens.shapes.evaluation.growth import GROWTH_COST, JOINS, grows, only_collects, users
-from npulens.shapes.evaluation.handing import hands_out
+from npulens.shapes.evaluation.host_results import hands_out
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
 from npulens.shapes.evaluation.shape_frames import ExhaustedError, Result, Session
 from npulens.shapes.evaluation.tensor_evidence import parameters
+from npulens.shapes.evaluation.tensor_growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.values.events import copy_of
 from npulens.shapes.values.shape_rules import GROWING_TENSOR
 from npulens.shapes.values.shape_values import (
@@ -360,7 +360,7 @@ def evaluate(
         names: What its parameters hold.
         given: Its optional parameters that this call gives.
     """
-    session.go_on()
+    session.check_cancelled()
     session.active.append(function.node)
     try:
         result = Statements(session, function, dict(names), given).run()

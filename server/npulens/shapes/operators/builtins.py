@@ -7,7 +7,6 @@ from typing import Protocol
 from npulens.catalog.model import LocalizedText
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
-from npulens.shapes.values.extents import Sources
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.values.shape_values import (
     CONSTANT,
@@ -25,6 +24,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.shape_wording import DECIDE_ON_DEVICE, STAY
+from npulens.shapes.values.symbolic_dims import Sources
 
 _READ_COST, _PRINT_COST = 40, 35
 

@@ -1,8 +1,8 @@
 """Operators that compute element by element or put tensors together."""
 
 from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
-from npulens.shapes.values.extents import Dim, Shape, broadcast, closed, opened
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Number, Tensor, Value
+from npulens.shapes.values.symbolic_dims import Dim, Shape, broadcast, closed, opened
 
 
 def elementwise(call: Applied) -> Value:

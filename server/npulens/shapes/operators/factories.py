@@ -1,7 +1,6 @@
 """Tensors made of numbers: where they are, and how long."""
 
 from npulens.shapes.values.applied import Applied, dim_of, shape_of, sizes
-from npulens.shapes.values.extents import Dim, Shape, closed, opened
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
     Foreign,
@@ -13,6 +12,7 @@ from npulens.shapes.values.shape_values import (
     is_on_host,
     sources_of,
 )
+from npulens.shapes.values.symbolic_dims import Dim, Shape, closed, opened
 
 _FIXED = frozenset(
     {"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"}

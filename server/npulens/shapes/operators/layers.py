@@ -2,8 +2,8 @@
 
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied, shape_of
-from npulens.shapes.values.extents import ANY_LENGTH, SCALAR, Shape, opened
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Layer, Tensor, Value, items_of
+from npulens.shapes.values.symbolic_dims import ANY_LENGTH, SCALAR, Shape, opened
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 _SAME = frozenset({"Identity", "Softmax", "LogSoftmax", "Sigmoid", "Tanh"})

@@ -2,7 +2,6 @@
 
 from npulens.shapes.operators.combining import elementwise
 from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
-from npulens.shapes.values.extents import ANY_LENGTH, ANY_SHAPE, ONE, SCALAR, Dim, Shape, opened
 from npulens.shapes.values.shape_values import (
     Foreign,
     Items,
@@ -11,6 +10,15 @@ from npulens.shapes.values.shape_values import (
     Value,
     is_on,
     items_of,
+)
+from npulens.shapes.values.symbolic_dims import (
+    ANY_LENGTH,
+    ANY_SHAPE,
+    ONE,
+    SCALAR,
+    Dim,
+    Shape,
+    opened,
 )
 
 _COUNTING = frozenset({"sum", "nansum", "norm", "prod", "count_nonzero"})

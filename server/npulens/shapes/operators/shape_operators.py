@@ -37,8 +37,8 @@ from npulens.shapes.operators.shape_rearranging import (
     unsqueezed,
 )
 from npulens.shapes.values.applied import Applied, Transfer, shape_of
-from npulens.shapes.values.extents import SCALAR, opened
 from npulens.shapes.values.shape_values import UNKNOWN, Foreign, Value, items_of
+from npulens.shapes.values.symbolic_dims import SCALAR, opened
 
 
 def apply_operator(call: Applied) -> Value:

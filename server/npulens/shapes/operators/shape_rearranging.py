@@ -1,7 +1,6 @@
 """Operators that change the form of a tensor, or take a part of it."""
 
 from npulens.shapes.values.applied import Applied, dim_of, shape_of, sizes
-from npulens.shapes.values.extents import ANY_LENGTH, ONE, Dim, Shape, Sources, closed, opened
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
     Foreign,
@@ -11,6 +10,7 @@ from npulens.shapes.values.shape_values import (
     items_of,
     sources_of,
 )
+from npulens.shapes.values.symbolic_dims import ANY_LENGTH, ONE, Dim, Shape, Sources, closed, opened
 
 
 def reshaped(call: Applied) -> Value:

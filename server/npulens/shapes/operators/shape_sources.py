@@ -3,7 +3,6 @@
 from npulens.catalog.tables import OperatorEntry, When
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied, shape_of
-from npulens.shapes.values.extents import SCALAR, Dim, Shape, Sources, closed, opened
 from npulens.shapes.values.shape_values import (
     FOREIGN,
     Items,
@@ -13,6 +12,7 @@ from npulens.shapes.values.shape_values import (
     is_on,
     items_of,
 )
+from npulens.shapes.values.symbolic_dims import SCALAR, Dim, Shape, Sources, closed, opened
 
 
 def meets(entry: OperatorEntry, call: Applied) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from npulens.checks.pieces import DescribedFunction, Hotspot, Piece
+from npulens.checks.segments import DescribedFunction, Hotspot, Segment
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.ranking.described import MODULE, described
 from npulens.shapes.ranking.scoring import (
@@ -24,7 +24,7 @@ class CallGraph:
     """From where the functions of a module are reached.
 
     Args:
-        pieces: The module.
+        segments: The module.
         definitions: Its functions and classes.
         path: Tells what the module is for.
         unused: Classes and functions that nothing of the project uses.
@@ -33,13 +33,13 @@ class CallGraph:
 
     def __init__(
         self,
-        pieces: Sequence[Piece],
+        segments: Sequence[Segment],
         definitions: Definitions,
         path: str,
         unused: Container[str],
         is_unused: bool = False,
     ) -> None:
-        self._pieces = pieces
+        self._segments = segments
         self._definitions = definitions
         self._unused = unused
         role = file_role(path)
@@ -50,7 +50,7 @@ class CallGraph:
         """From where `function` or `Class.method` is reached."""
         return self._reaches.get(function, _NOWHERE)
 
-    def is_quiet(self, function: str) -> bool:
+    def is_exempt(self, function: str) -> bool:
         """Whether all that happens in a function scores too low to be told."""
         reach = self.reach(function)
         return reach.is_cold or reach.is_unused or self._is_apart(function)
@@ -86,28 +86,28 @@ class CallGraph:
     @cached_property
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
-        for piece in self._pieces:
-            if piece.described is None:
-                piece.described = tuple(described(piece, self._definitions))
+        for segment in self._segments:
+            if segment.described is None:
+                segment.described = tuple(described(segment, self._definitions))
         return _reaches(
-            tuple(piece.described for piece in self._pieces if piece.described),
+            tuple(segment.described for segment in self._segments if segment.described),
             tuple(self._leaving),
         )
 
     @property
     def _leaving(self) -> Iterator[str]:
         """Classes, functions and methods that say that they will be removed."""
-        for piece in self._pieces:
-            if "deprecate" in piece.parsed.text:
-                yield from leaving(piece.parsed)
+        for segment in self._segments:
+            if "deprecate" in segment.parsed.text:
+                yield from leaving(segment.parsed)
 
 
 @lru_cache(maxsize=4)
 def _reaches(
-    pieces: tuple[tuple[DescribedFunction, ...], ...], leaving: tuple[str, ...]
+    segments: tuple[tuple[DescribedFunction, ...], ...], leaving: tuple[str, ...]
 ) -> Mapping[str, Reach]:
     """From where functions are reached; most edits leave what the graph has to know of them."""
-    return reaches([Described(*each) for piece in pieces for each in piece], leaving)
+    return reaches([Described(*each) for segment in segments for each in segment], leaving)
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

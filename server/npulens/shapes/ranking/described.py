@@ -1,13 +1,13 @@
-"""What the call graph has to know of the functions of a piece, and where these stand."""
+"""What the call graph has to know of the functions of a segment, and where these stand."""
 
 import ast
 from collections.abc import Iterator
 
-from npulens.checks.pieces import DescribedFunction, Piece
+from npulens.checks.segments import DescribedFunction, Segment
 from npulens.graphs.definitions import Definitions
+from npulens.shapes.ranking.evaluation_prefilter import functions_of
 from npulens.shapes.ranking.reporting import name_of
 from npulens.shapes.ranking.scoring import calls_in, sends_objects
-from npulens.shapes.ranking.worth import functions_of
 from npulens.syntax.docstrings import docstring_of
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -17,10 +17,10 @@ MODULE = "<module>"
 Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
-def described(piece: Piece, definitions: Definitions) -> Iterator[DescribedFunction]:
-    """The functions and methods of a piece, and its blocks that train, as `Described` has them."""
-    lines = piece.parsed.lines
-    for function in functions_of(piece.parsed.body, definitions):
+def described(segment: Segment, definitions: Definitions) -> Iterator[DescribedFunction]:
+    """The functions and methods of a segment, and its blocks that train, as `Described` says."""
+    lines = segment.parsed.lines
+    for function in functions_of(segment.parsed.body, definitions):
         owner = function.owner
         text = text_of(function.node, lines)
         trains = ".backward(" in text
@@ -28,7 +28,7 @@ def described(piece: Piece, definitions: Definitions) -> Iterator[DescribedFunct
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
         yield name_of(function), calls, trains, is_module, sends
-    for node in piece.parsed.body:
+    for node in segment.parsed.body:
         text = text_of(node, lines) if isinstance(node, Block) else ""
         if ".backward(" in text:
             yield MODULE, calls_in(text), True, False, False

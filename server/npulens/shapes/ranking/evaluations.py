@@ -1,12 +1,12 @@
-"""Evaluates the functions of a piece, but for those of which what was found holds still."""
+"""Evaluates the functions of a segment, but for those of which what was found holds still."""
 
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from npulens.checks.pieces import Evaluation
+from npulens.checks.segments import Evaluation
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.evaluation.callers import handed_from_host
+from npulens.shapes.evaluation.callers import arguments_from_host
 from npulens.shapes.evaluation.shape_frames import Handed, Session
 from npulens.shapes.evaluation.shape_statements import evaluate
 from npulens.shapes.evaluation.tensor_evidence import parameters
@@ -22,7 +22,7 @@ def evaluations(
     known: Mapping[ast.AST, Evaluation],
     live: Mapping[ast.AST, object],
 ) -> list[Evaluation]:
-    """What is found in some functions of a piece.
+    """What is found in some functions of a segment.
 
     Args:
         functions: The functions.
@@ -45,7 +45,7 @@ def evaluations(
     for index, function in enumerate(functions):
         evaluation = found[index]
         calls = handed.get(function.node, {}) if evaluation.has_events else {}
-        from_host = handed_from_host(function, calls)
+        from_host = arguments_from_host(function, calls)
         if from_host != evaluation.from_host:
             again = _evaluation(function, session, reporter, from_host)
             # What it hands on counts as it is for any arguments.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from npulens.catalog.model import DynamicShape, Finding, LocalizedText, Related
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.ranking.hotspots import Ranked
-from npulens.shapes.ranking.scoring import TOLD, Reach, severity_of
+from npulens.shapes.ranking.scoring import REPORTED, Reach, severity_of
 
 _USED = LocalizedText("works on a shape that depends on data", "在依赖数据的形状上计算")
 
@@ -13,7 +13,7 @@ _USED = LocalizedText("works on a shape that depends on data", "在依赖数据�
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
     """A finding for each hotspot that is worth telling."""
     for each in ranked:
-        if each.score < TOLD:
+        if each.score < REPORTED:
             continue
         hotspot = each.hotspot
         rule = catalogue.rule_named(hotspot.rule)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from npulens.checks.pieces import Hint
+from npulens.checks.segments import Hint
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.values.events import Assigned, Event, Recorder, depends
 from npulens.shapes.values.shape_values import Tensor
@@ -22,12 +22,12 @@ def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
 def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:
     """The shapes of the names that were assigned."""
     for node, assigned in recorder.assigned.items():
-        if _is_told(assigned):
+        if _is_reported(assigned):
             home, span = placed(node, assigned.function)
             yield _hint(assigned, home, span, recorder, placed)
 
 
-def _is_told(assigned: Assigned) -> bool:
+def _is_reported(assigned: Assigned) -> bool:
     value = assigned.value
     return isinstance(value, Tensor) and not value.on_host and not value.shape.is_unknown
 

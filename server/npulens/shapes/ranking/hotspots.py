@@ -1,4 +1,4 @@
-"""The hotspots of a module, looked for piece by piece."""
+"""The hotspots of a module, looked for segment by segment."""
 
 import ast
 import re
@@ -9,20 +9,20 @@ from itertools import chain
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.pieces import Evaluation, Hint, Hotspot, Piece, to_the_end
+from npulens.checks.segments import Evaluation, Hint, Hotspot, Segment, never_cancel
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
 from npulens.shapes.evaluation.shape_frames import Session
 from npulens.shapes.ranking.call_graph import CallGraph
+from npulens.shapes.ranking.evaluation_prefilter import functions_of, is_host_code
 from npulens.shapes.ranking.evaluations import evaluated, evaluations
-from npulens.shapes.ranking.placing import Places
 from npulens.shapes.ranking.reporting import Home, Reporter, name_of
 from npulens.shapes.ranking.runtimes import runtime_names
 from npulens.shapes.ranking.scoring import Reach
 from npulens.shapes.ranking.shape_candidates import Candidates
-from npulens.shapes.ranking.worth import functions_of, is_host_code
+from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder
 from npulens.syntax.scopes import ModuleScope
 from npulens.verdicts.conditions import Known
@@ -51,30 +51,31 @@ class Hotspots:
     """Where shapes depend on data and where the host waits, in one module.
 
     Args:
-        pieces: The module.
+        segments: The module.
         definitions: What the module defines.
         catalogue: Has the operators and their rules.
         project: What is known of other modules.
         path: Tells what the module is for.
         known: What is known for its conditions.
-        told_only: Nothing is asked about places that score too low to be told, nor for hints.
-        go_on: Called now and then; what it raises ends the search, which can be taken up again.
+        reported_only: Nothing is asked about places that score too low to be told, nor for hints.
+        check_cancelled: Called now and then; what it raises ends the search, which can be taken up
+            again.
     """
 
     def __init__(
         self,
-        pieces: Sequence[Piece],
+        segments: Sequence[Segment],
         definitions: ModuleDefinitions,
         catalogue: Catalogue,
         project: ProjectFacts,
         path: str,
         known: Known,
         *,
-        told_only: bool = False,
-        go_on: Callable[[], None] = to_the_end,
+        reported_only: bool = False,
+        check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
-        self._go_on = go_on
-        self._pieces = pieces
+        self._check_cancelled = check_cancelled
+        self._segments = segments
         self._shared = definitions
         self._catalogue = catalogue
         self._elsewhere = Elsewhere(project.returned_shapes, path)
@@ -82,39 +83,39 @@ class Hotspots:
         self._place = project.place_of(path)
         self._is_unused = path in project.unused_modules
         self._known = replace(known, in_step=True)
-        self._told_only = told_only
+        self._reported_only = reported_only
 
     def find(self) -> None:
-        """Look through the pieces of which that is not known, or that rest on what has changed."""
-        for piece in self._pieces:
-            if not self._interfaces.are(piece.looked_up):
-                piece.evaluations = {}
-            if piece.hotspots is None or self._have_changed(piece):
-                piece.hotspots = None
-                functions = list(self._candidates.among(piece)) if self._has_torch else []
+        """Look through segments of which that is not known, or that rest on what has changed."""
+        for segment in self._segments:
+            if not self._interfaces.are(segment.looked_up):
+                segment.evaluations = {}
+            if segment.hotspots is None or self._have_changed(segment):
+                segment.hotspots = None
+                functions = list(self._candidates.among(segment)) if self._has_torch else []
                 if functions:
                     # What is said of runtimes anywhere in a class counts for all of it.
-                    known = piece.evaluations if self._runtimes is None else {}
-                    self._look_through(piece, functions, known)
+                    known = segment.evaluations if self._runtimes is None else {}
+                    self._look_through(segment, functions, known)
                 else:
-                    piece.hotspots = piece.quiet_hotspots = piece.hints = ()
-                    piece.evaluations, piece.looked_through = {}, {}
+                    segment.hotspots = segment.quiet_hotspots = segment.hints = ()
+                    segment.evaluations, segment.looked_through = {}, {}
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
-        if not any(piece.hotspots or piece.quiet_hotspots for piece in self._pieces):
+        if not any(segment.hotspots or segment.quiet_hotspots for segment in self._segments):
             return []
         graph = self._call_graph
         found = [
             Ranked(hotspot, graph.score(hotspot), hotspot.function, graph.reach(hotspot.function))
-            for hotspot in Places(self._pieces, self.homes).hotspots()
+            for hotspot in Places(self._segments, self.homes).hotspots()
             if graph.counts(hotspot)
         ]
         return sorted(found, key=lambda each: (-each.score, each.hotspot.span))
 
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
-        return Places(self._pieces, self.homes).hints()
+        return Places(self._segments, self.homes).hints()
 
     def returned(self, wanted: Container[str]) -> dict[str, ReturnedShape]:
         """What functions of the module return, those whose result depends on data.
@@ -143,13 +144,13 @@ class Hotspots:
         value = evaluated(function, self._session(), given, frozenset(given))
         return summary_of(value, waits=False) is None
 
-    def _have_changed(self, piece: Piece) -> bool:
+    def _have_changed(self, segment: Segment) -> bool:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
-        if len(piece.evaluations) < len(piece.looked_through):
+        if len(segment.evaluations) < len(segment.looked_through):
             return True
-        return not all(map(self._holds, piece.evaluations.values())) or any(
-            self._call_graph.is_quiet(name) != is_quiet
-            for name, is_quiet in piece.looked_through.items()
+        return not all(map(self._holds, segment.evaluations.values())) or any(
+            self._call_graph.is_exempt(name) != is_exempt
+            for name, is_exempt in segment.looked_through.items()
         )
 
     def _holds(self, evaluation: Evaluation) -> bool:
@@ -158,39 +159,44 @@ class Hotspots:
 
     def _look_through(
         self,
-        piece: Piece,
+        segment: Segment,
         functions: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
     ) -> None:
-        """Evaluate functions of a piece, but for those of which that holds still.
+        """Evaluate functions of a segment, but for those of which that holds still.
 
         Args:
-            piece: The piece.
+            segment: The segment.
             functions: Those of its functions that count.
             known: What was found from its functions on before.
         """
-        self._definitions.asked = set(piece.looked_up) if known else set()
-        is_quiet = {each: self._call_graph.is_quiet(name_of(each)) for each in functions}
-        told = self._evaluated(piece, [each for each in functions if not is_quiet[each]], known)
+        self._definitions.asked = set(segment.looked_up) if known else set()
+        is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
+        told = self._evaluated(segment, [each for each in functions if not is_exempt[each]], known)
         quiet = {}
-        if not self._told_only:
-            quiet = self._evaluated(piece, [each for each in functions if is_quiet[each]], known)
+        if not self._reported_only:
+            quiet = self._evaluated(segment, [each for each in functions if is_exempt[each]], known)
             owners = {each.owner.node.name for each in functions if each.owner is not None}
             asked = self._definitions.asked | owners
-            piece.looked_up = {name: self._interfaces.of(name) for name in asked}
-        piece.evaluations = {**told, **quiet}
-        piece.hotspots = tuple(chain.from_iterable(each.hotspots for each in told.values()))
-        piece.quiet_hotspots = tuple(chain.from_iterable(each.hotspots for each in quiet.values()))
-        piece.hints = tuple(chain.from_iterable(e.hints for e in piece.evaluations.values()))
-        piece.looked_through = {name_of(each): is_quiet[each] for each in functions}
+            segment.looked_up = {name: self._interfaces.of(name) for name in asked}
+        segment.evaluations = {**told, **quiet}
+        segment.hotspots = tuple(chain.from_iterable(each.hotspots for each in told.values()))
+        segment.quiet_hotspots = tuple(
+            chain.from_iterable(each.hotspots for each in quiet.values())
+        )
+        segment.hints = tuple(chain.from_iterable(e.hints for e in segment.evaluations.values()))
+        segment.looked_through = {name_of(each): is_exempt[each] for each in functions}
 
     def _evaluated(
-        self, piece: Piece, functions: Sequence[FunctionHere], known: Mapping[ast.AST, Evaluation]
+        self,
+        segment: Segment,
+        functions: Sequence[FunctionHere],
+        known: Mapping[ast.AST, Evaluation],
     ) -> dict[ast.AST, Evaluation]:
-        """What is found in some functions of a piece, by their nodes."""
+        """What is found in some functions of a segment, by their nodes."""
         if not functions:
             return {}
-        reporter = Reporter(self.homes, piece, self._runtimes, with_hints=not self._told_only)
+        reporter = Reporter(self.homes, segment, self._runtimes, with_hints=not self._reported_only)
         found = evaluations(functions, self._session(), reporter, known, self.homes)
         return {function.node: each for function, each in zip(functions, found, strict=True)}
 
@@ -200,16 +206,16 @@ class Hotspots:
             self._definitions,
             operators,
             methods,
-            Recorder(notes_names=not self._told_only),
+            Recorder(notes_names=not self._reported_only),
             self._elsewhere,
-            self._go_on,
+            self._check_cancelled,
             self._names_host,
             self._known,
         )
 
     @cached_property
     def _names_host(self) -> bool:
-        return any("cpu" in piece.words.identifiers for piece in self._pieces)
+        return any("cpu" in segment.words.identifiers for segment in self._segments)
 
     @property
     def helpers(self) -> str:
@@ -220,20 +226,20 @@ class Hotspots:
     @cached_property
     def _runtimes(self) -> re.Pattern[str] | None:
         """Names of the module that stand for runtimes of other accelerators or of the host."""
-        names = sorted(runtime_names(piece.bindings for piece in self._pieces))
+        names = sorted(runtime_names(segment.bindings for segment in self._segments))
         return re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
 
     @cached_property
     def _has_torch(self) -> bool:
         return any(
-            piece.torch_import is not None or _IMPORT.search(piece.parsed.text)
-            for piece in self._pieces
+            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
+            for segment in self._segments
         )
 
     @cached_property
     def _scopes(self) -> dict[int, ModuleScope]:
-        pairs = zip(self._pieces, self._shared.scopes, strict=True)
-        return {id(piece): scope for piece, scope in pairs}
+        pairs = zip(self._segments, self._shared.scopes, strict=True)
+        return {id(segment): scope for segment, scope in pairs}
 
     @cached_property
     def _definitions(self) -> Definitions:
@@ -244,11 +250,11 @@ class Hotspots:
         """The functions of the module and the methods of its classes, by their nodes."""
         return {
             function.node: Home(
-                name_of(function), piece, starts[function.node.lineno - 1], (function.node,)
+                name_of(function), segment, starts[function.node.lineno - 1], (function.node,)
             )
-            for piece in self._pieces
-            for starts in (piece.parsed.lines.starts,)
-            for function in functions_of(piece.parsed.body, self._definitions)
+            for segment in self._segments
+            for starts in (segment.parsed.lines.starts,)
+            for function in functions_of(segment.parsed.body, self._definitions)
         }
 
     @cached_property
@@ -258,19 +264,19 @@ class Hotspots:
     @cached_property
     def _candidates(self) -> Candidates:
         return Candidates(
-            self._pieces,
+            self._segments,
             self._scopes,
             self._definitions,
             self._call_graph,
             self._catalogue,
             self._elsewhere,
-            told_only=self._told_only,
+            reported_only=self._reported_only,
         )
 
     @cached_property
     def _call_graph(self) -> CallGraph:
         return CallGraph(
-            self._pieces, self._definitions, self._place, self._unused, self._is_unused
+            self._segments, self._definitions, self._place, self._unused, self._is_unused
         )
 
 

@@ -1,4 +1,4 @@
-"""From what evaluations have found to hotspots and hints of a piece."""
+"""From what evaluations have found to hotspots and hints of a segment."""
 
 import ast
 import re
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.checks.segments import Hint, Hotspot, Segment
 from npulens.fixes.edit_guard import expecting
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.ranking.evaluation_prefilter import is_host_code
 from npulens.shapes.ranking.hints import hint_of_function, hints_of_names
 from npulens.shapes.ranking.runtimes import is_copy, uses_runtime
-from npulens.shapes.ranking.worth import is_host_code
 from npulens.shapes.repairs.repairs import Repairs
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
@@ -25,28 +25,28 @@ class Home(NamedTuple):
     """A function at the top of the module, or a method of a class there.
 
     Attributes:
-        name: `function` or `Class.method`; empty for a piece as a whole.
-        piece: The piece that it stands in.
+        name: `function` or `Class.method`; empty for a segment as a whole.
+        segment: The segment that it stands in.
         start: Where its first line starts there; places in it count from here.
-        nodes: The function, or the statements of the piece.
+        nodes: The function, or the statements of the segment.
     """
 
     name: str
-    piece: Piece
+    segment: Segment
     start: int
     nodes: Sequence[ast.AST]
 
     def span(self, node: ast.AST) -> Span:
-        """Where one of its nodes stands in the piece."""
-        return _span(node, self.piece.parsed.lines)
+        """Where one of its nodes stands in the segment."""
+        return _span(node, self.segment.parsed.lines)
 
 
 class Reporter:
-    """Turns what evaluations of one piece have found into hotspots and hints.
+    """Turns what evaluations of one segment have found into hotspots and hints.
 
     Args:
         homes: The functions of the module.
-        piece: Where the evaluations begin.
+        segment: Where the evaluations begin.
         runtimes: Names of the module that stand for runtimes of other accelerators.
         with_hints: Hints are asked for, too.
     """
@@ -54,14 +54,14 @@ class Reporter:
     def __init__(
         self,
         homes: Mapping[ast.AST, Home],
-        piece: Piece,
+        segment: Segment,
         runtimes: re.Pattern[str] | None,
         *,
         with_hints: bool,
     ) -> None:
         self._with_hints = with_hints
         self._homes = homes
-        self._whole = Home("", piece, 0, piece.parsed.body)
+        self._whole = Home("", segment, 0, segment.parsed.body)
         self._runtimes = runtimes
         self._known_repairs: dict[ast.AST, Repairs] = {}
         self._held: dict[str, frozenset[int]] = {}
@@ -96,7 +96,7 @@ class Reporter:
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
-        return uses_runtime(self._home(event.node, event.function).piece.words, self._runtimes)
+        return uses_runtime(self._home(event.node, event.function).segment.words, self._runtimes)
 
     def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
         home = self._home(node, function)
@@ -105,14 +105,14 @@ class Reporter:
     def _name(self, function: FunctionHere) -> tuple[str, Span]:
         node = function.node
         home = self._home(node, function)
-        lines = home.piece.parsed.lines
+        lines = home.segment.parsed.lines
         keyword = lines.text.index("def", lines.offset(node.lineno, node.col_offset))
         start = lines.text.index(node.name, keyword + len("def")) - home.start
         return home.name, Span(start, start + len(node.name))
 
     def _hotspot(self, event: Event) -> Hotspot:
         home = self._home(event.node, event.function)
-        lines = home.piece.parsed.lines
+        lines = home.segment.parsed.lines
         span = home.span(event.node)
         used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
@@ -142,12 +142,12 @@ class Reporter:
     def _home(self, node: ast.AST, function: FunctionHere) -> Home:
         """Where a node stands: in the function that scopes name, unless it is not among its nodes.
 
-        Places are looked up in the text of one piece, so it has to be the one that has the node.
+        Places are looked up in the text of one segment, so it has to be the one that has the node.
         """
         for home in chain(self._homes_around(function), self._homes.values()):
             if self._holds(home, node):
                 return home
-        raise LookupError(f"no piece has the {type(node).__name__} in {function.node.name}")
+        raise LookupError(f"no segment has the {type(node).__name__} in {function.node.name}")
 
     def _homes_around(self, function: FunctionHere) -> Iterator[Home]:
         scope: Scope | None = function.scope

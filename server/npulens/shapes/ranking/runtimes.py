@@ -22,9 +22,9 @@ _MODULE = re.compile(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
 _COPIES = frozenset({"cpu", "numpy", "to"})
 
 
-def runtime_names(pieces: Iterable[Bindings]) -> Iterator[str]:
+def runtime_names(segments: Iterable[Bindings]) -> Iterator[str]:
     """Names of a module that stand for such a runtime or a part of it."""
-    for bindings in pieces:
+    for bindings in segments:
         for name, found in bindings.names.items():
             if any(_is_runtime(binding.value) for binding in found):
                 yield name

@@ -43,7 +43,7 @@ _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
 """By all but the first, the most costly operator in two loops stays below what is told."""
 _WARNING, _INFO = 60, 40
-TOLD = 20
+REPORTED = 20
 """Places of a lower score are in the ranked list alone."""
 
 
@@ -115,7 +115,7 @@ def sends_objects(text: str) -> bool:
 
 
 def leaving(parsed: ParsedText) -> Iterator[str]:
-    """Classes, functions and methods of a piece that say that they will be removed."""
+    """Classes, functions and methods of a segment that say that they will be removed."""
     said = set(_said_to_leave(parsed.text))
     for node in parsed.body:
         if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, said):

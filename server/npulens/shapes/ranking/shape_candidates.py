@@ -7,12 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from npulens.catalog.tables import Catalogue
-from npulens.checks.pieces import Piece
+from npulens.checks.segments import Segment
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.ranking.call_graph import CallGraph
 from npulens.shapes.ranking.described import MODULE, Block, code_span, lines_span, text_of
-from npulens.shapes.ranking.worth import Sources, functions_of, indexing_parameter, is_host_code
+from npulens.shapes.ranking.evaluation_prefilter import (
+    Sources,
+    functions_of,
+    indexing_parameter,
+    is_host_code,
+)
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
 from npulens.syntax.values import Imported
@@ -25,63 +30,63 @@ class Candidates:
     """Functions that hold a source of shapes that depend on data, or call one that does.
 
     Args:
-        pieces: The module.
-        scopes: The scopes of the pieces, by their identity.
+        segments: The module.
+        scopes: The scopes of the segments, by their identity.
         definitions: What the module defines.
         graph: Its call graph.
         catalogue: Has the operators.
         elsewhere: The functions of other modules.
-        told_only: Nothing is asked about places that score too low to be told.
+        reported_only: Nothing is asked about places that score too low to be told.
     """
 
     def __init__(
         self,
-        pieces: Sequence[Piece],
+        segments: Sequence[Segment],
         scopes: Mapping[int, ModuleScope],
         definitions: Definitions,
         graph: CallGraph,
         catalogue: Catalogue,
         elsewhere: Elsewhere,
         *,
-        told_only: bool,
+        reported_only: bool,
     ) -> None:
-        self._pieces = pieces
+        self._segments = segments
         self._scopes = scopes
         self._definitions = definitions
         self._call_graph = graph
         self._catalogue = catalogue
         self._elsewhere = elsewhere
-        self._told_only = told_only
+        self._reported_only = reported_only
 
-    def among(self, piece: Piece) -> Iterator[FunctionHere]:
-        """The functions of a piece that are worth it, and statements of the module as such."""
-        text = piece.parsed.text
+    def among(self, segment: Segment) -> Iterator[FunctionHere]:
+        """The functions of a segment that are worth it, and statements of the module as such."""
+        text = segment.parsed.text
         if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
             return
-        if self._told_only and self._call_graph.is_cold_file:
+        if self._reported_only and self._call_graph.is_cold_file:
             return
-        sources = self._sources(piece)
+        sources = self._sources(segment)
         if sources.is_empty and not self._calls_helper(text):
             return
-        lines = piece.parsed.lines
-        for function in functions_of(piece.parsed.body, self._definitions):
+        lines = segment.parsed.lines
+        for function in functions_of(segment.parsed.body, self._definitions):
             span = code_span(function.node, lines)
             if self._call_graph.is_of_host or is_host_code(function):
                 if _PIPELINE.search(text, *span) is not None:
                     yield function
             elif sources.has_some(*span) or self._calls_helper(text, *span):
                 yield function
-        scope = self._scopes[id(piece)]
-        for node in piece.parsed.body:
+        scope = self._scopes[id(segment)]
+        for node in segment.parsed.body:
             is_run = isinstance(node, (Block, ast.Assign))
             if is_run and sources.has_some(*lines_span(node, lines)):
                 yield _as_function(node, scope)
 
-    def _sources(self, piece: Piece) -> Sources:
-        if piece.sources is None:
-            piece.sources = Sources(piece.words)
-        assert isinstance(piece.sources, Sources)
-        return piece.sources
+    def _sources(self, segment: Segment) -> Sources:
+        if segment.sources is None:
+            segment.sources = Sources(segment.words)
+        assert isinstance(segment.sources, Sources)
+        return segment.sources
 
     def _calls_helper(self, text: str, start: int = 0, end: int = sys.maxsize) -> bool:
         return self.helpers is not None and any(
@@ -94,11 +99,11 @@ class Candidates:
         """Calls of functions of the module that hold a source, or that a mask is handed to."""
         holding: list[str] = []
         indexing: list[str] = []
-        for piece in self._pieces:
-            holding += self._other_names(piece)
-            sources = self._sources(piece)
-            lines = piece.parsed.lines
-            for node in piece.parsed.body:
+        for segment in self._segments:
+            holding += self._other_names(segment)
+            sources = self._sources(segment)
+            lines = segment.parsed.lines
+            for node in segment.parsed.body:
                 if isinstance(node, Function):
                     if sources.has_some(*code_span(node, lines)):
                         holding.append(node.name)
@@ -109,12 +114,12 @@ class Candidates:
             parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
         return re.compile("|".join(parts)) if parts else None
 
-    def _other_names(self, piece: Piece) -> Iterator[str]:
+    def _other_names(self, segment: Segment) -> Iterator[str]:
         """Names under which operators of the tables are imported, if they are others.
 
         Also those of functions of other modules.
         """
-        for name, bindings in piece.bindings.names.items():
+        for name, bindings in segment.bindings.names.items():
             for binding in bindings:
                 value = binding.value
                 qualified = value.qualified if isinstance(value, Imported) else ""

@@ -3,16 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from npulens.shapes.values.extents import (
-    ANY_LENGTH,
-    ANY_SHAPE,
-    SCALAR,
-    Dim,
-    Shape,
-    Sources,
-    closed,
-    opened,
-)
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
     Items,
@@ -21,6 +11,16 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     sources_of,
+)
+from npulens.shapes.values.symbolic_dims import (
+    ANY_LENGTH,
+    ANY_SHAPE,
+    SCALAR,
+    Dim,
+    Shape,
+    Sources,
+    closed,
+    opened,
 )
 
 _OF_NUMBERS = frozenset({"div", "floor_divide", "remainder"})

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from npulens.catalog.model import LocalizedText
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.values.extents import Sources
 from npulens.shapes.values.shape_values import Value
+from npulens.shapes.values.symbolic_dims import Sources
 
 _MOST_CONSUMERS = 8
 

@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.graphs.definitions import ClassHere
-from npulens.shapes.values.extents import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources, joined
+from npulens.shapes.values.symbolic_dims import (
+    ANY_SHAPE,
+    NO_SOURCES,
+    SCALAR,
+    Shape,
+    Sources,
+    joined,
+)
 
 
 class Tensor(NamedTuple):

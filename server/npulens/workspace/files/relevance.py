@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from npulens.catalog.model import ProjectFacts
 from npulens.catalog.tables import Catalogue
-from npulens.checks.other_files.native_sources import BINDERS
+from npulens.checks.other_files.cpp_bindings import BINDERS
 from npulens.text.kinds import Kind, kind_of
 
 _TAKES_TORCH = re.compile(

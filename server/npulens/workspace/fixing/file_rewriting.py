@@ -8,7 +8,7 @@ from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
 from npulens.fixes.fix_differences import differences
 from npulens.text.document import Document
-from npulens.workspace.project.surroundings import Surroundings
+from npulens.workspace.project.file_context import FileContext
 from npulens.workspace.settings.selection import selected
 
 
@@ -35,7 +35,7 @@ def _any_finding(_: Finding) -> bool:
 
 def rewrite(
     document: Document,
-    surroundings: Surroundings,
+    file_context: FileContext,
     applicability: Applicability,
     wanted: Callable[[Finding], bool] = _any_finding,
     style: MigrationStyle | None = None,
@@ -44,18 +44,18 @@ def rewrite(
 
     Args:
         document: The document; it is not changed.
-        surroundings: What counts for it.
+        file_context: What counts for it.
         applicability: `safe` applies safe fixes only, `unsafe` both.
         wanted: Which findings to fix.
         style: What migrated code looks like, if not as configured.
     """
-    target = surroundings.target
+    target = file_context.target
     if style is not None:
         target = replace(target, style=style)
 
     def findings(text: str) -> tuple[Finding, ...]:
-        found = analyze(replace(document, text=text), surroundings.catalogue, target)
-        return selected(found, surroundings.configuration, document.path)
+        found = analyze(replace(document, text=text), file_context.catalogue, target)
+        return selected(found, file_context.configuration, document.path)
 
     try:
         fixed = fix_text(document.text, findings, applicability, wanted, document.kind)

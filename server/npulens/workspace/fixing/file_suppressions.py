@@ -67,15 +67,15 @@ def _suppressed(document: Document, findings: tuple[Finding, ...]) -> str:
         line = next((line for line in (first, last) if line in closed), None)
         if line is not None and finding.rule.code not in codes.setdefault(line, []):
             codes[line].append(finding.rule.code)
-    pieces = []
+    segments = []
     for number in range(1, len(lines.starts) + 1):
         line_text = _line(lines, number)
         content = line_text.rstrip("\r\n")
         if codes.get(number):
             ending = line_text[len(content) :]
             line_text = _with_comment(content, codes[number], document.kind) + ending
-        pieces.append(line_text)
-    return "".join(pieces)
+        segments.append(line_text)
+    return "".join(segments)
 
 
 def _with_comment(content: str, codes: list[str], kind: Kind) -> str:

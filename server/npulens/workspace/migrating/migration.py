@@ -33,7 +33,7 @@ from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
 from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
 from npulens.workspace.project.contents import Contents
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.runs.file_report import FileReport
@@ -233,7 +233,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     earlier = dict(log.problems)
     work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
     around: tuple[ProjectFacts, Mapping[str, Shim]] | None = None
-    memo = Memo()
+    memo = FactMemo()
     for _ in range(_MOST_ROUNDS):
         before, around = around, _around(request, files, memo)
         if around == before:
@@ -255,7 +255,7 @@ def _fix_later(request: Request) -> FixLater | None:
     """What fixing will make of a script; under the shim, calls of CUDA are right as they are."""
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         return None
-    around = _around(request, files_of(request), Memo())
+    around = _around(request, files_of(request), FactMemo())
     checker = Checker(request.catalogue, request.configuration, *around, folder=request.source)
 
     def fix_later(path: Path, text: str) -> tuple[str, Sequence[Finding]]:
@@ -269,7 +269,7 @@ def _fix_later(request: Request) -> FixLater | None:
 
 
 def _around(
-    request: Request, files: list[Path], memo: Memo
+    request: Request, files: list[Path], memo: FactMemo
 ) -> tuple[ProjectFacts, Mapping[str, Shim]]:
     """What counts for the files besides themselves."""
     contents = Contents()

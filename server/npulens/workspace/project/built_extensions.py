@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from npulens.checks.other_files.cmake_targets import cuda_targets
-from npulens.checks.other_files.native_sources import CUDA_SUFFIXES
+from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import names_in, nodes_below, parents_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.composed_text import composed_text
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text, texts, truth
+from npulens.workspace.project.fact_memo import FactMemo, text, texts, truth
 
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _BUILDERS = b"cpp_extension"
@@ -74,7 +74,7 @@ class _Declared(NamedTuple):
     is_loaded: bool
 
 
-def extensions_of(modules: Modules, memo: Memo) -> dict[Path, list[Extension]]:
+def extensions_of(modules: Modules, memo: FactMemo) -> dict[Path, list[Extension]]:
     """The extension modules that the Python files of a project build, by file.
 
     Args:
@@ -89,7 +89,7 @@ def extensions_of(modules: Modules, memo: Memo) -> dict[Path, list[Extension]]:
     }
 
 
-def _declared_in(content: Content, memo: Memo) -> tuple[_Declared, ...]:
+def _declared_in(content: Content, memo: FactMemo) -> tuple[_Declared, ...]:
     def answer() -> list[_Declared]:
         try:
             tree = module_tree(content.text)
@@ -113,7 +113,7 @@ def _read_one(
     return _Declared(text(module), names, truth(is_cuda), line, held, truth(is_loaded))
 
 
-def cmake_extensions(files: Mapping[Path, Content], memo: Memo) -> list[Extension]:
+def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Extension]:
     """The modules that CMake builds of CUDA code.
 
     Args:

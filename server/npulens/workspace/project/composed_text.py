@@ -57,7 +57,7 @@ def _parts(node: ast.expr | None, values: Mapping[str, ast.expr], depth: int) ->
 
 def _filled(template: str, mark: str, given: list[str] | None) -> list[str] | None:
     """A template with its marks replaced."""
-    pieces = template.split(mark)
-    if given is None or len(pieces) != len(given) + 1:
+    segments = template.split(mark)
+    if given is None or len(segments) != len(given) + 1:
         return None
-    return [part for pair in zip(pieces, [*given, ""], strict=True) for part in pair]
+    return [part for pair in zip(segments, [*given, ""], strict=True) for part in pair]

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text
+from npulens.workspace.project.fact_memo import FactMemo, text
 from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
 _NAMED = re.compile(
@@ -18,7 +18,9 @@ _LONGEST = 80
 _Defaults = tuple[tuple[str, str], ...]
 
 
-def configured_activations(modules: Modules, memo: Memo) -> frozenset[tuple[str, str, _Defaults]]:
+def configured_activations(
+    modules: Modules, memo: FactMemo
+) -> frozenset[tuple[str, str, _Defaults]]:
     """Classes of configurations with the activations that they name, by their attributes.
 
     Args:
@@ -35,13 +37,13 @@ def configured_activations(modules: Modules, memo: Memo) -> frozenset[tuple[str,
     return frozenset((path, name, defaults) for (path, name), defaults in found.items())
 
 
-def _may_name(content: Content, memo: Memo) -> bool:
+def _may_name(content: Content, memo: FactMemo) -> bool:
     """Whether a module may hold such a class."""
     data = content.data
     return memo.is_so("configures", content.digest, lambda: b"Config" in data and b"act" in data)
 
 
-def _classes(content: Content, memo: Memo) -> list[tuple[str, _Defaults]]:
+def _classes(content: Content, memo: FactMemo) -> list[tuple[str, _Defaults]]:
     def answer() -> list[tuple[str, list[tuple[str, str]]]]:
         return [(name, sorted(found.items())) for name, found in _described(content.text).items()]
 

@@ -3,13 +3,13 @@
 from npulens.verdicts.device_answers import TRACES
 from npulens.verdicts.device_answers import device_functions as functions_in
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, texts
+from npulens.workspace.project.fact_memo import FactMemo, texts
 from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
 _TRACES = tuple(trace.encode() for trace in TRACES)
 
 
-def device_functions(modules: Modules, memo: Memo) -> frozenset[tuple[str, str, bool]]:
+def device_functions(modules: Modules, memo: FactMemo) -> frozenset[tuple[str, str, bool]]:
     """The functions, by the paths of their modules without ending and their names.
 
     Args:
@@ -26,7 +26,7 @@ def device_functions(modules: Modules, memo: Memo) -> frozenset[tuple[str, str, 
     return frozenset((path, name, known) for (path, name), known in found.items())
 
 
-def _may_define(content: Content, memo: Memo) -> bool:
+def _may_define(content: Content, memo: FactMemo) -> bool:
     """Whether a module may hold such a function."""
     return memo.is_so(
         "names devices",
@@ -35,7 +35,7 @@ def _may_define(content: Content, memo: Memo) -> bool:
     )
 
 
-def _functions(content: Content, memo: Memo) -> tuple[str, ...]:
+def _functions(content: Content, memo: FactMemo) -> tuple[str, ...]:
     return memo.recall(
         "device functions", (content.digest,), lambda: list(functions_in(content.text)), texts
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from npulens.catalog.model import ExtensionName
 from npulens.workspace.project.built_extensions import Extension
 from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import import_words, imported_paths, module_imports
 
 Named = tuple[str, str, ExtensionName]
@@ -15,7 +15,7 @@ Named = tuple[str, str, ExtensionName]
 
 
 def extension_names(
-    extensions: Iterable[Extension], modules: Modules, files: Iterable[Path], memo: Memo
+    extensions: Iterable[Extension], modules: Modules, files: Iterable[Path], memo: FactMemo
 ) -> frozenset[Named]:
     """The names of the extensions that are made of CUDA code.
 
@@ -69,7 +69,7 @@ def _known(extension: Extension) -> ExtensionName:
 
 
 def _taken(
-    extensions: Iterable[Extension], modules: Modules, files: "_Files", memo: Memo
+    extensions: Iterable[Extension], modules: Modules, files: "_Files", memo: FactMemo
 ) -> Iterator[Named]:
     """What relative imports take that is no file of Python, but has the name of an extension."""
     by_name: dict[str, list[Extension]] = {}

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import import_words, imported_modules
 
 _FOR_CUDA = re.compile(r"(?:\w+_)?cuda_\w+|\w+_cuda", re.IGNORECASE)
 
 
 def foreign_extensions(
-    files: Iterable[Path], modules: Modules, catalogue: Catalogue, memo: Memo
+    files: Iterable[Path], modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[str]:
     """The names of such modules, as far as no rule speaks of them.
 
@@ -41,6 +41,6 @@ def foreign_extensions(
     return frozenset(found - known - own)
 
 
-def _words(content: Content, memo: Memo) -> frozenset[str]:
+def _words(content: Content, memo: FactMemo) -> frozenset[str]:
     words = import_words(content, memo)
     return words.modules | words.names

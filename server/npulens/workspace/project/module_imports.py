@@ -11,7 +11,7 @@ from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.failing_imports import tried_parts
 from npulens.verdicts.library_questions import library_asked_for
 from npulens.workspace.project.contents import Content
-from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.fact_memo import FactMemo, text, texts
 
 _IMPORT = b"import"
 """Plain searches: an expression takes seconds for large projects."""
@@ -49,7 +49,7 @@ class ModuleImport(NamedTuple):
     is_at_top: bool
 
 
-def import_words(content: Content, memo: Memo) -> ImportWords:
+def import_words(content: Content, memo: FactMemo) -> ImportWords:
     """The words of a module's imports, and some more: comments may speak of imports."""
 
     def answer() -> list[str]:
@@ -71,7 +71,7 @@ def _read_words(plain: Any) -> ImportWords:
     return ImportWords(frozenset(text(modules).split()), frozenset(text(names).split()))
 
 
-def imported_names(content: Content, memo: Memo) -> tuple[str, ...]:
+def imported_names(content: Content, memo: FactMemo) -> tuple[str, ...]:
     """What `imported_modules` says of a module, each once and in order."""
 
     def answer() -> list[str]:
@@ -122,7 +122,7 @@ def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = data.find(_IMPORT, start)
 
 
-def module_imports(content: Content, memo: Memo) -> tuple[ModuleImport, ...]:
+def module_imports(content: Content, memo: FactMemo) -> tuple[ModuleImport, ...]:
     """All imports of a module; none of one that does not parse."""
 
     def answer() -> list[ModuleImport]:

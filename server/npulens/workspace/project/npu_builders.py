@@ -13,12 +13,12 @@ from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.fact_memo import FactMemo, text, texts
 
 _NPU_FOLDERS = frozenset({"npu", "ascend"})
 
 
-def npu_builders(modules: Modules, memo: Memo) -> frozenset[Path]:
+def npu_builders(modules: Modules, memo: FactMemo) -> frozenset[Path]:
     """The sources of operators that a class of the same name builds for the NPU.
 
     Args:
@@ -51,7 +51,7 @@ def copies(contents: Mapping[Path, Content]) -> Iterator[Path]:
         told.add(content)
 
 
-def _classes(module: Content, memo: Memo) -> list[tuple[str, tuple[str, ...]]]:
+def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]]]:
     """The classes of a module, each with the C++ and CUDA sources that it names.
 
     None of a module that cannot be read, which is told when it is checked.

@@ -19,7 +19,7 @@ from npulens.text.lines import LineMap
 from npulens.verdicts.failing_imports import tried_parts
 from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, texts, truth
+from npulens.workspace.project.fact_memo import FactMemo, texts, truth
 
 _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""
@@ -42,7 +42,7 @@ class OptionalKernels(NamedTuple):
     modules: frozenset[Path]
 
 
-def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> OptionalKernels:
+def optional_kernels(sources: Iterable[Path], modules: Modules, memo: FactMemo) -> OptionalKernels:
     """Of some C++ and CUDA files that bind operators those which need not be ported.
 
     Args:
@@ -70,7 +70,7 @@ def optional_kernels(sources: Iterable[Path], modules: Modules, memo: Memo) -> O
     return OptionalKernels(frozenset(spared), frozenset(compilers))
 
 
-def _loaders(source: Path, modules: Modules, memo: Memo) -> list[Path]:
+def _loaders(source: Path, modules: Modules, memo: FactMemo) -> list[Path]:
     """The modules that name a source; none if a build file does, which compiles it in any case."""
     folder = os.fsencode(source.parent.name)
     loaders = [
@@ -83,7 +83,7 @@ def _loaders(source: Path, modules: Modules, memo: Memo) -> list[Path]:
     return [] if any(_BUILD_FILE.search(file.stem) for file in loaders) else loaders
 
 
-def _names(content: Content, source: str, memo: Memo) -> bool:
+def _names(content: Content, source: str, memo: FactMemo) -> bool:
     """Whether a module names a source."""
     name = os.fsencode(source)
     return memo.is_so(f"names {source}", content.digest, lambda: name in content.data)
@@ -110,7 +110,7 @@ def _serves_only(module: Path, careful: set[Path], modules: Modules) -> bool:
     return bool(users) and users <= careful
 
 
-def _does_without(module: Content, sources: Iterable[str], memo: Memo) -> tuple[str, ...]:
+def _does_without(module: Content, sources: Iterable[str], memo: FactMemo) -> tuple[str, ...]:
     """Of the sources that a module loads those for each use of which it has another way."""
     names = sorted(sources)
 
@@ -122,7 +122,7 @@ def _does_without(module: Content, sources: Iterable[str], memo: Memo) -> tuple[
 
 
 def does_without_extension(
-    module: Content, extension: str, built: frozenset[str], memo: Memo
+    module: Content, extension: str, built: frozenset[str], memo: FactMemo
 ) -> bool:
     """Whether a module that imports an extension has another way for each use of it.
 
@@ -197,7 +197,7 @@ class _User:
         return (
             bool(names)
             and len(uses) <= _MAX_USES
-            and all(self._is_spared(use, marks) for use in uses)
+            and all(self._is_exempt(use, marks) for use in uses)
         )
 
     def _bound_else(self, node: ast.AST, built: frozenset[str]) -> set[str]:
@@ -209,7 +209,7 @@ class _User:
             node = owner
         return set()
 
-    def _is_spared(self, use: ast.Name, marks: re.Pattern[str]) -> bool:
+    def _is_exempt(self, use: ast.Name, marks: re.Pattern[str]) -> bool:
         if isinstance(self._owners[use], ast.Compare):
             return True
         for other in self._alternatives(use, marks):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from npulens.catalog.tables import Catalogue
 from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import (
     ModuleImport,
     import_words,
@@ -29,19 +29,19 @@ class OptionalParts(NamedTuple):
     Attributes:
         modules: Paths of modules that import a library and are imported only under a condition.
         extensions: Names of modules built of CUDA sources that are imported only in this way.
-        spared_imports: Modules that do without an extension, each with the name of the extension.
+        exempt_imports: Modules that do without an extension, each with the name of the extension.
     """
 
     modules: frozenset[str]
     extensions: frozenset[str]
-    spared_imports: frozenset[tuple[str, str]]
+    exempt_imports: frozenset[tuple[str, str]]
 
 
 def optional_parts(
     modules: Modules,
     catalogue: Catalogue,
     extensions: Iterable[str],
-    memo: Memo,
+    memo: FactMemo,
     held: Iterable[str] = (),
 ) -> OptionalParts:
     """What is imported only under a condition.
@@ -80,7 +80,7 @@ class _Importers:
         built: The names by which they take what the project builds of CUDA code.
     """
 
-    def __init__(self, modules: Modules, memo: Memo, built: frozenset[str]) -> None:
+    def __init__(self, modules: Modules, memo: FactMemo, built: frozenset[str]) -> None:
         self._modules = modules
         self._memo = memo
         self._built = built

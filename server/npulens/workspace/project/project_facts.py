@@ -7,11 +7,11 @@ from typing import Any
 
 from npulens.catalog.model import ProjectFacts
 from npulens.catalog.tables import Catalogue
-from npulens.checks.other_files.native_sources import (
+from npulens.checks.other_files.cpp_bindings import (
     CUDA_SUFFIXES,
     UNNAMED_MODULE,
     Binding,
-    NativeSource,
+    CppBindings,
     cuda_bindings,
     read_native_source,
 )
@@ -23,14 +23,14 @@ from npulens.workspace.project.contents import Content, Contents
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_names import extension_names
+from npulens.workspace.project.fact_memo import FactMemo, texts, truth
 from npulens.workspace.project.foreign_extensions import foreign_extensions
-from npulens.workspace.project.library_names import library_names
-from npulens.workspace.project.memo import Memo, texts, truth
 from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
 from npulens.workspace.project.optional_modules import optional_parts
-from npulens.workspace.project.own_methods import own_methods
+from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
+from npulens.workspace.project.tensor_method_overrides import tensor_method_overrides
 from npulens.workspace.project.unused import unused_classes, unused_functions
 from npulens.workspace.project.unused_modules import unused_modules
 
@@ -42,7 +42,7 @@ def project_facts(
     folders: Iterable[Path],
     catalogue: Catalogue,
     contents: Contents | None = None,
-    memo: Memo | None = None,
+    memo: FactMemo | None = None,
 ) -> ProjectFacts:
     """Read what is to be known of a project before its files are checked.
 
@@ -53,7 +53,7 @@ def project_facts(
         contents: What was read of the files already.
         memo: What was known of contents before, with the same catalogue and the same npulens.
     """
-    contents, memo = contents or Contents(), memo or Memo()
+    contents, memo = contents or Contents(), memo or FactMemo()
     folders = list(folders)
     own = frozenset(_own_modules(files, folders, catalogue))
     native = [file for file in files if kind_by_name(str(file)) is Kind.NATIVE]
@@ -74,8 +74,8 @@ def project_facts(
         ),
         unused_modules=unused_modules(modules, files, folders, contents, memo),
         returned_shapes=returned_shapes(modules, catalogue, memo),
-        own_methods=own_methods(modules, catalogue, memo),
-        library_names=library_names(modules, memo, catalogue.missing_libraries - own),
+        tensor_method_overrides=tensor_method_overrides(modules, catalogue, memo),
+        reexported_libraries=reexported_libraries(modules, memo, catalogue.missing_libraries - own),
         configured=configured_activations(modules, memo),
         with_counterparts=with_counterparts(files),
         device_functions=device_functions(modules, memo),
@@ -87,7 +87,7 @@ def project_facts(
         return replace(
             facts,
             optional_modules=optional.modules,
-            spared_imports=optional.spared_imports,
+            exempt_imports=optional.exempt_imports,
         )
     natives = {file: contents.of(file) for file in native}
     sources = {file: _native_source(file, content, memo) for file, content in natives.items()}
@@ -133,7 +133,7 @@ def project_facts(
         compiles_for_host=not any(
             s.is_cuda or file.suffix in CUDA_SUFFIXES for file, s in sources.items()
         ),
-        spared_imports=optional.spared_imports,
+        exempt_imports=optional.exempt_imports,
     )
 
 
@@ -216,7 +216,7 @@ def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
     return top
 
 
-def _native_source(file: Path, content: Content, memo: Memo) -> NativeSource:
+def _native_source(file: Path, content: Content, memo: FactMemo) -> CppBindings:
     """What a C++ or CUDA source binds."""
     about = (str(file), content.digest)
     return memo.recall(
@@ -227,9 +227,9 @@ def _native_source(file: Path, content: Content, memo: Memo) -> NativeSource:
     )
 
 
-def _read_native_source(plain: Any) -> NativeSource:
+def _read_native_source(plain: Any) -> CppBindings:
     bindings, is_cuda, is_ported = plain
-    return NativeSource(
+    return CppBindings(
         tuple(_read_binding(*each) for each in bindings), truth(is_cuda), truth(is_ported)
     )
 
@@ -253,7 +253,7 @@ def _modules(file: Path, extensions: Sequence[Extension]) -> list[str]:
 
 
 def _beside_cuda(
-    sources: Mapping[Path, NativeSource], extensions: Sequence[Extension]
+    sources: Mapping[Path, CppBindings], extensions: Sequence[Extension]
 ) -> Iterator[str]:
     """C++ sources that a build file lists with CUDA files, or that have CUDA files beside them."""
     with_cuda = [e for e in extensions if any(s.endswith(CUDA_SUFFIXES) for s in e.sources)]

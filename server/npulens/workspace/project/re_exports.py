@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import import_words, module_imports
 
 PACKAGE = "__init__"
@@ -23,7 +23,7 @@ def packages(modules: Modules) -> Modules:
 
 
 def re_exported(
-    modules: Modules, known: Mapping[tuple[str, str], Known], memo: Memo
+    modules: Modules, known: Mapping[tuple[str, str], Known], memo: FactMemo
 ) -> Iterator[tuple[tuple[str, str], Known]]:
     """What is known of names, under those by which modules have them from others.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.project.contents import Content, Contents
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import imported_names
 from npulens.workspace.project.training_scripts import is_test
 
@@ -38,7 +38,7 @@ class ReachedFiles:
     """
 
     def __init__(
-        self, files: Iterable[Path], root: Path, libraries: Collection[str], memo: Memo
+        self, files: Iterable[Path], root: Path, libraries: Collection[str], memo: FactMemo
     ) -> None:
         self._root = root
         self._libraries = libraries

@@ -13,12 +13,12 @@ from typing import Any
 from npulens.analysis import analyze_returned_shapes
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
-from npulens.shapes.ranking.worth import Sources
+from npulens.shapes.ranking.evaluation_prefilter import Sources
 from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.fact_memo import FactMemo, text, texts
 from npulens.workspace.project.module_imports import import_words
 from npulens.workspace.project.re_exports import PACKAGE, packages, place_of, re_exported
 
@@ -42,7 +42,7 @@ Names = dict[Path, tuple[str, ...]]
 
 
 def returned_shapes(
-    modules: Modules, catalogue: Catalogue, memo: Memo
+    modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[tuple[str, str, ReturnedShape]]:
     """What functions return, by the paths of their modules without ending and their names.
 
@@ -81,7 +81,7 @@ def _facts(found: Found) -> ProjectFacts:
 
 
 def _imported_functions(
-    file: Path, content: Content, imported: frozenset[str], memo: Memo, cut: "_Cut"
+    file: Path, content: Content, imported: frozenset[str], memo: FactMemo, cut: "_Cut"
 ) -> tuple[str, ...]:
     """The functions of a module that return something and that others may import."""
     if b"torch" not in content.data or len(content.data) > _MAX_SIZE:
@@ -97,7 +97,7 @@ def _imported_functions(
 
 
 def _with_source(
-    content: Content, names: Iterable[str], memo: Memo, cut: "_Cut"
+    content: Content, names: Iterable[str], memo: FactMemo, cut: "_Cut"
 ) -> tuple[str, ...]:
     """Of functions of a module those that hold a word of some source, or call one that does."""
 
@@ -109,7 +109,7 @@ def _with_source(
 
 
 def _calling(
-    content: Content, names: Iterable[str], called: Collection[str], memo: Memo, cut: "_Cut"
+    content: Content, names: Iterable[str], called: Collection[str], memo: FactMemo, cut: "_Cut"
 ) -> tuple[str, ...]:
     """Of functions of a module those that call any of some functions, or one that does."""
 
@@ -192,7 +192,7 @@ def _evaluated(
     modules: Modules,
     catalogue: Catalogue,
     found: Found,
-    memo: Memo,
+    memo: FactMemo,
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
     project = _facts(found)
     others = blake2b(repr(sorted(project.returned_shapes)).encode("utf-8", "surrogatepass"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from npulens.workspace.project.contents import Content, Contents, Modules
-from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.fact_memo import FactMemo, text, texts
 
 _LONGEST_DECORATOR = 500
 _PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")
@@ -30,7 +30,7 @@ Counts = list[tuple[str, int]]
 
 
 def unused_classes(
-    files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: Memo
+    files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: FactMemo
 ) -> frozenset[str]:
     """The names of classes that are named nowhere but in themselves.
 
@@ -63,7 +63,7 @@ def unused_classes(
     return frozenset(name for name in own if used[name] == own[name] and defined[name] == 1)
 
 
-def unused_functions(modules: Modules, folders: Iterable[Path], memo: Memo) -> frozenset[str]:
+def unused_functions(modules: Modules, folders: Iterable[Path], memo: FactMemo) -> frozenset[str]:
     """The names of private functions of modules that stand nowhere but in their definition.
 
     Only whole packages and projects are looked at: elsewhere another part may import them.
@@ -84,7 +84,7 @@ def unused_functions(modules: Modules, folders: Iterable[Path], memo: Memo) -> f
     )
 
 
-def _private_in(content: Content, memo: Memo) -> tuple[str, ...]:
+def _private_in(content: Content, memo: FactMemo) -> tuple[str, ...]:
     """The private functions of a module that it does not use itself, and that read data."""
 
     def answer() -> list[str]:
@@ -120,7 +120,7 @@ def may_be_used_elsewhere(folder: Path) -> bool:
     )
 
 
-def _defined_in(content: Content, memo: Memo) -> Counts:
+def _defined_in(content: Content, memo: FactMemo) -> Counts:
     """Plain classes without decorators, each with how often it stands in its own statement."""
 
     def answer() -> Counts:
@@ -129,7 +129,7 @@ def _defined_in(content: Content, memo: Memo) -> Counts:
     return memo.recall("plain classes", (content.digest,), answer, _read_counts)
 
 
-def _used_in(content: Content, names: Collection[bytes], all_names: str, memo: Memo) -> Counts:
+def _used_in(content: Content, names: Collection[bytes], all_names: str, memo: FactMemo) -> Counts:
     """How often each of some names stands in a file."""
 
     def answer() -> Counts:

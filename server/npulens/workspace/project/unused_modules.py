@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from npulens.workspace.project.contents import Content, Contents, Modules
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.module_imports import imported_names
 from npulens.workspace.project.unused import READS, may_be_used_elsewhere
 
@@ -20,7 +20,11 @@ _ENTRANCES = frozenset({"__init__.py", "hubconf.py", "conftest.py"})
 
 
 def unused_modules(
-    modules: Modules, files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: Memo
+    modules: Modules,
+    files: Sequence[Path],
+    folders: Iterable[Path],
+    contents: Contents,
+    memo: FactMemo,
 ) -> frozenset[str]:
     """The paths of modules that only define something, and that no file of the project names.
 
@@ -57,7 +61,7 @@ def unused_modules(
     return frozenset(str(file) for file in left if not _is_named(file, files, contents))
 
 
-def _imported(modules: Modules, memo: Memo) -> Iterator[tuple[str, ...]]:
+def _imported(modules: Modules, memo: FactMemo) -> Iterator[tuple[str, ...]]:
     """What all imports may read, as last parts of paths; those in comments count, too.
 
     Of a relative import the whole path is known.

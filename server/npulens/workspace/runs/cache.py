@@ -30,7 +30,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.text.regular_files import read_regular
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.writing import write_whole
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.finding_records import finding_of, record_of
 from npulens.workspace.settings.configuration import Configuration
@@ -123,7 +123,7 @@ class FactCache:
         """
         state = _digest(_rules_state(catalogue, configuration))
         self._file = folder / FOLDER / f"{state}{_FACTS}"
-        self.memo = Memo(_read(self._file))
+        self.memo = FactMemo(_read(self._file))
 
     def save(self) -> None:
         """Write what is new; of two runs at once the last wins."""

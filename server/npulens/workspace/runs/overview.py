@@ -11,8 +11,8 @@ from time import monotonic
 from npulens.catalog.model import Finding, Shim
 from npulens.text.document import Document
 from npulens.workspace.files.discovery import discover
+from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.project.shim import ShimFinder
-from npulens.workspace.project.surroundings import Lookout, Surroundings
 from npulens.workspace.runs.background import check_in_background
 from npulens.workspace.runs.packed_report import PackedReport
 from npulens.workspace.settings.configuration import Settings, absolute
@@ -31,13 +31,13 @@ class FileState:
 
     Attributes:
         path: The file.
-        surroundings: What counted for it.
+        file_context: What counted for it.
         report: What the check came to.
         serial: Its number, which no other state has.
     """
 
     path: Path
-    surroundings: Surroundings
+    file_context: FileContext
     report: PackedReport
     serial: int
 
@@ -48,7 +48,7 @@ class FileState:
 
     def read(self) -> tuple[Document | None, tuple[Finding, ...]]:
         """The text of the file and the findings in the order of their places; both may be none."""
-        return self.report.unpacked(self.path, self.surroundings.catalogue.rules)
+        return self.report.unpacked(self.path, self.file_context.catalogue.rules)
 
 
 @dataclass(slots=True)
@@ -56,14 +56,14 @@ class _Folder:
     """What is known of a folder.
 
     Attributes:
-        surroundings: What counts for its files.
+        file_context: What counts for its files.
         settings: What that was asked with.
         stamps: Its files as they were when last looked at.
         looked: When that was, and how many changes had been told of then.
         known: The state of each file, and the stamp for which it holds.
     """
 
-    surroundings: Surroundings
+    file_context: FileContext
     settings: Settings
     stamps: dict[Path, _Stamp]
     looked: tuple[float, int]
@@ -74,13 +74,14 @@ class Overview:
     """Checks folders; asked again, it checks the files that have changed since.
 
     Attributes:
-        is_told: Somebody calls `files_changed`, so that it need not look at all files each time.
+        is_notified: Somebody calls `files_changed`, so that it need not look at all files each
+            time.
     """
 
     def __init__(self) -> None:
-        self.is_told = False
+        self.is_notified = False
         self._changes = 0
-        self._lookout = Lookout()
+        self._lookout = ProjectContextProvider()
         self._finders: dict[Path, ShimFinder] = {}
         self._folders: dict[Path, _Folder] = {}
         self._lock = Lock()
@@ -125,20 +126,20 @@ class Overview:
         is_cancelled: Callable[[], bool],
         keeps: bool,
     ) -> Iterator[FileState]:
-        around, stamps, known = folder.surroundings, folder.stamps, folder.known
+        around, stamps, known = folder.file_context, folder.stamps, folder.known
         by_shim = {shim: replace(around, shim=shim) for shim in Shim}
         asked = around.catalogue, around.configuration, around.project, shims
         reports = check_in_background(changed, *asked, is_cancelled, keeps=keeps)
         for file, report in zip(changed, reports, strict=False):
-            surroundings = by_shim[shims.get(str(absolute(file)), Shim.ABSENT)]
-            state = FileState(file, surroundings, report, next(_serials))
+            file_context = by_shim[shims.get(str(absolute(file)), Shim.ABSENT)]
+            state = FileState(file, file_context, report, next(_serials))
             with self._lock:
                 known[file] = (stamps[file], state)
             yield state
 
     def _shims(self, path: Path, folder: _Folder) -> Mapping[str, Shim]:
         finder = self._finders.setdefault(path, ShimFinder())
-        configuration = folder.surroundings.configuration
+        configuration = folder.file_context.configuration
         return finder.states_of_project(configuration, folder.stamps, path)
 
     def _refreshed(self, path: Path, settings: Settings) -> _Folder:
@@ -148,23 +149,23 @@ class Overview:
         if before is not None and before.settings == settings and self._still_holds(before):
             return before
         inside = path / "__init__.py"
-        surroundings = self._lookout.look(inside, path, settings)
-        stamps = _stamps(path, surroundings)
+        file_context = self._lookout.look(inside, path, settings)
+        stamps = _stamps(path, file_context)
         if before is not None and stamps != before.stamps:
             self._lookout.forget_projects()
-            surroundings = self._lookout.look(inside, path, settings)
+            file_context = self._lookout.look(inside, path, settings)
         known: dict[Path, tuple[_Stamp, FileState]] = {}
-        if before is not None and before.surroundings == surroundings:
+        if before is not None and before.file_context == file_context:
             known = before.known
             for gone in known.keys() - stamps.keys():
                 del known[gone]
-        folder = _Folder(surroundings, settings, stamps, looked, known)
+        folder = _Folder(file_context, settings, stamps, looked, known)
         self._folders[path] = folder
         return folder
 
     def _still_holds(self, folder: _Folder) -> bool:
         looked, changes = folder.looked
-        return self.is_told and changes == self._changes and monotonic() < looked + _TRUSTED_FOR
+        return self.is_notified and changes == self._changes and monotonic() < looked + _TRUSTED_FOR
 
     def files_changed(self) -> None:
         """Look at the files again when next asked."""
@@ -178,8 +179,8 @@ class Overview:
             self._lookout.forget_projects()
 
 
-def _stamps(folder: Path, surroundings: Surroundings) -> dict[Path, _Stamp]:
-    configuration = surroundings.configuration
+def _stamps(folder: Path, file_context: FileContext) -> dict[Path, _Stamp]:
+    configuration = file_context.configuration
     files = discover(
         [str(folder)],
         configuration.exclude,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from npulens.analysis import judge
-from npulens.catalog.complaints import complaint
+from npulens.catalog.error_messages import error_message
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Shim
 from npulens.catalog.tables import Catalogue
 from npulens.checks.syntax_findings import unread_finding
@@ -148,7 +148,7 @@ class Checker:
 
     def _refused(self, path: str, detail: str, unread: Reason) -> FileReport:
         """The report on a file that cannot be read, for a reason told in English."""
-        reason = LocalizedText(_as_sentence(detail), f"{complaint(detail, 'zh')}。")
+        reason = LocalizedText(_as_sentence(detail), f"{error_message(detail, 'zh')}。")
         finding = unread_finding(reason, self._catalogue)
         findings = selected([finding], self._configuration, path)
         return FileReport(path, findings, Document(path, ""), unread=unread)

@@ -53,7 +53,7 @@ def judge_error(error: Mapping[str, Any], result: RunResult) -> Verdict:
 def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]:
     bases, message = error["bases"], error["message"]
     text = f"{error['type']}: {message}" if message else error["type"]
-    if "MemoryError" in bases or tells_lack_of_memory(text):
+    if "MemoryError" in bases or means_out_of_memory(text):
         return Outcome.MEMORY_LIMIT, text
     if "NotEmulatedError" in bases:
         return Outcome.NOT_EMULATED, message
@@ -127,7 +127,7 @@ def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
     return None
 
 
-def tells_lack_of_memory(text: str) -> bool:
+def means_out_of_memory(text: str) -> bool:
     """Whether a line or an error says that there is no more memory."""
     return any(word in text for word in _MEMORY_WORDS)
 

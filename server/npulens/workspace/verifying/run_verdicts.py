@@ -8,7 +8,7 @@ from typing import Any
 from npulens.workspace.verifying.error_verdicts import (
     judge_error,
     last_words,
-    tells_lack_of_memory,
+    means_out_of_memory,
 )
 from npulens.workspace.verifying.outcomes import Outcome, Site, Verdict
 from npulens.workspace.verifying.verified_run import RunResult
@@ -104,7 +104,7 @@ def judge_run(
 def _judge_crash(result: RunResult) -> Verdict:
     """What the end of a process says that left no word."""
     for line in result.output:
-        if tells_lack_of_memory(line):
+        if means_out_of_memory(line):
             return Verdict(Outcome.MEMORY_LIMIT, detail=line)
     if result.code > 0:
         return Verdict(Outcome.EXITED, detail=str(result.code))

@@ -47,7 +47,7 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
         is_method = not isinstance(values[0], Qualified)
         if mentioned_for is not None:
             context.settle(_attribute_span(node, is_method, context), mentioned_for)
-        if not (is_method and _is_spared(node.value, entry, scope)):
+        if not (is_method and _is_exempt(node.value, entry, scope)):
             _report_always(entry, _attribute_span(node, is_method, context), scope, context)
     elif mentioned_for is not None:
         return
@@ -55,13 +55,13 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
         report_unverified(values[0].name, context.span(node), context)
     else:
         method = native.entries.get(f"{TENSOR}.{node.attr}")
-        if method is None or _is_spared(node.value, method, scope):
+        if method is None or _is_exempt(node.value, method, scope):
             return
         if is_tensor(node.value, scope, context):
             _report_always(method, _attribute_span(node, True, context), scope, context)
 
 
-def _is_spared(receiver: ast.expr, entry: NativeEntry, scope: Scope) -> bool:
+def _is_exempt(receiver: ast.expr, entry: NativeEntry, scope: Scope) -> bool:
     """Whether a tensor is on the CPU, where its methods do what they should."""
     on_device = any(limit.kind.on_device for limit in entry.limits)
     return on_cpu(receiver) or (on_device and made_on_cpu(receiver, scope))

@@ -124,7 +124,7 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
     if entry.becomes is None:
         return
-    if node.attr in context.facts.own_methods:
+    if node.attr in context.facts.tensor_method_overrides:
         return  # a class here overrides it and names what it overrides
     end = context.span(node).end
     span = Span(end - len(node.attr), end)
@@ -212,7 +212,7 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     if receivers and all(_is_foreign(value, node.attr, context) for value in receivers):
         return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
-        return node.value.func.id == "super" and node.attr in context.facts.own_methods
+        return node.value.func.id == "super" and node.attr in context.facts.tensor_method_overrides
     return False
 
 
@@ -257,7 +257,9 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    may_be_own = node.attr in context.facts.own_methods or _imports_own(node.attr, context)
+    may_be_own = node.attr in context.facts.tensor_method_overrides or _imports_own(
+        node.attr, context
+    )
     if may_be_own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
     edits, need = with_plugin(

@@ -282,13 +282,13 @@ def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
 def _joined(literals: str) -> str:
     """What stands in several literals behind each other, at its places, as one line."""
     text = [" "] * len(literals)
-    for piece in _PIECE.finditer(literals):
-        if piece["inner"] is None:
+    for segment in _PIECE.finditer(literals):
+        if segment["inner"] is None:
             continue
-        shown = piece["inner"]
-        if "r" not in piece["prefix"].lower():
+        shown = segment["inner"]
+        if "r" not in segment["prefix"].lower():
             shown = _ESCAPE.sub(_unescaped, shown)
-        text[slice(*piece.span("inner"))] = shown.replace("\n", " ")
+        text[slice(*segment.span("inner"))] = shown.replace("\n", " ")
     return "".join(text)
 
 

@@ -35,7 +35,7 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     """Report a setting of the tables, if its value is written.
 
     What the tables want to stand near it is looked for in the same call or statement, and among
-    what is said in the module: pieces of a module are not all of its text.
+    what is said in the module: segments of a module are not all of its text.
     """
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node

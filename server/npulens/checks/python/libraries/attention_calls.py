@@ -104,7 +104,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
 
 
 def _may_be_one(written: Name, context: Context) -> bool:
-    """Whether a name may be that of an attention function, by the words of the piece alone."""
+    """Whether a name may be that of an attention function, by the words of the segment alone."""
     if _HELD not in context.held:
         context.held[_HELD] = any(name in context.text for name in _LAST_NAMES)
     last = written.path[-1] if written.path else written.root

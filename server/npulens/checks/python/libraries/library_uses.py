@@ -57,7 +57,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> None:
     """`from .common import spconv`: a library that another module of the project imports."""
-    if not context.target.project.library_names:
+    if not context.target.project.reexported_libraries:
         return
     for value in resolve_name(Name(alias.asname or alias.name), scope, None):
         entry = library_entry(value.name, context) if isinstance(value, Qualified) else None
@@ -219,9 +219,9 @@ def _is_reported_here(
 
 
 def uses_libraries(context: Context) -> bool:
-    """Whether a library may be used in a piece, so that its guards and names are worth a look.
+    """Whether a library may be used in a segment, so that its guards and names are worth a look.
 
-    It is imported in the piece itself or, by name, for the whole module.
+    It is imported in the segment itself or, by name, for the whole module.
     """
     if context.optional.is_wanted is None:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
@@ -351,7 +351,7 @@ _USED = "used"
 """The argument of a finding that tells the use of a name from its import."""
 
 
-def told_once(findings: Iterable[Finding]) -> list[Finding]:
+def deduplicated(findings: Iterable[Finding]) -> list[Finding]:
     """For one file one advice to install another package, and one on each name that is used."""
     told: set[str] = set()
     kept = []

@@ -1,6 +1,6 @@
 """What only the whole module tells about `DataParallel`: is its import used, can it be replaced.
 
-A piece of a module sees neither, so this is done where the findings of all pieces are together,
+A segment of a module sees neither, so this is done where the findings of all segments are together,
 and only for modules that have such a finding.
 """
 

@@ -64,7 +64,7 @@ class Binding(NamedTuple):
     block: int = 0
 
 
-class NativeSource(NamedTuple):
+class CppBindings(NamedTuple):
     """What a source binds; `is_cuda` says that its own code shows it to be CUDA."""
 
     bindings: tuple[Binding, ...]
@@ -72,7 +72,7 @@ class NativeSource(NamedTuple):
     is_ported: bool
 
 
-def native_source_findings(
+def cpp_binding_findings(
     text: str, catalogue: Catalogue, path: str, target: Target = _ANY_TARGET
 ) -> list[Finding]:
     """A finding for each block that binds CUDA code, at the first operator in it.
@@ -94,7 +94,7 @@ def native_source_findings(
     return found
 
 
-def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[Binding]:
+def cuda_bindings(source: CppBindings, built_with_cuda: bool = False) -> list[Binding]:
     """The bindings that need CUDA.
 
     Args:
@@ -107,15 +107,15 @@ def cuda_bindings(source: NativeSource, built_with_cuda: bool = False) -> list[B
     return [b for b in source.bindings if b.key == "CUDA" or (is_cuda and b.has_code and not b.key)]
 
 
-def read_native_source(text: str, path: str = "") -> NativeSource:
+def read_native_source(text: str, path: str = "") -> CppBindings:
     """What a C++ or CUDA source binds; a file that binds nothing is not read."""
     if not any(word in text for word in BINDERS) or _OTHER_FOLDER.search(f"/{path}"):
-        return NativeSource((), False, False)
+        return CppBindings((), False, False)
     read = list(live_tokens(text))
     code = [token for token, _ in read if token.kind != "directive"]
     bindings = tuple(_bindings(code))
     is_cuda = path.lower().endswith(CUDA_SUFFIXES) or _shows_cuda(read)
-    return NativeSource(bindings, is_cuda, any(_is_elsewhere(token) for token, _ in read))
+    return CppBindings(bindings, is_cuda, any(_is_elsewhere(token) for token, _ in read))
 
 
 def _is_elsewhere(token: Token) -> bool:

@@ -12,7 +12,7 @@ from npulens.syntax.bindings import Binding, bindings_of
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text
+from npulens.workspace.project.fact_memo import FactMemo, text
 from npulens.workspace.project.module_imports import import_words, imported_from, module_imports
 from npulens.workspace.project.re_exports import place_of, re_exported
 
@@ -34,7 +34,7 @@ _MOST_ROUNDS = 4
 _Facts = frozenset[tuple[str, str, LibraryName]]
 
 
-def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> _Facts:
+def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSet[str]) -> _Facts:
     """Names of modules of libraries that others take from a module, by its path without ending.
 
     Only modules are looked at from which some file takes everything, or something called `torch`,
@@ -73,7 +73,7 @@ def library_names(modules: Modules, memo: Memo, libraries: AbstractSet[str]) -> 
 
 
 def _importing(
-    modules: Modules, memo: Memo, libraries: AbstractSet[str]
+    modules: Modules, memo: FactMemo, libraries: AbstractSet[str]
 ) -> Iterator[tuple[Path, Content]]:
     """The modules that import such a library, and from which another takes a name of an import."""
     words = {file: import_words(content, memo) for file, content in modules.items()}
@@ -96,7 +96,7 @@ def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:
     return frozenset((path, name, each) for (path, name), each in known.items())
 
 
-def _takes(content: Content, memo: Memo) -> bool:
+def _takes(content: Content, memo: FactMemo) -> bool:
     """Whether a file may take something of PyTorch from a module that is none of PyTorch's."""
     return memo.is_so("takes of PyTorch", content.digest, lambda: _may_take(content.data))
 
@@ -118,7 +118,7 @@ def _is_from_other(data: bytes, named: bytes) -> bool:
     return False
 
 
-def _taken_from(file: Path, content: Content, memo: Memo) -> Iterator[str]:
+def _taken_from(file: Path, content: Content, memo: FactMemo) -> Iterator[str]:
     """The last parts of the names of modules from which a file takes all, or `torch`."""
     for import_ in module_imports(content, memo):
         if import_.level >= 0 and any(name in ("*", "torch") for name, _ in import_.names):
@@ -126,7 +126,7 @@ def _taken_from(file: Path, content: Content, memo: Memo) -> Iterator[str]:
             yield import_.module.rpartition(".")[2] or above
 
 
-def _names(content: Content, memo: Memo) -> list[tuple[str, str, bool]]:
+def _names(content: Content, memo: FactMemo) -> list[tuple[str, str, bool]]:
     """The names at the top of a module that stand for modules: their full names, and if public."""
 
     def answer() -> list[tuple[str, str, bool]]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.evaluation.turns import runs_once
+from npulens.shapes.evaluation.trip_counts import runs_once
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import names_in, nodes_below
 

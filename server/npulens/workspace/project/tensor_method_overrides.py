@@ -17,7 +17,7 @@ from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.syntax.values import Imported, Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.memo import Memo, text, texts
+from npulens.workspace.project.fact_memo import FactMemo, text, texts
 from npulens.workspace.project.module_imports import import_words
 from npulens.workspace.project.re_exports import packages, place_of, re_exported
 
@@ -29,7 +29,7 @@ _ClassHere = tuple[str, list[str], list[str]]
 """A class with its methods and, as the imports have them, the names of its base classes."""
 
 
-def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
+def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMemo) -> _Facts:
     """The classes and functions, by the paths of their modules without ending and their names.
 
     Args:
@@ -55,7 +55,7 @@ def own_methods(modules: Modules, catalogue: Catalogue, memo: Memo) -> _Facts:
     return _facts(found)
 
 
-def _holds_any(heads: list[bytes], content: Content, memo: Memo) -> bool:
+def _holds_any(heads: list[bytes], content: Content, memo: FactMemo) -> bool:
     """Whether a module defines some method that tensors have."""
     return memo.is_so(
         "methods of tensors", content.digest, lambda: any(head in content.data for head in heads)
@@ -66,12 +66,12 @@ def _facts(found: Mapping[tuple[str, str], _Methods]) -> _Facts:
     return frozenset((path, name, methods) for (path, name), methods in found.items())
 
 
-def _imported(content: Content, memo: Memo) -> frozenset[str]:
+def _imported(content: Content, memo: FactMemo) -> frozenset[str]:
     return import_words(content, memo).names if b"class " in content.data else frozenset()
 
 
 def _classes(
-    file: Path, content: Content, wanted: _Methods, known: _Facts, memo: Memo
+    file: Path, content: Content, wanted: _Methods, known: _Facts, memo: FactMemo
 ) -> Iterator[tuple[tuple[str, str], _Methods]]:
     """The classes of a module that have such methods, inherited ones included."""
     elsewhere = OtherModules(known, str(file))
@@ -84,7 +84,7 @@ def _classes(
             yield (place_of(file), name), all_methods
 
 
-def _described(content: Content, memo: Memo) -> list[_ClassHere]:
+def _described(content: Content, memo: FactMemo) -> list[_ClassHere]:
     """Classes and functions at the top of a module; none of one that does not parse."""
 
     def answer() -> list[_ClassHere]:

@@ -87,10 +87,10 @@ _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:
-    """Where in the text of a piece words of sources stand.
+    """Where in the text of a segment words of sources stand.
 
     Args:
-        words: The text of the piece with its words.
+        words: The text of the segment with its words.
     """
 
     def __init__(self, words: Words) -> None:

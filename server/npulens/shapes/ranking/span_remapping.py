@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from npulens.checks.pieces import Hint, Hotspot, Piece
+from npulens.checks.segments import Hint, Hotspot, Segment
 from npulens.shapes.ranking.reporting import Home
 from npulens.text.spans import Span
 
@@ -14,19 +14,19 @@ class Places:
     """Puts what was found into offsets of the module.
 
     Args:
-        pieces: The module.
+        segments: The module.
         homes: Its functions.
     """
 
-    def __init__(self, pieces: Sequence[Piece], homes: Mapping[ast.AST, Home]) -> None:
-        self._pieces = pieces
+    def __init__(self, segments: Sequence[Segment], homes: Mapping[ast.AST, Home]) -> None:
+        self._segments = segments
         self._homes = homes
 
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
         found: dict[Span, Hint] = {}
-        for start, piece in self._starts:
-            for hint in piece.hints:
+        for start, segment in self._starts:
+            for hint in segment.hints:
                 moved = hint._replace(
                     span=hint.span.shifted(self._place_of(hint.home, start)),
                     home="",
@@ -43,8 +43,8 @@ class Places:
     def hotspots(self) -> list[Hotspot]:
         """The hotspots in offsets of the module, each once."""
         placed: dict[tuple[Span, str], Hotspot] = {}
-        for start, piece in self._starts:
-            for hotspot in piece.hotspots or ():
+        for start, segment in self._starts:
+            for hotspot in segment.hotspots or ():
                 moved = self._moved(hotspot, start)
                 key = (moved.span, moved.rule)
                 before = placed.get(key)
@@ -52,14 +52,14 @@ class Places:
                     used = dict.fromkeys((*before.used, *moved.used))
                     moved = replace(before, used=tuple(used)[:8])
                 placed[key] = moved
-        for start, piece in self._starts:
-            for hotspot in piece.quiet_hotspots:
+        for start, segment in self._starts:
+            for hotspot in segment.quiet_hotspots:
                 moved = self._moved(hotspot, start)
                 placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
         return list(placed.values())
 
     def _moved(self, hotspot: Hotspot, start: int) -> Hotspot:
-        """A hotspot of a piece that starts at an offset, in offsets of the module."""
+        """A hotspot of a segment that starts at an offset, in offsets of the module."""
         place = self._place_of(hotspot.home, start)
         used = (("", span.shifted(self._place_of(home, start))) for home, span in hotspot.used)
         return replace(
@@ -71,17 +71,17 @@ class Places:
         )
 
     def _place_of(self, home: str, start: int) -> int:
-        """Where a function of the module starts; of no function, where the piece does."""
+        """Where a function of the module starts; of no function, where the segment does."""
         return self._places[home] if home else start
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        starts = {id(piece): start for start, piece in self._starts}
-        return {home.name: starts[id(home.piece)] + home.start for home in self._homes.values()}
+        starts = {id(segment): start for start, segment in self._starts}
+        return {home.name: starts[id(home.segment)] + home.start for home in self._homes.values()}
 
     @property
-    def _starts(self) -> Iterator[tuple[int, Piece]]:
+    def _starts(self) -> Iterator[tuple[int, Segment]]:
         start = 0
-        for piece in self._pieces:
-            yield start, piece
-            start += len(piece.parsed.text)
+        for segment in self._segments:
+            yield start, segment
+            start += len(segment.parsed.text)

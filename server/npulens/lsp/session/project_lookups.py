@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.lsp.session.slots import IsSuperseded, LatestWins
-from npulens.workspace.project.surroundings import Lookout, Surroundings
+from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.settings.catalogues import Catalogues
 from npulens.workspace.settings.configuration import Settings
 
@@ -24,7 +24,7 @@ class Look(NamedTuple):
     settings: Settings
 
 
-_Deliver = Callable[[str, Surroundings], None]
+_Deliver = Callable[[str, FileContext], None]
 _Failed = Callable[[str, Exception], None]
 
 
@@ -60,7 +60,7 @@ class Looks:
         if (folder := self._of.pop(uri, None)) is not None:
             folder.slots.forget(uri)
 
-    async def latest(self, uri: str) -> Surroundings | None:
+    async def latest(self, uri: str) -> FileContext | None:
         """What counts for a document, as soon as it is known."""
         folder = self._of.get(uri)
         return None if folder is None else await folder.slots.latest(uri)
@@ -82,10 +82,10 @@ class _Folder:
 
     def __init__(self, catalogues: Catalogues, deliver: _Deliver, failed: _Failed) -> None:
         self.forgets_rules = self.forgets_projects = False
-        self._lookout = Lookout(catalogues)
-        self.slots = LatestWins[str, Look, Surroundings](self._look, deliver, failed)
+        self._lookout = ProjectContextProvider(catalogues)
+        self.slots = LatestWins[str, Look, FileContext](self._look, deliver, failed)
 
-    def _look(self, look: Look, is_superseded: IsSuperseded) -> Surroundings | None:
+    def _look(self, look: Look, is_superseded: IsSuperseded) -> FileContext | None:
         """Runs on the thread of the folder."""
         if self.forgets_rules:
             self.forgets_rules = False

@@ -29,11 +29,11 @@ _MAX_TURNS = 8
 """How far names are followed from one to the next; then all of the function count."""
 
 
-class Interest:
-    """Where words of the tables stand in a piece.
+class RelevanceFilter:
+    """Where words of the tables stand in a segment.
 
     Args:
-        lines: The lines of the piece.
+        lines: The lines of the segment.
         identifiers: Its identifiers.
         triggers: The trigger words that stand in it.
         aliases: Names of the module that stand for something a table may know.
@@ -42,7 +42,7 @@ class Interest:
         stars: Whether the module imports names by `*`, which binds nobody knows what.
 
     Attributes:
-        imports_inside: Whether functions or blocks of the piece import anything.
+        imports_inside: Whether functions or blocks of the segment import anything.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ _MOST_ANSWERS = 20_000
 """So many are kept where a run asks for fewer, as one for a single file does."""
 
 
-class Memo:
+class FactMemo:
     """Remembers answers; every one is a function of what it was asked about.
 
     They are plain data, as JSON has, so that they can be written down. What comes back from there

@@ -18,7 +18,7 @@ from npulens.text.lines import LineMap
 _RULE = "cuda-api-limited"
 
 
-def with_members_asked(
+def with_result_members(
     findings: Sequence[Finding], module: WholeModule, catalogue: Catalogue
 ) -> list[Finding]:
     """The findings, those on such functions by what is asked of their results.

@@ -1,4 +1,4 @@
-"""A module in pieces: what each top-level statement tells the others, and what it needs of them."""
+"""A module in segments: what each top-level statement says to the others and needs of them."""
 
 import ast
 import re
@@ -108,7 +108,7 @@ class Hotspot:
         rule: The name of the rule that it breaks.
         span: The place, in offsets from the first line of its home.
         symbol: Its text, in one line.
-        home: `function` or `Class.method` at the top of the module; empty for the piece itself.
+        home: `function` or `Class.method` at the top of the module; empty for the segment itself.
         function: `function` or `Class.method` that it stands in.
         cost: How much it hurts in a step, from 0 to 100.
         loops: How many loops of the function are around it.
@@ -161,7 +161,7 @@ DescribedFunction = tuple[str, frozenset[str], bool, bool, bool]
 
 
 @dataclass(slots=True)
-class Piece:
+class Segment:
     """One top-level statement, or a whole file.
 
     Attributes:
@@ -244,19 +244,19 @@ class Piece:
     described: tuple[DescribedFunction, ...] | None = None
     findings: list[Finding] | None = None
 
-    def take_over(self, before: "Piece") -> None:
+    def take_over(self, before: "Segment") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
         self.evaluations, self.looked_up = before.evaluations, before.looked_up
         known = before.recognized_before if before.recognized is None else before.recognized
         self.recognized_before, self.asked = known, before.asked
 
 
-def to_the_end() -> None:
+def never_cancel() -> None:
     """What lets an analysis go on to its end."""
 
 
-def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
-    """Read off one piece what its tree and text tell."""
+def segment_of(parsed: ParsedText, triggers: frozenset[str]) -> Segment:
+    """Read off one segment what its tree and text tell."""
     text = parsed.text
     has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
     has_plugin = has_torch and "torch_npu" in text
@@ -267,7 +267,7 @@ def piece_of(parsed: ParsedText, triggers: frozenset[str]) -> Piece:
     if _has_global(words):
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]
-    return Piece(
+    return Segment(
         parsed,
         bindings,
         _mentions(bindings),
@@ -395,141 +395,141 @@ def _own_methods(bindings: Bindings) -> Iterator[str]:
 
 
 def module_facts(
-    pieces: Sequence[Piece],
+    segments: Sequence[Segment],
     target: Target,
     triggers: frozenset[str],
     path: str,
     catalogue: Catalogue,
 ) -> ModuleFacts:
-    """What the pieces of a module tell each other, apart from the values of names."""
+    """What the segments of a module tell each other, apart from the values of names."""
     absent = target.project.absent
-    in_file = any(p.shim.shimmed for p in pieces)
+    in_file = any(p.shim.shimmed for p in segments)
     is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
     by_others = target.style is MigrationStyle.RUNTIME_SHIM or is_there
-    backend_names, backend_types = _backend_names(pieces)
+    backend_names, backend_types = _backend_names(segments)
     return ModuleFacts(
         shimmed=in_file or by_others,
         unpatched_names=(
-            _unpatched_names(pieces)
+            _unpatched_names(segments)
             if target.shim is Shim.LATE or (in_file and not is_there)
             else frozenset()
         ),
-        shim_can_move=any(p.shim.statement is not None for p in pieces),
-        device_names=(device_names := _device_names(pieces)),
-        compared_names=_compared_names(pieces) - device_names,
+        shim_can_move=any(p.shim.statement is not None for p in segments),
+        device_names=(device_names := _device_names(segments)),
+        compared_names=_compared_names(segments) - device_names,
         backend_names=backend_names,
         backend_types=backend_types,
-        own_methods=frozenset().union(*(p.methods for p in pieces)),
-        asks_for_npu=any(p.asks_for_npu for p in pieces),
-        names_gpus=any(w in p.words.joined for p in pieces for w in _GPU_WORDS),
-        imports_torch=any(p.torch_import is not None for p in pieces),
-        imports_torch_npu=any(p.imports_torch_npu for p in pieces),
-        aliases=_aliases(pieces, triggers),
-        trains=_trains(pieces),
-        pins_memory=any(p.pins_memory for p in pieces),
-        classes_elsewhere=OtherModules(target.project.own_methods, path),
-        device_functions=frozenset().union(*(p.device_functions for p in pieces)),
+        tensor_method_overrides=frozenset().union(*(p.methods for p in segments)),
+        asks_for_npu=any(p.asks_for_npu for p in segments),
+        names_gpus=any(w in p.words.joined for p in segments for w in _GPU_WORDS),
+        imports_torch=any(p.torch_import is not None for p in segments),
+        imports_torch_npu=any(p.imports_torch_npu for p in segments),
+        aliases=_aliases(segments, triggers),
+        trains=_trains(segments),
+        pins_memory=any(p.pins_memory for p in segments),
+        classes_elsewhere=OtherModules(target.project.tensor_method_overrides, path),
+        device_functions=frozenset().union(*(p.device_functions for p in segments)),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
         extensions=OwnExtensions(OtherModules(target.project.extension_names, path)),
-        missing_names=_missing_names(pieces, absent(catalogue.missing_libraries)),
-        optional_names=_missing_names(pieces, absent(catalogue.optional_libraries)),
-        said=frozenset().union(*(p.said for p in pieces)),
-        checked_for_none=_checked_for_none(pieces),
+        missing_names=_missing_names(segments, absent(catalogue.missing_libraries)),
+        optional_names=_missing_names(segments, absent(catalogue.optional_libraries)),
+        said=frozenset().union(*(p.said for p in segments)),
+        checked_for_none=_checked_for_none(segments),
         evidence=evidence_of(
-            [piece.words for piece in pieces],
-            frozenset().union(*(piece.triggers & CHECKED_WORDS for piece in pieces)),
+            [segment.words for segment in segments],
+            frozenset().union(*(segment.triggers & CHECKED_WORDS for segment in segments)),
         ),
     )
 
 
-def _missing_names(pieces: Sequence[Piece], missing: frozenset[str]) -> frozenset[str]:
+def _missing_names(segments: Sequence[Segment], missing: frozenset[str]) -> frozenset[str]:
     """Names that are nothing on an NPU, where their library is not there."""
     names: set[str] = set()
-    for piece in pieces:
-        if "except" in piece.parsed.text and not missing.isdisjoint(piece.words.identifiers):
-            names.update(missing_names(piece.parsed.body, missing))
-    for piece in pieces:
-        if names or "find_spec" in piece.words.identifiers:
-            names = with_what_needs_them(piece.parsed.body, names, missing)
+    for segment in segments:
+        if "except" in segment.parsed.text and not missing.isdisjoint(segment.words.identifiers):
+            names.update(missing_names(segment.parsed.body, missing))
+    for segment in segments:
+        if names or "find_spec" in segment.words.identifiers:
+            names = with_what_needs_them(segment.parsed.body, names, missing)
     return frozenset(names)
 
 
-def _checked_for_none(pieces: Sequence[Piece]) -> frozenset[str]:
+def _checked_for_none(segments: Sequence[Segment]) -> frozenset[str]:
     """Names that are compared with `None`; of use only beside compute capabilities."""
-    if not any("get_device_capability" in piece.words.identifiers for piece in pieces):
+    if not any("get_device_capability" in segment.words.identifiers for segment in segments):
         return frozenset()
-    return checked_for_none(piece.parsed.text for piece in pieces)
+    return checked_for_none(segment.parsed.text for segment in segments)
 
 
-def _unpatched_names(pieces: Sequence[Piece]) -> frozenset[str]:
+def _unpatched_names(segments: Sequence[Segment]) -> frozenset[str]:
     """Names taken from torch before the shim is imported, and not again after."""
     before: set[str] = set()
     after: set[str] = set()
     seen = False
-    for piece in pieces:
-        (after if seen else before).update(piece.shim.before)
-        after |= piece.shim.after
-        seen = seen or piece.shim.shimmed
+    for segment in segments:
+        (after if seen else before).update(segment.shim.before)
+        after |= segment.shim.after
+        seen = seen or segment.shim.shimmed
     return frozenset(before - after)
 
 
-def _trains(pieces: Sequence[Piece]) -> bool:
+def _trains(segments: Sequence[Segment]) -> bool:
     """Whether this is a script to run, by `__main__` or a loop of the module, that trains."""
-    if not any(p.has_backward for p in pieces) or not any(p.runs for p in pieces):
+    if not any(p.has_backward for p in segments) or not any(p.runs for p in segments):
         return False
-    return not any(name.startswith("test_") for p in pieces for name in p.bindings.names)
+    return not any(name.startswith("test_") for p in segments for name in p.bindings.names)
 
 
-def _device_names(pieces: Sequence[Piece]) -> frozenset[str]:
+def _device_names(segments: Sequence[Segment]) -> frozenset[str]:
     """Names handed to something that takes a device; of use only where "cuda" is written."""
-    if not any("cuda" in piece.triggers for piece in pieces):
+    if not any("cuda" in segment.triggers for segment in segments):
         return frozenset()
-    for piece in pieces:
-        if piece.device_names is None:
-            places = (at for taker in _DEVICE_TAKERS for at in piece.words.places(taker))
-            found = (_DEVICE_USE.match(piece.parsed.text, at) for at in places)
-            piece.device_names = frozenset(use[1] for use in found if use is not None)
-    return frozenset().union(*(piece.device_names or () for piece in pieces))
+    for segment in segments:
+        if segment.device_names is None:
+            places = (at for taker in _DEVICE_TAKERS for at in segment.words.places(taker))
+            found = (_DEVICE_USE.match(segment.parsed.text, at) for at in places)
+            segment.device_names = frozenset(use[1] for use in found if use is not None)
+    return frozenset().union(*(segment.device_names or () for segment in segments))
 
 
-def _compared_names(pieces: Sequence[Piece]) -> frozenset[str]:
+def _compared_names(segments: Sequence[Segment]) -> frozenset[str]:
     """Names compared with another device; of use only where "cuda" is written."""
-    if not any("cuda" in piece.triggers for piece in pieces):
+    if not any("cuda" in segment.triggers for segment in segments):
         return frozenset()
-    for piece in pieces:
-        if piece.compared_names is None:
-            piece.compared_names = frozenset(_compared_with_devices(piece))
-    return frozenset().union(*(piece.compared_names or () for piece in pieces))
+    for segment in segments:
+        if segment.compared_names is None:
+            segment.compared_names = frozenset(_compared_with_devices(segment))
+    return frozenset().union(*(segment.compared_names or () for segment in segments))
 
 
-def _compared_with_devices(piece: Piece) -> Iterator[str]:
+def _compared_with_devices(segment: Segment) -> Iterator[str]:
     """Names that are compared with another device: `if kind == "mps"`."""
-    if piece.words.identifiers.isdisjoint(_OTHER_DEVICES):
+    if segment.words.identifiers.isdisjoint(_OTHER_DEVICES):
         return
-    text = piece.parsed.text
+    text = segment.parsed.text
     for found in _COMPARED.finditer(text):
         before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
         if (name := _NAME_BEFORE.search(before)) is not None:
             yield name[1]
 
 
-def _backend_names(pieces: Sequence[Piece]) -> tuple[frozenset[str], frozenset[str]]:
+def _backend_names(segments: Sequence[Segment]) -> tuple[frozenset[str], frozenset[str]]:
     """Names handed to what makes process groups, and types of backends; of use beside "nccl"."""
-    if not any("nccl" in piece.triggers for piece in pieces):
+    if not any("nccl" in segment.triggers for segment in segments):
         return frozenset(), frozenset()
-    for piece in pieces:
-        if piece.backend_names is None:
-            piece.backend_names = frozenset(_BACKEND_USE.findall(piece.parsed.text))
-            piece.backend_types = frozenset(_BACKEND_TYPE.findall(piece.parsed.text))
+    for segment in segments:
+        if segment.backend_names is None:
+            segment.backend_names = frozenset(_BACKEND_USE.findall(segment.parsed.text))
+            segment.backend_types = frozenset(_BACKEND_TYPE.findall(segment.parsed.text))
     return (
-        frozenset().union(*(piece.backend_names or () for piece in pieces)),
-        frozenset().union(*(piece.backend_types or () for piece in pieces)),
+        frozenset().union(*(segment.backend_names or () for segment in segments)),
+        frozenset().union(*(segment.backend_types or () for segment in segments)),
     )
 
 
-def _aliases(pieces: Sequence[Piece], triggers: frozenset[str]) -> frozenset[str]:
+def _aliases(segments: Sequence[Segment], triggers: frozenset[str]) -> frozenset[str]:
     """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
-    mentions = [pair for piece in pieces for pair in piece.mentions.items() if pair[1]]
+    mentions = [pair for segment in segments for pair in segment.mentions.items() if pair[1]]
     known: set[str] = set(triggers)
     aliases: set[str] = set()
     before = -1

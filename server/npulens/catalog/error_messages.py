@@ -186,7 +186,7 @@ Invalid value: {0}|值无效：{0}
 """
 
 
-def complaint(sentence: str, language: Language) -> str:
+def error_message(sentence: str, language: Language) -> str:
     """A sentence that ends a run, or tells what a file has; English where nobody translated it."""
     if language == "en" or len(sentence) > _LONGEST:
         return sentence

@@ -9,7 +9,7 @@ from npulens.catalog.model import ProjectFacts, Shim, Target
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.memo import Memo
+from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.project_facts import project_facts, project_root
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.settings.catalogues import Catalogues
@@ -26,7 +26,7 @@ _NO_SETTINGS: Settings = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FileContext:
     """What counts for one file.
 
     Attributes:
@@ -49,7 +49,7 @@ class Surroundings:
         return replace(self.configuration.target, shim=self.shim, project=self.project)
 
 
-class Lookout:
+class ProjectContextProvider:
     """Looks around files, and remembers what is the same for many; for one thread at a time."""
 
     def __init__(self, catalogues: Catalogues | None = None) -> None:
@@ -57,12 +57,12 @@ class Lookout:
         self._catalogues = catalogues or Catalogues()
         self._finders: dict[Path | None, ShimFinder] = {}
         self._projects: dict[Path, ProjectFacts] = {}
-        self._memos: dict[Path, tuple[Catalogue, Memo]] = {}
+        self._memos: dict[Path, tuple[Catalogue, FactMemo]] = {}
         self._good: dict[Path | None, Configuration] = {}
 
     def look(
         self, path: Path | None, folder: Path | None, settings: Settings = _NO_SETTINGS
-    ) -> Surroundings:
+    ) -> FileContext:
         """What counts for a file now.
 
         A configuration that cannot be used is left for the last one that could.
@@ -88,7 +88,7 @@ class Lookout:
             catalogue = self._without_broken_files(configuration)
         else:
             self._good[place] = configuration
-        return Surroundings(
+        return FileContext(
             configuration,
             catalogue,
             self._project(path, folder, configuration, catalogue),
@@ -156,9 +156,9 @@ class Lookout:
             memo.forget_unasked()
         return self._projects[root]
 
-    def _memo(self, root: Path, catalogue: Catalogue) -> Memo:
+    def _memo(self, root: Path, catalogue: Catalogue) -> FactMemo:
         """What was known of the files of a project when it was last read, with the same rules."""
         known = self._memos.get(root)
         if known is None or known[0] is not catalogue:
-            known = self._memos[root] = catalogue, Memo()
+            known = self._memos[root] = catalogue, FactMemo()
         return known[1]
