@@ -121,6 +121,28 @@ def test_the_configuration_in_the_readme_is_accepted(tmp_path: Path) -> None:
         configuration.require_known_rules(words, "README", load_catalogue())
 
 
+def test_the_pictures_of_the_readme_show_what_check_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    path = ROOT / "scripts" / "make_pictures.py"
+    spec = importlib.util.spec_from_file_location("make_pictures", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, text in module.pictures().items():
+        assert read(module.FOLDER / name) == text, "run scripts/make_pictures.py"
+
+
+@pytest.mark.parametrize("path", [ENGLISH, CHINESE], ids=relative)
+def test_the_first_screen_has_both_pictures_and_the_two_commands(path: Path) -> None:
+    first = "\n".join(read(path).split("\n")[:20])
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", first)
+    assert [Path(each).suffix for each in pictures] == [".png", ".svg"]
+    assert all((ROOT / each).is_file() for each in pictures)
+    assert "pip install" in first
+    assert "npulens check" in first
+
+
 def test_fields_of_the_json_are_in_the_readme() -> None:
     output = checked_example("--output-format", "jsonl")
     fields = set(re.findall(r'"(\w+)": ', output))
