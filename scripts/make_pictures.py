@@ -11,7 +11,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from npulens.catalog.model import LANGUAGES, Language
+from npulens.catalog.model import LANGUAGES, Language, Severity
+from npulens.catalog.rule_page import SEVERITIES as SEVERITIES_IN_WORDS
 from npulens.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +23,11 @@ SHOWN = ("NPU201", "NPU301", "NPU202")
 WIDTH = 100
 """In characters; a longer line is cut."""
 LINE, LEFT, TOP = 20, 18, 44
-SEVERITIES = {": error ": "#f47067", ": warning ": "#e0b45c", ": info ": "#6cb6ff"}
+RED, YELLOW, BLUE = "#f47067", "#e0b45c", "#6cb6ff"
+SEVERITIES = {": error ": RED, ": warning ": YELLOW, ": info ": BLUE} | {
+    f": {SEVERITIES_IN_WORDS[severity].zh} ": colour
+    for severity, colour in zip(Severity, (RED, YELLOW, BLUE), strict=False)
+}
 FIX, PLAIN, DIM = "#8ddb8c", "#d0d7de", "#8b949e"
 
 
