@@ -1,10 +1,28 @@
 """Fixtures that several test files share."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a family of cases leave some for the default run; CI runs the others with `endurance`."""
+    families: dict[object, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("family") is not None:
+            families[item.nodeid.partition("[")[0]].append(item)
+    for members in families.values():
+        marker = members[0].get_closest_marker("family")
+        assert marker is not None
+        [number] = marker.args
+        kept = {index * (len(members) - 1) // max(number - 1, 1) for index in range(number)}
+        for index, item in enumerate(members):
+            if index not in kept:
+                item.add_marker(pytest.mark.endurance)
 
 
 @pytest.fixture

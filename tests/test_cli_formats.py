@@ -266,6 +266,7 @@ class TestJUnit:
         assert root[0].attrib["name"] == '�<&"�.py'
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize("form", FORMATS)
 class TestEveryForm:
     def test_processes_and_the_cache_change_nothing(self, project: Path, form: str) -> None:
@@ -314,6 +315,7 @@ class TestOutputFile:
 COMMANDS = "\x1b[2J\x9b31m\u202e"
 
 
+@pytest.mark.family(3)
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 @pytest.mark.parametrize("form", FORMATS)
 def test_names_of_files_do_not_command_a_terminal(here: Path, form: str) -> None:

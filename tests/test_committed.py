@@ -86,6 +86,7 @@ class TestPrograms:
         git("config", "filter.x.required", "true", at=tree)
         self.fixed(tree, tmp_path)
 
+    @pytest.mark.family(6)
     @pytest.mark.parametrize(
         "key",
         [
@@ -242,6 +243,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.family(5)
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_are_seen_as_git_sees_them(tree: Path, change: Callable[[Path], None]) -> None:
     change(tree)

@@ -118,6 +118,7 @@ CASES = {
 }
 
 
+@pytest.mark.family(4)
 @pytest.mark.parametrize("name", CASES)
 def test_in_the_language_of_the_environment(here: Path, name: str) -> None:
     arguments, expected = CASES[name]

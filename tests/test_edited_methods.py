@@ -214,6 +214,7 @@ COMMENTED = code(
 )
 
 
+@pytest.mark.family(4)
 @pytest.mark.parametrize(
     "typed",
     ["  # npu", " ", "  # .cuda()", " # npulens: ignore", "\\", '  # """', " # \0", " # \ud800"],

@@ -152,6 +152,7 @@ def test_what_could_take_long_does_not(here: Path, name: str) -> None:
     assert result.returncode == 1 and file.name in result.stdout.decode()
 
 
+@pytest.mark.family(4)
 @pytest.mark.parametrize("name", [*REFUSED, *TAKEN])
 def test_in_an_editor_other_projects_are_served(tmp_path: Path, name: str) -> None:
     bad = project(tmp_path / "bad", REFUSED[name][0] if name in REFUSED else TAKEN[name])

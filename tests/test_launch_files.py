@@ -814,6 +814,7 @@ def test_nothing_raises(file: str, segments: list[str]) -> None:
     fixed(file, text)
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize(
     ("uri", "language", "text"),
     [

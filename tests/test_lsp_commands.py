@@ -216,6 +216,7 @@ def test_progress_is_shown(editor: Editor, tmp_path: Path) -> None:
     assert {p["token"] for p in editor.client.progress} - {"mine"}
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [
@@ -296,6 +297,7 @@ BAD_ANSWERS: list[Message] = [
 ]
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize("said", BAD_ANSWERS, ids=str)
 def test_a_client_that_answers_nonsense(editor: Editor, said: Message) -> None:
     client = editor.client

@@ -192,6 +192,7 @@ def test_each_folder_has_its_configuration(client: LspClient, tmp_path: Path) ->
     assert found == {"one": ["NPU105"], "two": ["NPU101"]}
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize(
     ("offered", "chosen"),
     [

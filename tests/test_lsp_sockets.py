@@ -134,6 +134,7 @@ def test_a_socket_that_is_closed_ends_the_server(over_tcp: Listening) -> None:
     assert over_tcp.process.wait(10) == 1
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -227,6 +228,7 @@ def test_a_websocket(over_websocket: Listening) -> None:
         assert over_websocket.process.wait(10) == 0
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize(
     "origin",
     [

@@ -72,6 +72,7 @@ def git(*arguments: str) -> str:
 
 
 class TestProjects:
+    @pytest.mark.family(10)
     @pytest.mark.parametrize("style", STYLES)
     @pytest.mark.parametrize("options", [[], ["--unsafe-fixes"]], ids=["safe", "unsafe"])
     @pytest.mark.parametrize("name", PROJECTS)
@@ -451,6 +452,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 
 
 class TestBadInput:
+    @pytest.mark.family(6)
     @on_posix
     @pytest.mark.parametrize("name", REFUSED)
     def test_refusals(self, here: Path, source: Path, name: str) -> None:

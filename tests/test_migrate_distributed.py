@@ -531,6 +531,7 @@ MOVING = {
 }
 
 
+@pytest.mark.family(8)
 @pytest.mark.parametrize("name", MOVING)
 def test_nothing_of_cuda_is_left(here: Path, name: str) -> None:
     """And the log has what a check of the result finds."""

@@ -66,6 +66,7 @@ def in_editor(project: Path, names: list[str]) -> Found:
     return found
 
 
+@pytest.mark.family(5)
 @pytest.mark.parametrize("above", ABOVE)
 @pytest.mark.parametrize("marked", [True, False])
 def test_spellings_of_a_path_and_folders_above_change_nothing(

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,7 @@ def generator() -> ModuleType:
     return module
 
 
+@cache
 def validator(name: str) -> Any:
     schema = json.loads((ROOT / "docs" / "schemas" / name).read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
