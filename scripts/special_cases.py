@@ -28,6 +28,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 _FOLDERS = ("checks/intent", "checks", "verdicts", "workspace/project")
 """A file counts for the first of these that holds it."""
+_ALSO_INTENT = frozenset({"checks/purpose.py", "checks/optional_code.py"})
+"""Files that do the same, beside those that use them."""
 _SILENCE = ("checks/intent", "verdicts")
 """What does nothing but decide that a place needs nothing; the rest also finds places."""
 _MEASURES = ("predicates", "patterns", "alternatives", "word sets", "words")
@@ -74,6 +76,8 @@ def counts(root: Path) -> Counter[tuple[str, str]]:
 
 
 def _folder(path: Path) -> str:
+    if path.as_posix() in _ALSO_INTENT:
+        return "checks/intent"
     within = f"{path.parent.as_posix()}/"
     return next((folder for folder in _FOLDERS if within.startswith(f"{folder}/")), "")
 

@@ -94,6 +94,11 @@ def root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def is_none(node: ast.expr | None) -> bool:
+    """Whether an expression is the constant `None`."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def last_name(node: ast.expr) -> str:
     """`c` of `a.b.c`, and of whatever stands before that dot; nothing for what is no name."""
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))

@@ -49,10 +49,9 @@ def filtered_by_file_role(
         finding
         for finding in findings
         if not (on_host and SettledBy.HOST_CODE in finding.rule.settled_by)
-        and not (in_tests and _is_idle_in_tests(finding))
+        and not (
+            in_tests
+            and SettledBy.TESTS in finding.rule.settled_by
+            and not finding.arguments.get("replacement")
+        )
     ]
-
-
-def _is_idle_in_tests(finding: Finding) -> bool:
-    settles = SettledBy.TESTS in finding.rule.settled_by
-    return settles and not finding.arguments.get("replacement")

@@ -10,7 +10,7 @@ from functools import partial
 
 from npulens.checks.intent.guarded_imports import GuardedImport
 from npulens.syntax.bindings import Function
-from npulens.syntax.values import root_name
+from npulens.syntax.values import is_none, root_name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.optional_names import without
@@ -59,8 +59,12 @@ class Needs:
             found = without(guarded.marks, test, partial(self._by_default, at=statement))
             if found.holds is refuses and self._is_reached(statement):
                 return statement
-        if guarded.flags or not all(map(_is_nothing, guarded.others.values())):
-            return None
+        others = guarded.others.values()
+        nothing = [
+            other for other in others if isinstance(other, ast.Assign) and is_none(other.value)
+        ]
+        if guarded.flags or len(nothing) < len(others):
+            return None  # something takes their place
         return self._only_way(guarded)
 
     def _only_way(self, guarded: GuardedImport) -> ast.AST | None:
@@ -184,12 +188,6 @@ class Needs:
             if isinstance(node, kind):  # type: ignore[arg-type]
                 return node
         return None
-
-
-def _is_nothing(statement: ast.stmt) -> bool:
-    """`flash_attn_func = None`, with which nothing can be done."""
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from npulens.catalog.model import Finding, ProjectFacts
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
+from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.failing_imports import packages, tried_parts
 
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _LOADER = "torch.utils.cpp_extension.load"
 
 
@@ -44,8 +46,13 @@ def _without_asked(findings: Sequence[Finding], module: WholeModule) -> list[Fin
     """
     if "is not None" not in module.text and "is None" not in module.text:
         return list(findings)
-    tried = [node for node in nodes_below(module.tree) if isinstance(node, ast.Try)]
-    tried = [node for node in tried if tried_parts(node) and any(map(_is_import, node.body))]
+    tried = [
+        node
+        for node in nodes_below(module.tree)
+        if isinstance(node, ast.Try)
+        and any(isinstance(statement, _IMPORTS) for statement in node.body)
+        and tried_parts(node)
+    ]
     if not tried:
         return list(findings)
     nothing, asked = _names_of_nothing(module.tree), _names_asked(module.tree)
@@ -61,10 +68,6 @@ def _without_asked(findings: Sequence[Finding], module: WholeModule) -> list[Fin
         if finding.rule.library not in WITHOUT_BUILD
         or not any(span.start <= finding.span.start < span.end for span in spans)
     ]
-
-
-def _is_import(statement: ast.stmt) -> bool:
-    return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def _bound(node: ast.Try) -> set[str]:
@@ -83,7 +86,7 @@ def _names_of_nothing(tree: ast.Module) -> set[str]:
     return {
         target.id
         for statement in tree.body
-        if isinstance(statement, ast.Assign) and _is_none(statement.value)
+        if isinstance(statement, ast.Assign) and is_none(statement.value)
         for target in statement.targets
         if isinstance(target, ast.Name)
     }
@@ -97,12 +100,8 @@ def _names_asked(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
         and isinstance(node.ops[0], (ast.Is, ast.IsNot))
-        and _is_none(node.comparators[0])
+        and is_none(node.comparators[0])
     }
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _was_tried(finding: Finding, tried: set[str], text: str) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from npulens.catalog.model import Finding, LocalizedText, Severity
+from npulens.catalog.model import LocalizedText, Severity
 from npulens.catalog.rule_properties import WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
@@ -23,7 +23,13 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
 
     It is information: whether the arm is reached depends on an option.
     """
-    guarded = [finding for finding in ledger.settled if _is_guarded(finding)]
+    guarded = [
+        finding
+        for finding in ledger.settled
+        if finding.rule.library in WITHOUT_BUILD
+        and finding.settlement is not None
+        and finding.settlement.reason == "fallback"
+    ]
     if not guarded:
         return
     tests = list(_refusing(module.tree, LineMap(module.text)))
@@ -33,20 +39,11 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
         settled = finding.settlement
         if symbol in said or settled is None or settled.span is None:
             continue
-        if any(_holds(test, settled.span) for test in tests):
+        if any(test.covers(settled.span) for test in tests):
             said.add(symbol)
             opened = replace(finding, settlement=None, fixes=()).with_note(_STOPS)
             ledger.settled.remove(finding)
             ledger.open.append(opened.at_most(Severity.INFO))
-
-
-def _is_guarded(finding: Finding) -> bool:
-    settled = finding.settlement
-    return (
-        finding.rule.library in WITHOUT_BUILD
-        and settled is not None
-        and settled.reason == "fallback"
-    )
 
 
 def _refusing(tree: ast.Module, lines: LineMap) -> Iterator[Span]:
@@ -55,7 +52,3 @@ def _refusing(tree: ast.Module, lines: LineMap) -> Iterator[Span]:
         other = node.orelse if isinstance(node, ast.If) else []
         if isinstance(node, ast.If) and len(other) == 1 and isinstance(other[0], ast.Raise):
             yield lines.span(node.test)
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

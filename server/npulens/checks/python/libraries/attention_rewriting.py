@@ -15,6 +15,7 @@ from npulens.checks.python.libraries.attention_values import (
 )
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.scopes import Scope, is_bound
+from npulens.syntax.values import is_none
 
 OPERATOR = "torch_npu.npu_fusion_attention"
 
@@ -237,7 +238,7 @@ class Writer:
         bias = self._given.get("attn_bias")
         if bias is None:
             return None
-        if isinstance(bias, ast.IfExp) and _is_none(bias.orelse):
+        if isinstance(bias, ast.IfExp) and is_none(bias.orelse):
             mode = self._mode(bias.body)
             return None if mode is None else (mode, bias.test)
         mode = self._mode(bias)
@@ -248,7 +249,7 @@ class Writer:
         if not isinstance(bias, ast.Call):
             values = assigned_values(bias, self._scope)
             bias = values[0] if len(values) == 1 else bias
-        if _is_none(bias):
+        if is_none(bias):
             return None
         for value in resolve(bias, self._scope) if isinstance(bias, ast.Call) else ():
             if isinstance(value, Instance) and value.name.startswith("xformers."):
@@ -320,10 +321,6 @@ def _transposed(node: ast.expr) -> tuple[ast.expr, Mapping[int, int]] | None:
     if not is_swap or not is_plain(of_same_shape(inner)):
         return None
     return inner, {1: 2, 2: 1}
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _operand(node: ast.expr, text: str, beside: bool = True) -> str:
