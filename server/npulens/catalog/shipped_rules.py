@@ -7,7 +7,7 @@ has changed.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ def shipped_rules(folder: Path) -> list[RuleFile]:
         CatalogueError: One cannot be read or breaks the format.
     """
     files = [RuleFile.of(content, label) for label, content in _contents(folder)]
-    if not files:
-        raise CatalogueError(f"{folder}: no rule files found")
     return [*files, RuleFile.read(folder / LIMITS, f"rules/{LIMITS}")]
 
 
@@ -53,10 +51,15 @@ def compiled(folder: Path) -> str:
 def _contents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     """The label and the content of each file."""
     sources, file = _sources(folder), folder / COMPILED
-    if file.is_file():
-        made: Any = read_json(file, f"rules/{COMPILED}")
-        if not sources or made["stamp"] == _stamp(sources):
-            return list(map(tuple, made["files"]))
+    if not sources and not file.is_file():
+        raise CatalogueError(f"{folder}: no rule files found")
+    if not sources:
+        installed: Any = read_json(file, f"rules/{COMPILED}")
+        return list(map(tuple, installed["files"]))
+    with suppress(CatalogueError, KeyError, TypeError):  # one that is not there, or broken
+        known: Any = read_json(file, f"rules/{COMPILED}")
+        if known["stamp"] == _stamp(sources):
+            return list(map(tuple, known["files"]))
     text = compiled(folder)
     with suppress(OSError):  # a checkout that cannot be written is compiled each time
         _write(file, text)
@@ -72,17 +75,17 @@ def _label(path: Path) -> str:
 
 
 def _stamp(sources: Sequence[Path]) -> list[list[object]]:
-    """What changes with any of the files."""
-    return [[_label(path), *_size_and_time(path)] for path in sources]
-
-
-def _size_and_time(path: Path) -> Iterator[int]:
-    found = path.stat()
-    yield from (found.st_size, found.st_mtime_ns)
+    """What changes with any of the files, and with the code that reads them."""
+    code = sorted(Path(__file__).parent.glob("*.py"))
+    found = [(path, path.stat()) for path in (*sources, *code)]
+    return [[path.name, stat.st_size, stat.st_mtime_ns] for path, stat in found]
 
 
 def _write(file: Path, text: str) -> None:
     """Write a file as a whole: others may be reading it."""
     part = file.with_name(f"{file.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)

@@ -136,8 +136,10 @@ KINDS = {
 
 _SUFFIXES = {suffix: kind for kind, record in KINDS.items() for suffix in record.suffixes}
 _LANGUAGES = {language: kind for kind, record in KINDS.items() for language in record.languages}
-_ORDER = (Kind.TOML, Kind.CMAKE, Kind.MAKE, Kind.DOCKERFILE, Kind.REQUIREMENTS, Kind.ENVIRONMENT)
-_NAMES = re.compile("|".join(f"(?P<{k.name}>{KINDS[k].names})" for k in _ORDER), re.IGNORECASE)
+_NAMES = re.compile(
+    "|".join(f"(?P<{kind.name}>{record.names})" for kind, record in KINDS.items() if record.names),
+    re.IGNORECASE,
+)
 _SHEBANG = re.compile(r"#!\s*\S*?\b(?:env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?sh\b")
 
 

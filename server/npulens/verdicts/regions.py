@@ -435,8 +435,8 @@ class Regions:
         if "npu" in keys:
             return self.settlement("npu-way-beside", keys["npu"])
         row = node.values[node.keys.index(keys["cuda"])]
-        if isinstance(row, ast.Call) or getattr(row, "value", None) == "cuda":
-            return None  # it is called whatever device there is, or a device to choose
+        if isinstance(row, ast.Call):
+            return None  # it is called whatever device there is
         return self.settlement("other-device", keys["cuda"])
 
     def leads_to(self, span: Span) -> str:

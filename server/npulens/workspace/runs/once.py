@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from npulens.catalog import rule_properties
 from npulens.catalog.model import Finding
-from npulens.catalog.rule_properties import Once as ForAll
 from npulens.catalog.settlements import Settlement
 from npulens.checks.intent.library_hints import LIBRARY
 from npulens.workspace.runs.file_report import FileReport
@@ -20,7 +20,11 @@ class Once:
 
     def report(self, report: FileReport) -> FileReport:
         """A report with hints on optional libraries that none before has; others are settled."""
-        hints = [finding for finding in report.findings if finding.rule.once is ForAll.PROJECT]
+        hints = [
+            finding
+            for finding in report.findings
+            if finding.rule.once is rule_properties.Once.PROJECT
+        ]
         again = [hint for hint in hints if hint.arguments[LIBRARY] in self._said]
         self._said.update(hint.arguments[LIBRARY] for hint in hints)
         return _without(report, again) if again else report
