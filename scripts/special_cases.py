@@ -3,7 +3,7 @@
     python scripts/special_cases.py [REVISION...]
 
 Each revision is a column; without any, the files as they are. Counted are in `checks/`, `verdicts/`
-and `workspace/project/` of the engine, by the syntax tree:
+`workspace/project/` and `workspace/index/` of the engine, by the syntax tree:
 
 - predicates: functions annotated `-> bool`;
 - patterns: calls of functions of `re` whose pattern is a literal, and their alternatives: one for
@@ -26,7 +26,7 @@ from io import BytesIO
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_FOLDERS = ("checks/intent", "checks", "verdicts", "workspace/project")
+_FOLDERS = ("checks/intent", "checks", "verdicts", "workspace/project", "workspace/index")
 """A file counts for the first of these that holds it."""
 _ALSO_INTENT = frozenset({"checks/purpose.py", "checks/optional_code.py"})
 """Files that do the same, beside those that use them."""

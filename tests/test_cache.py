@@ -10,9 +10,10 @@ import pytest
 
 from commands import CLEAN, CODE, codes, command, invoke, records
 from npulens.catalog.loader import load_catalogue
-from npulens.catalog.model import ProjectFacts, Shim
+from npulens.catalog.model import Shim
+from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
-from npulens.workspace.project import contents as contents_module
+from npulens.workspace.index import contents as contents_module
 from npulens.workspace.project import returned_shapes as shapes_module
 from npulens.workspace.runs import cache as cache_module
 from npulens.workspace.runs import run as run_module

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from helpers import CATALOGUE
 from npulens.analysis import StatementCache, analyze
-from npulens.catalog.model import ProjectFacts, Target
+from npulens.catalog.model import Target
+from npulens.catalog.project_model import ModuleMembers, ProjectFacts
 from npulens.cli.main import cli
 from npulens.text.document import Document
 
@@ -107,7 +108,7 @@ def test_an_edited_import_counts_for_the_rest() -> None:
         ("pack/configuration", name, (("hidden_act", act),))
         for name, act in (("ModelConfig", "silu"), ("OtherConfig", "relu"), ("LastConfig", "gelu"))
     )
-    target = Target(project=ProjectFacts(configured=configured))
+    target = Target(project=ProjectFacts(members=ModuleMembers(activations=configured)))
     cache = StatementCache()
     seen = set()
     for name in ("ModelConfig", "OtherConfig", "LastConfig", "ModelConfig"):

@@ -12,12 +12,14 @@ from helpers import CATALOGUE, check, marked, unmarked
 from helpers import Mark as FoundMark
 from lsp_client import LspClient
 from npulens.analysis import StatementCache, analyze, judge
-from npulens.catalog.model import ExtensionName, ProjectFacts, Target
+from npulens.catalog.model import Target
+from npulens.catalog.project_model import ExtensionFacts, ExtensionName, ProjectFacts
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.native_tokens import tokens
 from npulens.text.document import Document
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.project_facts import project_facts, project_root
+from npulens.workspace.project.own_modules import project_root
+from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.runs.run import Checker
 from npulens.workspace.settings.configuration import Configuration
 
@@ -140,11 +142,9 @@ def test_examples_of_the_rules_about_sources() -> None:
         rule = CATALOGUE.rule_named(name)
         assert rule is not None
         built = {("pack", "_C", ExtensionName("pack._C", "setup.py", 1, False))}
-        facts = ProjectFacts(
-            bound_operators=frozenset({("_ext", "nms")}),
-            extension_names=frozenset(built) if name == "cuda-extension-import" else frozenset(),
-            exempt_imports=frozenset(),
-        )
+        names = frozenset(built) if name == "cuda-extension-import" else frozenset()
+        extensions = ExtensionFacts(operators=frozenset({("_ext", "nms")}), names=names)
+        facts = ProjectFacts(extensions=extensions)
         target = replace(Target(), project=facts)
         for example, path in [(e.before, e.before.split()[-1]) for e in rule.examples]:
             path = example.split("\n")[0].removeprefix("// ") if "//" in example else "a.py"
@@ -193,11 +193,13 @@ def test_tokens_have_their_places() -> None:
 # Calls from Python, with what is known of the project.
 
 FACTS = ProjectFacts(
-    bound_operators=frozenset(
-        {("_ext", "nms"), ("boxes_cuda", "iou"), ("", "fused")}
-        | {("_ext", "get_compiler_version"), ("_ext", "has_cuda")}
-    ),
-    registered_operators=frozenset({"boxes.nms"}),
+    extensions=ExtensionFacts(
+        frozenset(
+            {("_ext", "nms"), ("boxes_cuda", "iou"), ("", "fused")}
+            | {("_ext", "get_compiler_version"), ("_ext", "has_cuda")}
+        ),
+        frozenset({"boxes.nms"}),
+    )
 )
 
 
@@ -273,20 +275,20 @@ BIND = MODULE + '{ m.def("nms", &nms); }'
 def test_names_of_extension_modules_come_from_the_build_file(tmp_path: Path) -> None:
     write(tmp_path, setup_py=SETUP, csrc__bind_cpp=BIND, csrc__kernel_cu="")
     found = facts(tmp_path)
-    assert found.bound_operators == {("_C", "nms")}
-    assert found.sources_beside_cuda == {str(tmp_path / "csrc/bind.cpp")}
+    assert found.extensions.operators == {("_C", "nms")}
+    assert found.extensions.beside_cuda == {str(tmp_path / "csrc/bind.cpp")}
 
 
 def test_a_plain_cpp_helper_is_no_cuda(tmp_path: Path) -> None:
     setup = SETUP.replace(', "csrc/kernel.cu"', "").replace("CUDAExtension", "CppExtension")
     write(tmp_path, setup_py=setup, csrc__bind_cpp=BIND)
-    assert facts(tmp_path).bound_operators == frozenset()
+    assert facts(tmp_path).extensions.operators == frozenset()
 
 
 def test_an_operator_that_is_ported_is_left_out(tmp_path: Path) -> None:
     impl = 'TORCH_LIBRARY_IMPL(b, {}, m) {{ m.impl("f", f); m.impl("{}", g); }}'
     write(tmp_path, a_cpp=impl.format("CUDA", "g"), b_cpp=impl.format("PrivateUse1", "h"))
-    assert facts(tmp_path).registered_operators == {"b.g"}
+    assert facts(tmp_path).extensions.registered == {"b.g"}
 
 
 @pytest.mark.parametrize(
@@ -331,7 +333,7 @@ def test_sources_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
     report = checker.check_file(tmp_path / "a.cu")
     assert [f.rule.code for f in report.findings] == ["NPU607"] and report.problem is None
     (tmp_path / "setup.py").write_text("def broken(:\n")
-    assert facts(tmp_path).bound_operators == {("", "nms")}
+    assert facts(tmp_path).extensions.operators == {("", "nms")}
 
 
 def test_python_files_are_checked_with_their_project(tmp_path: Path) -> None:

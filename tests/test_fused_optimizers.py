@@ -10,7 +10,8 @@ import pytest
 from helpers import AGNOSTIC, check, each_fix, findings, fixed
 from npulens.analysis import analyze
 from npulens.catalog.loader import load_catalogue
-from npulens.catalog.model import ProjectFacts, Target
+from npulens.catalog.model import Target
+from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
 
 torch = pytest.importorskip("torch")

@@ -213,7 +213,7 @@ def test_sources_that_a_builder_for_the_npu_stands_in_for(tmp_path: Path) -> Non
         and analyze(Document(str(tmp_path / name), text), CATALOGUE, target)
     }
     assert told == {"csrc/lamb.cpp", "pkg/ops/csrc/other/lamb.cpp"}
-    assert {name for _, name in facts.bound_operators} == {"lamb", "other"}
+    assert {name for _, name in facts.extensions.operators} == {"lamb", "other"}
 
 
 BUILDS = [

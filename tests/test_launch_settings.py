@@ -4,7 +4,8 @@ import pytest
 
 from helpers import CATALOGUE
 from npulens.analysis import analyze
-from npulens.catalog.model import ProjectFacts, Target
+from npulens.catalog.model import Target
+from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
 from test_launch_files import check, findings, fixed
 

@@ -9,7 +9,8 @@ import pytest
 
 from helpers import CATALOGUE, check, each_fix, findings, fixed
 from npulens.analysis import analyze
-from npulens.catalog.model import ProjectFacts, Severity, Target
+from npulens.catalog.model import Severity, Target
+from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
 
 # Every library that the facts name, one row or more each; `None`: it works, or is found elsewhere.

@@ -347,7 +347,7 @@ def memory(process: int) -> int:
 def test_few_files_are_checked_at_once(project: Path) -> None:
     """A process takes longer to start than they take; their names come from a generator, too."""
     from npulens.catalog.loader import load_catalogue
-    from npulens.catalog.model import ProjectFacts
+    from npulens.catalog.project_model import ProjectFacts
     from npulens.workspace.settings.configuration import Configuration
 
     files = sorted(project.iterdir())[:5]

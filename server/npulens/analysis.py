@@ -5,15 +5,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from npulens.catalog.model import (
-    Finding,
-    MigrationStyle,
-    ProjectFacts,
-    ReturnedShape,
-    Severity,
-    Shim,
-    Target,
-)
+from npulens.catalog.model import Finding, MigrationStyle, Severity, Shim, Target
+from npulens.catalog.project_model import ProjectFacts, ReturnedShape
 from npulens.catalog.rule_properties import Once
 from npulens.catalog.tables import Catalogue
 from npulens.checks.changes import Signature, module_signature, words_affected
@@ -205,7 +198,7 @@ def _python_findings(
         segments = [segment_of(parse_text(document.text), triggers)]
     facts = module_facts(segments, target, triggers, document.path, catalogue)
     known = known_of(catalogue, target, facts)
-    re_exported = OtherModules(target.project.reexported_libraries, document.path)
+    re_exported = OtherModules(target.project.members.libraries, document.path)
     names = ModuleNames([segment.bindings for segment in segments], re_exported)
     definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
     idioms = Idioms(
@@ -340,7 +333,7 @@ def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotsp
     project = target.project
     segments = [segment_of(parse_text(document.text), catalogue.triggers)]
     facts = module_facts(segments, target, catalogue.triggers, document.path, catalogue)
-    re_exported = OtherModules(project.reexported_libraries, document.path)
+    re_exported = OtherModules(project.members.libraries, document.path)
     names = ModuleNames([segment.bindings for segment in segments], re_exported)
     definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
     known = known_of(catalogue, target, facts)

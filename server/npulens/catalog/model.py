@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.settlements import Settlement
 from npulens.text.spans import Span
@@ -90,150 +91,6 @@ _DEFAULT_VERSION = TorchVersion(2, 8)
 _AUTOLOAD_SINCE = TorchVersion(2, 5)
 
 
-class LibraryName(NamedTuple):
-    """A name of a module of the project that stands for a module of a library.
-
-    Attributes:
-        qualified: What it stands for, `torch.nn`.
-        is_public: `from module import *` takes it.
-    """
-
-    qualified: str
-    is_public: bool
-
-    @property
-    def is_of_pytorch(self) -> bool:
-        """It stands for a module of PyTorch."""
-        return self.qualified.partition(".")[0] == "torch"
-
-
-class ExtensionName(NamedTuple):
-    """A module that the project builds of CUDA code.
-
-    Attributes:
-        module: Its name as the build has it, with that of its package: `pack._C`.
-        build: The path of the file that builds it.
-        line: Where in that file.
-        is_loaded: It is built when the program runs, and only known by what `load` gives.
-    """
-
-    module: str
-    build: str
-    line: int
-    is_loaded: bool
-
-
-class ReturnedShape(NamedTuple):
-    """What a function returns, as far as its shape depends on data.
-
-    See `shapes/evaluation/elsewhere.py`.
-
-    Attributes:
-        kind: `tensor`, `number`, `items`, or empty for what does not depend on data.
-        dims: Of a tensor the first dimensions: a number, `?` if it is not known, or empty if it
-            depends on data. Of a list the length.
-        is_open: There may be more dimensions.
-        depends: It depends on data which dimensions there are, or a dimension behind those.
-        element: The type of the elements of a tensor, empty if it is not known.
-        parts: Of a tuple its elements; of a list one of them.
-        waits: The function waits for the device.
-        unless: Parameters, by place and name; where one of them is given, such as the length of a
-            mask, nothing depends on data.
-    """
-
-    kind: str = ""
-    dims: tuple[str, ...] = ()
-    is_open: bool = False
-    depends: bool = False
-    element: str = ""
-    parts: "tuple[ReturnedShape, ...]" = ()
-    waits: bool = False
-    unless: tuple[tuple[int, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectFacts:
-    """What a file cannot know of its project; gathered once, before the files are checked.
-
-    Attributes:
-        own_modules: Top-level modules and packages of the project, which hide libraries of the
-            same name.
-        bound_operators: Operators that CUDA sources of the project bind for Python, each as the
-            last name of its extension module and its own name; the module is empty where nobody
-            says how it is called.
-        registered_operators: Those that they register with PyTorch, as `namespace.name`.
-        sources_beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
-        settled_sources: Paths of C++ and CUDA sources of which nothing is to be said: a builder for
-            the NPU stands in for them, or another copy of them is told.
-        optional_modules: Paths of modules that are imported only where the libraries that they
-            need are there, and of build files of nothing but such extensions.
-        compiles_for_host: There are C++ sources, and none of them is for CUDA.
-        unused_names: Classes and private functions that nothing of the project names.
-        unused_modules: Paths of modules that only define something, and that nothing names.
-        returned_shapes: The functions whose results have shapes that depend on data, each with
-            the path of its module without its ending.
-        tensor_method_overrides: The classes with methods that tensors have, too, each with the path
-            of its module without its ending, and the names of these methods; functions with such a
-            name, each with that name and brackets.
-        reexported_libraries: What modules re-export of libraries, each with the path of the module
-            without its ending, and the name.
-        configured: Classes of configurations that name activations by default, each with the path
-            of its module without its ending, and the attributes with the names.
-        with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
-        device_functions: Functions that say which device is used, and know the NPU, each with the
-            path of its module without its ending.
-        extension_names: Extension modules of CUDA code, each with the path of the package or
-            module that it is taken from, and the name in it.
-        exempt_imports: Paths of modules that do without an extension where it is missing, each
-            with the last part of its name.
-        foreign_extensions: Modules from elsewhere that are for CUDA by their name.
-        root: The folder of the project: what a file is for is asked of its path below that.
-    """
-
-    own_modules: frozenset[str] = frozenset()
-    bound_operators: frozenset[tuple[str, str]] = frozenset()
-    registered_operators: frozenset[str] = frozenset()
-    sources_beside_cuda: frozenset[str] = frozenset()
-    settled_sources: frozenset[str] = frozenset()
-    optional_modules: frozenset[str] = frozenset()
-    compiles_for_host: bool = False
-    unused_names: frozenset[str] = frozenset()
-    unused_modules: frozenset[str] = frozenset()
-    returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
-    tensor_method_overrides: frozenset[tuple[str, str, frozenset[str]]] = frozenset()
-    reexported_libraries: frozenset[tuple[str, str, LibraryName]] = frozenset()
-    configured: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
-    with_counterparts: frozenset[str] = frozenset()
-    device_functions: frozenset[tuple[str, str, bool]] = frozenset()
-    extension_names: frozenset[tuple[str, str, ExtensionName]] = frozenset()
-    exempt_imports: frozenset[tuple[str, str]] = frozenset()
-    foreign_extensions: frozenset[str] = frozenset()
-    root: str = ""
-
-    def place_of(self, path: str) -> str:
-        """The path of a file within the project; as it is, if the file is not below the root."""
-        path = path.replace("\\", "/")
-        above = f"{self.root.rstrip('/')}/"
-        return path.removeprefix(above) if self.root else path
-
-    def absent(self, libraries: frozenset[str]) -> frozenset[str]:
-        """What cannot be imported of some libraries, and of what the project takes from elsewhere.
-
-        Args:
-            libraries: The roots of libraries that an NPU does not have.
-        """
-        return libraries - self.own_modules | self.foreign_extensions
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Words of which one stands in every file that uses such an operator by its module."""
-        modules = {module for module, _ in self.bound_operators if module}
-        modules |= {name for _, name, _ in self.extension_names}
-        modules |= self.foreign_extensions
-        modules |= {n for _, n, known in self.reexported_libraries if not known.is_of_pytorch}
-        return frozenset(modules | {name.partition(".")[0] for name in self.registered_operators})
-
-
 class ReportedReason(NamedTuple):
     """A reason that settles nothing for this project: what it would settle is a finding.
 
@@ -260,7 +117,7 @@ class Target:
     torch_version: TorchVersion = _DEFAULT_VERSION
     style: MigrationStyle = MigrationStyle.NPU
     shim: Shim = Shim.ABSENT
-    project: ProjectFacts = ProjectFacts()
+    project: ProjectFacts = field(default_factory=ProjectFacts)
     autoload: bool = False
     reasons: tuple[ReportedReason, ...] = ()
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from npulens.catalog.model import ExtensionName, LocalizedText, ProjectFacts
+from npulens.catalog.model import LocalizedText
+from npulens.catalog.project_model import ExtensionName, ProjectFacts
 from npulens.syntax.other_modules import OtherModules
 
 EXTENSION, BOUND = "extension", "bound"

@@ -48,7 +48,7 @@ def find_project(
 
     collect_seldom()
     from npulens.workspace.files.discovery import discover
-    from npulens.workspace.project.contents import Contents
+    from npulens.workspace.index.contents import Contents
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
     from npulens.workspace.project.shim import ShimFinder

@@ -123,7 +123,7 @@ def _reached(
     project: "Project", catalogue: "Catalogue", root: Path
 ) -> "tuple[set[str], list[tuple[str, list[str]]]]":
     """The files without PyTorch, and what each script imports, as the reports name them."""
-    from npulens.workspace.project.fact_memo import FactMemo
+    from npulens.workspace.index.fact_memo import FactMemo
     from npulens.workspace.project.reached_files import ReachedFiles
     from npulens.workspace.settings.configuration import absolute
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from npulens.catalog.model import ProjectFacts
+from npulens.catalog.project_model import ProjectFacts
 from npulens.checks.segments import Segment
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.values import Imported
@@ -16,7 +16,7 @@ def activations_by_default(
 
     Only what all configurations agree on that the module defines or imports.
     """
-    known = OtherModules(project.configured, path)
+    known = OtherModules(project.members.activations, path)
     if known.is_empty:
         return {}
     named: dict[str, set[str]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from npulens.catalog.model import LibraryName
+from npulens.catalog.project_model import LibraryName
 from npulens.syntax.bindings import (
     Binding,
     Bindings,

@@ -1,7 +1,7 @@
 """Many files at once: settings, discovery, and running the engine over them.
 
 From the bottom: `settings` (what a project asks for), `files` (finding, reading and writing them),
-`project` (what its files say of each other), `runs` (checking them), `fixing` (a file with its
-fixes), `migrating` (a tree), `verifying` (running it on the emulated NPU), and `libraries` (which
-APIs of a library fail).
+`index` (modules by their content), `project` (what its files say of each other), `runs` (checking
+them), `fixing` (a file with its fixes), `migrating` (a tree), `verifying` (running it on the
+emulated NPU), and `libraries` (which APIs of a library fail).
 """

@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
+from npulens.catalog.model import Finding, LocalizedText, Related
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.settlements import Settlement
 from npulens.checks.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
@@ -55,7 +56,7 @@ def without_exempt_extensions(
 ) -> list[Finding]:
     """The findings without those about extensions that the module does without."""
     path = str(module.place)
-    spared = {name for file, name in project.exempt_imports if file == path}
+    spared = {name for file, name in project.optional.imports if file == path}
     return [
         finding
         for finding in findings

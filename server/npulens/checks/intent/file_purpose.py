@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from npulens.catalog.model import Finding, ProjectFacts
+from npulens.catalog.model import Finding
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import SettledBy
 from npulens.checks.whole_module import place_of
 from npulens.verdicts.file_role import FileRole, file_role

@@ -7,15 +7,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import (
-    Applicability,
-    Finding,
-    Fix,
-    LocalizedText,
-    ProjectFacts,
-    Related,
-    Rule,
-)
+from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText, Related, Rule
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import WITHOUT_BUILD, LibraryState
 from npulens.catalog.tables import Catalogue
 from npulens.checks.intent.guarded_imports import GuardedImport, Import, ImportFinder
@@ -78,7 +71,7 @@ class _Libraries:
         self._rule = rule
         self._finder = ImportFinder(module.tree, module.text)
         self._is_test = FileRole.TEST in file_role(project.place_of(str(module.place)))
-        self._is_optional_module = str(module.place) in project.optional_modules
+        self._is_optional_module = str(module.place) in project.optional.modules
 
     def report(self) -> None:
         """Change the ledger."""

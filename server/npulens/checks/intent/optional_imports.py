@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from npulens.catalog.model import Finding, ProjectFacts
+from npulens.catalog.model import Finding
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.values import is_none
@@ -25,9 +26,9 @@ def without_handled_imports(
     only imported where its libraries are there has nothing to tell of them, and where a project has
     C++ sources and none for CUDA, what it loads runs on the host.
     """
-    if project.compiles_for_host:
+    if project.extensions.is_for_host:
         findings = [f for f in findings if f.arguments.get("symbol") != _LOADER]
-    if str(module.place) in project.optional_modules:
+    if str(module.place) in project.optional.modules:
         findings = [f for f in findings if f.rule.family != "library"]
     if any(finding.rule.library in WITHOUT_BUILD for finding in findings):
         findings = _without_asked(findings, module)

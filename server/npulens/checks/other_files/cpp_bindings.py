@@ -80,9 +80,9 @@ def cpp_binding_findings(
     A block is ported as a whole, and some of its functions may do no device work at all.
     """
     rule = catalogue.rule_named("cuda-operator")
-    if rule is None or path in target.project.settled_sources:
+    if rule is None or path in target.project.extensions.settled_sources:
         return []
-    beside_cuda = path in target.project.sources_beside_cuda
+    beside_cuda = path in target.project.extensions.beside_cuda
     place = target.project.place_of(path)
     bindings = cuda_bindings(read_native_source(text, place), beside_cuda)
     found = []

@@ -33,6 +33,7 @@ class OpenDocument:
         view: Its newest text.
         file_context: What counts for it; `None` until that was looked up.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
+        is_code_saved: It was saved, and may have changed what is known of its project.
         shapes_shown: What an editor that has asked shows of shapes, wherever that stands; `None`
             before the first analysis.
         statements: What its last analysis found. Belongs to the analysis thread.
@@ -43,6 +44,7 @@ class OpenDocument:
     view: View
     file_context: FileContext | None = None
     mentions_shim: bool = False
+    is_code_saved: bool = False
     shapes_shown: ShapesShown | None = None
     statements: StatementCache = field(default_factory=StatementCache)
 

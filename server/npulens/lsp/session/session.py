@@ -10,6 +10,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from npulens.analysis import StatementCache
+from npulens.catalog.project_model import ProjectFacts
 from npulens.fixes.shim_edits import SHIM_NAME
 from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import ClientTerms, to_text_changes
@@ -125,7 +126,10 @@ class Session:
             opened.mentions_shim = SHIM_NAME in opened.view.document.text
             # The files that a script imports run under the shim if it imports the shim.
             concerns_all = mentioned or opened.mentions_shim
-            self.look_again(self.opened.values() if concerns_all else [opened])
+            opened.is_code_saved = opened.view.document.kind in (Kind.PYTHON, Kind.NATIVE)
+            self.look_again(
+                self.opened.values() if concerns_all else [opened], projects=opened.is_code_saved
+            )
 
     def close(self, uri: str) -> None:
         """Forget a file or notebook and clear its diagnostics."""
@@ -207,10 +211,17 @@ class Session:
         if not self.rule_files.issuperset(found.configuration.extend_rules):
             self.rule_files |= frozenset(found.configuration.extend_rules)
             self._client.rule_files_named()
-        is_known = found == opened.file_context
-        opened.file_context = found
-        if not (is_known and self._is_analysed(opened)):
+        before, opened.file_context = opened.file_context, found
+        if not (found == before and self._is_analysed(opened)):
             self._analyse(opened)
+        if opened.is_code_saved and before is not None and found.project != before.project:
+            self.look_again(self._in_project(before.project))
+        opened.is_code_saved = False
+
+    def _in_project(self, project: ProjectFacts) -> list[OpenDocument]:
+        """The documents that are still analysed with what was known of their project."""
+        contexts = ((each, each.file_context) for each in self.opened.values())
+        return [each for each, context in contexts if context and context.project == project]
 
     def _is_analysed(self, opened: OpenDocument) -> bool:
         """Whether the last analysis is of the text as it is, told as it has to be told.

@@ -6,7 +6,7 @@ can be handed from file to file and stays the same while that module is edited e
 
 import ast
 
-from npulens.catalog.model import ReturnedShape
+from npulens.catalog.project_model import ReturnedShape
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Number, Tensor, Value, items_of
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, Dim, Shape, Sources
 from npulens.syntax.other_modules import OtherModules

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from npulens.catalog.model import ReturnedShape
+from npulens.catalog.project_model import ReturnedShape
 from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
 from npulens.shapes.evaluation.optional import is_given
 from npulens.shapes.evaluation.shape_expressions import Expressions, on_device

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 
-from npulens.catalog.model import ProjectFacts, ReturnedShape
+from npulens.catalog.project_model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.segments import Evaluation, Hint, Hotspot, Segment, never_cancel
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
@@ -78,10 +78,10 @@ class Hotspots:
         self._segments = segments
         self._shared = definitions
         self._catalogue = catalogue
-        self._elsewhere = Elsewhere(project.returned_shapes, path)
-        self._unused = project.unused_names
+        self._elsewhere = Elsewhere(project.members.returned_shapes, path)
+        self._unused = project.unused.names
         self._place = project.place_of(path)
-        self._is_unused = path in project.unused_modules
+        self._is_unused = path in project.unused.modules
         self._known = replace(known, in_step=True)
         self._reported_only = reported_only
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from npulens.catalog.model import ProjectFacts
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.cpp_bindings import BINDERS
 from npulens.text.kinds import Kind, kind_of
@@ -78,7 +78,7 @@ class Relevance:
     """
 
     def __init__(self, catalogue: Catalogue, project: ProjectFacts) -> None:
-        returning = sorted({name for _, name, _ in project.returned_shapes})
+        returning = sorted({name for _, name, _ in project.members.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
         roots = sorted({name.partition(".")[0] for name in catalogue.libraries})

@@ -19,7 +19,7 @@ from npulens.verdicts.file_role import FileRole, file_role
 from npulens.workspace.libraries.apis import Library, Node
 from npulens.workspace.libraries.library_modules import read_module
 from npulens.workspace.libraries.needs import Module, Obstacle
-from npulens.workspace.project.project_facts import outermost_package
+from npulens.workspace.project.own_modules import outermost_package
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.processes import in_processes
 from npulens.workspace.runs.run import Checker, decoded, internal_error

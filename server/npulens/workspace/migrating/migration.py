@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from npulens.catalog.model import Applicability, Finding, MigrationStyle, ProjectFacts, Shim
+from npulens.catalog.model import Applicability, Finding, MigrationStyle, Shim
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.fixes.apply import fix_text
 from npulens.fixes.starting_shim import start_with_shim
@@ -31,9 +32,9 @@ from npulens.workspace.fixing.change_log import ChangeLog, relative_path
 from npulens.workspace.fixing.file_fixes import FixedFile, fix_safely, fix_unsafely
 from npulens.workspace.fixing.in_place import clean_places, write_fixed
 from npulens.workspace.fixing.rewriting_files import rewrite_file
+from npulens.workspace.index.contents import Contents
+from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.migrating.distribution import Distribution, FixLater, distribute_entry
-from npulens.workspace.project.contents import Contents
-from npulens.workspace.project.fact_memo import FactMemo
 from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.runs.file_report import FileReport

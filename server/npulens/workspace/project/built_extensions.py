@@ -13,9 +13,9 @@ from npulens.syntax.bindings import target_names
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import names_in, nodes_below, parents_below
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
 from npulens.workspace.project.composed_text import composed_text
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text, texts, truth
 
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _BUILDERS = b"cpp_extension"

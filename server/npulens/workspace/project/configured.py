@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_right
 
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text
-from npulens.workspace.project.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, text
+from npulens.workspace.index.re_exports import packages, place_of, re_exported
 
 _NAMED = re.compile(
     r"act(?:ivation)?(?:_\w{1,60})?[ \t]*(?::[^=,\n]{1,80})?=[ \t]*[\"'](\w{1,60})[\"']"

@@ -2,9 +2,9 @@
 
 from npulens.verdicts.device_answers import TRACES
 from npulens.verdicts.device_answers import device_functions as functions_in
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, texts
-from npulens.workspace.project.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, texts
+from npulens.workspace.index.re_exports import packages, place_of, re_exported
 
 _TRACES = tuple(trace.encode() for trace in TRACES)
 

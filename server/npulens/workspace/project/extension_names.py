@@ -4,11 +4,12 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from npulens.catalog.model import ExtensionName
+from npulens.catalog.project_model import ExtensionName
+from npulens.workspace.index.contents import Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import import_words
+from npulens.workspace.index.module_summary import summary_of
 from npulens.workspace.project.built_extensions import Extension
-from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import import_words, imported_paths, module_imports
 
 Named = tuple[str, str, ExtensionName]
 """The path of a module or package, a name in it, and the extension that this name is."""
@@ -79,8 +80,8 @@ def _taken(
         words = import_words(content, memo)
         if by_name.keys().isdisjoint(words.modules | words.names):
             continue
-        for each in module_imports(content, memo):
-            for parts, is_whole in imported_paths(each, file) if each.level > 0 else ():
+        for each in summary_of(content, memo).imports:
+            for parts, is_whole in each.paths(file) if each.level > 0 else ():
                 place = Path(*parts)
                 if not is_whole or files.answer(place):
                     continue

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from npulens.workspace.files.discovery import Discovery, discover
-from npulens.workspace.project.project_facts import project_root
+from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.settings.configuration import Configuration, absolute
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from npulens.catalog.model import ProjectFacts, Shim, Target
+from npulens.catalog.model import Shim, Target
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.project_facts import project_facts, project_root
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.project.own_modules import project_root
+from npulens.workspace.project.project_facts import project_facts
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.settings.catalogues import Catalogues
 from npulens.workspace.settings.configuration import (

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import import_words, imported_modules
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import import_words, imported_modules
 
 _FOR_CUDA = re.compile(r"(?:\w+_)?cuda_\w+|\w+_cuda", re.IGNORECASE)
 

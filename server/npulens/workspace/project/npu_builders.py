@@ -12,8 +12,8 @@ from typing import Any
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text, texts
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, text, texts
 
 _NPU_FOLDERS = frozenset({"npu", "ascend"})
 

@@ -18,8 +18,8 @@ from npulens.syntax.walking import nodes_below, parents_below
 from npulens.text.lines import LineMap
 from npulens.verdicts.failing_imports import tried_parts
 from npulens.verdicts.file_role import FileRole, file_role
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, texts, truth
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, texts, truth
 
 _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""

@@ -12,14 +12,10 @@ from typing import NamedTuple
 
 from npulens.catalog.tables import Catalogue
 from npulens.verdicts.file_role import FileRole, file_role
-from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import (
-    ModuleImport,
-    import_words,
-    imported_paths,
-    module_imports,
-)
+from npulens.workspace.index.contents import Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import import_words
+from npulens.workspace.index.module_summary import ModuleImport, summary_of
 from npulens.workspace.project.optional_kernels import does_without_extension
 
 
@@ -131,7 +127,7 @@ class _Importers:
         """The modules that import an extension, and whether they take care, for each import."""
         for file in self._by_word.get(extension, ()):
             for each in self._imports(file):
-                if any(extension == parts[-1] for parts, _ in imported_paths(each, file) if parts):
+                if any(extension == parts[-1] for parts, _ in each.paths(file) if parts):
                     is_spared = each.is_guarded and self._does_without(file, extension)
                     yield file, file in careful or is_spared
 
@@ -141,14 +137,14 @@ class _Importers:
             if file == module or FileRole.TEST in file_role(str(file)):
                 continue
             for each in self._imports(file):
-                if any(_is_module(name, parts, file) for name in imported_paths(each, file)):
+                if any(_is_module(name, parts, file) for name in each.paths(file)):
                     yield file, each.is_guarded
 
     def _does_without(self, file: Path, extension: str) -> bool:
         return does_without_extension(self._modules[file], extension, self._built, self._memo)
 
     def _imports(self, file: Path) -> tuple[ModuleImport, ...]:
-        return module_imports(self._modules[file], self._memo)
+        return summary_of(self._modules[file], self._memo).imports
 
 
 def _is_module(name: tuple[tuple[str, ...], bool], parts: tuple[str, ...], file: Path) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.project.contents import Content, Contents
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import imported_names
+from npulens.workspace.index.contents import Content, Contents
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import imported_names
+from npulens.workspace.index.module_files import ModuleFiles
 from npulens.workspace.project.training_scripts import is_test
 
 _IS_STARTED = re.compile(rb"^if[ \t(]+__name__[ \t]*==", re.MULTILINE)
@@ -46,8 +47,8 @@ class ReachedFiles:
         self._contents = Contents()
         self._files = tuple(files)
         self._known: dict[tuple[Path, Path], frozenset[Path]] = {}
-        self._found: dict[tuple[Path, str], frozenset[Path]] = {}
         self._modules = {file for file in self._files if kind_by_name(file.name) is Kind.PYTHON}
+        self._by_name = ModuleFiles(map(str, self._modules))
 
     def without_torch(self) -> frozenset[Path]:
         """The Python files that import neither PyTorch nor a library of its world."""
@@ -81,29 +82,11 @@ class ReachedFiles:
     def _imported_by(self, file: Path, beside: Path) -> frozenset[Path]:
         """The modules of the project that a file imports, where a script of a folder runs."""
         if (file, beside) not in self._known:
+            search_path = [str(each) for each in (beside, *(self._root / s for s in _SOURCES))]
             names = self._imports(self._contents.of(file))
-            found = (self._files_of(name, file, beside) for name in names)
-            self._known[file, beside] = frozenset(chain.from_iterable(found))
+            run = (self._by_name.run_by(name, str(file), search_path) for name in names)
+            self._known[file, beside] = frozenset(map(Path, chain.from_iterable(run)))
         return self._known[file, beside]
-
-    def _files_of(self, name: str, importer: Path, beside: Path) -> frozenset[Path]:
-        """The module of the project that a name stands for, and the packages around it."""
-        plain = name.lstrip(".")
-        dots = len(name) - len(plain)
-        if dots:
-            above = importer.parents
-            return self._along(above[min(dots, len(above)) - 1], plain)
-        folders = (beside, *(self._root / each for each in _SOURCES))
-        return next(filter(None, (self._along(each, plain) for each in folders)), frozenset())
-
-    def _along(self, folder: Path, name: str) -> frozenset[Path]:
-        if (folder, name) not in self._found:
-            above, _, last = name.rpartition(".")
-            around = self._along(folder, above) if above else frozenset()
-            place = folder.joinpath(*name.split("."))
-            own = {place.with_name(f"{last}.py"), place / "__init__.py"} if last else set()
-            self._found[folder, name] = around | (own & self._modules)
-        return self._found[folder, name]
 
     def _imports(self, content: Content) -> tuple[str, ...]:
         return imported_names(content, self._memo)

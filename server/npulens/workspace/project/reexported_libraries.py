@@ -1,20 +1,16 @@
 """Modules of libraries that modules of a project re-export: `from .common import torch`."""
 
-import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePath
-from typing import Any
 
-from npulens.catalog.model import LibraryName
-from npulens.syntax.bindings import Binding, bindings_of
-from npulens.syntax.parsing import SyntaxProblem, parse
-from npulens.syntax.values import Imported
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text
-from npulens.workspace.project.module_imports import import_words, imported_from, module_imports
-from npulens.workspace.project.re_exports import place_of, re_exported
+from npulens.catalog.project_model import LibraryName
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import import_words, imported_from
+from npulens.workspace.index.module_summary import summary_of
+from npulens.workspace.index.re_exports import place_of, re_exported
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -61,7 +57,7 @@ def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSe
     known = {
         (place_of(file), name): LibraryName(qualified, is_public)
         for file, content in sources.items()
-        for name, qualified, is_public in _names(content, memo)
+        for name, qualified, is_public in summary_of(content, memo).libraries
         if qualified in _MODULES or qualified.partition(".")[0] in libraries
     }
     for _ in range(_MOST_ROUNDS if known else 0):
@@ -120,59 +116,7 @@ def _is_from_other(data: bytes, named: bytes) -> bool:
 
 def _taken_from(file: Path, content: Content, memo: FactMemo) -> Iterator[str]:
     """The last parts of the names of modules from which a file takes all, or `torch`."""
-    for import_ in module_imports(content, memo):
+    for import_ in summary_of(content, memo).imports:
         if import_.level >= 0 and any(name in ("*", "torch") for name, _ in import_.names):
             above = file.parents[min(import_.level, len(file.parents)) - 1].name
             yield import_.module.rpartition(".")[2] or above
-
-
-def _names(content: Content, memo: FactMemo) -> list[tuple[str, str, bool]]:
-    """The names at the top of a module that stand for modules: their full names, and if public."""
-
-    def answer() -> list[tuple[str, str, bool]]:
-        tree = parse(content.text)
-        if isinstance(tree, SyntaxProblem):
-            return []
-        names = bindings_of(tree.body, ()).names
-        listed = _listed(tree)
-        return [
-            (name, qualified, not name.startswith("_") if listed is None else name in listed)
-            for name, bindings in names.items()
-            for qualified in _imported(bindings)
-        ]
-
-    return memo.recall("names of libraries", (content.digest,), answer, _read_names)
-
-
-def _imported(bindings: Sequence[Binding]) -> Iterator[str]:
-    """What a name stands for that is only bound by imports, and all of them of one library."""
-    names = [b.value.qualified if isinstance(b.value, Imported) else "" for b in bindings]
-    roots = {name.partition(".")[0] for name in names}
-    if len(roots) == 1 and "" not in roots:  # nor relative imports
-        yield names[-1]
-
-
-def _listed(tree: ast.Module) -> set[str] | None:
-    """The strings in `__all__`; `None` without one."""
-    listed: set[str] | None = None
-    for node in tree.body:
-        if isinstance(node, (ast.Assign, ast.AugAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(each, ast.Name) and each.id == "__all__" for each in targets):
-                listed = (listed or set()) | set(_strings(node.value))
-    return listed
-
-
-def _strings(node: ast.expr) -> Iterator[str]:
-    for element in getattr(node, "elts", ()):
-        if isinstance(element, ast.Constant) and isinstance(element.value, str):
-            yield element.value
-
-
-def _read_names(plain: Any) -> list[tuple[str, str, bool]]:
-    found = []
-    for name, qualified, is_public in plain:
-        if not isinstance(is_public, bool):
-            raise TypeError("no name")
-        found.append((text(name), text(qualified), is_public))
-    return found

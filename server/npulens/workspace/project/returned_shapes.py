@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from npulens.analysis import analyze_returned_shapes
-from npulens.catalog.model import ProjectFacts, ReturnedShape
+from npulens.catalog.project_model import ModuleMembers, ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.ranking.evaluation_prefilter import Sources
 from npulens.syntax.words import Words
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
-from npulens.workspace.project.contents import Content, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text, texts
-from npulens.workspace.project.module_imports import import_words
-from npulens.workspace.project.re_exports import PACKAGE, packages, place_of, re_exported
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, text, texts
+from npulens.workspace.index.import_lines import import_words
+from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_exported
 
 _ROUNDS = 3
 """How many functions a result may be returned through."""
@@ -71,12 +71,14 @@ def returned_shapes(
         wanted = {
             f: _calling(modules[f], names, called, memo, cut) for f, names in candidates.items()
         }
-    return _facts(found).returned_shapes
+    return _facts(found).members.returned_shapes
 
 
 def _facts(found: Found) -> ProjectFacts:
     return ProjectFacts(
-        returned_shapes=frozenset((path, name, shape) for (path, name), shape in found.items())
+        members=ModuleMembers(
+            frozenset((path, name, shape) for (path, name), shape in found.items())
+        )
     )
 
 
@@ -195,7 +197,7 @@ def _evaluated(
     memo: FactMemo,
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
     project = _facts(found)
-    others = blake2b(repr(sorted(project.returned_shapes)).encode("utf-8", "surrogatepass"))
+    others = blake2b(repr(sorted(project.members.returned_shapes)).encode("utf-8", "surrogatepass"))
     for file, names in wanted.items():
         if not names:
             continue

@@ -2,28 +2,26 @@
 
 The shim works for the whole process, so what counts is the entry script. A file runs under the
 shim if a script that imports the shim leads to it, and no script without it does. Imports are read
-with regular expressions: thousands of files are looked at, and only where one names the shim.
+from the bytes: thousands of files are looked at, and only where one names the shim.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.catalog.model import MigrationStyle, Shim
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.project.contents import Contents
+from npulens.workspace.index.contents import Contents
+from npulens.workspace.index.import_lines import import_statements
+from npulens.workspace.index.module_files import ModuleFiles
 from npulens.workspace.settings.configuration import Configuration, absolute
 
 _SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
-_SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
-_IMPORT = re.compile(
-    r"^([ \t]*)(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)"
-    r"|import[ \t]+([\w., \t]+))",
-    re.MULTILINE,
-)
+_SWITCH = re.compile(rb"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
 _ACTS = re.compile(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
 _DEFINES = re.compile(r"^(?:async def|def|class|@)", re.MULTILINE)
 _COMPUTES = re.compile(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
@@ -34,14 +32,15 @@ _MAX_SIZE = 2_000_000
 """In bytes; nobody writes a larger script."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Import:
-    """A module that a file imports; `later` if not at once, but in a function or a block."""
+class _Import(NamedTuple):
+    """What a statement imports; `later` if not at once, but in a function or a block."""
 
-    module: str
-    level: int
     names: tuple[str, ...]
     later: bool
+
+    @property
+    def is_shim(self) -> bool:
+        return _SHIM_MODULE in self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +153,8 @@ class ShimFinder:
             return known
         data = self._content(path)
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-        imports = tuple(_imports(text))
-        has_shim = any(_is_shim(each) for each in imports)
+        imports = tuple(_imports(data))
+        has_shim = any(each.is_shim for each in imports)
         names_cuda = "cuda" in text or "nccl" in text
         return stamp, _Source(imports, has_shim, _acts(text), names_cuda)
 
@@ -183,51 +182,20 @@ def _content(path: str) -> bytes:
         return b""
 
 
-def _imports(text: str) -> Iterator[_Import]:
-    switch = _SWITCH.search(text)
-    for match in _IMPORT.finditer(text):
-        if switch is not None and switch.start() < match.start():
-            yield _Import(_SHIM_MODULE, 0, (), False)
-            switch = None
-        indentation, origin, names, modules = match.groups()
-        if origin is not None:
-            module = origin.lstrip(".")
-            listed = re.sub(r"#[^\n]*|[()\\]", "", names)
-            parts = tuple(words[0] for part in listed.split(",") if (words := part.split()))
-            yield _Import(module, len(origin) - len(module), parts, bool(indentation))
-        else:
-            for part in modules.split(","):
-                words = part.split()
-                if words:
-                    yield _Import(words[0], 0, (), bool(indentation))
-    if switch is not None:
-        yield _Import(_SHIM_MODULE, 0, (), False)
-
-
-def _folders(paths: Iterable[str]) -> Iterator[str]:
-    """All folders that hold files, and those above."""
-    seen = set()
-    for path in paths:
-        folder = os.path.dirname(path)  # noqa: PTH120
-        while folder not in seen:
-            seen.add(folder)
-            yield folder
-            folder = os.path.dirname(folder)  # noqa: PTH120
-
-
-def _joined(base: str, parts: Sequence[str]) -> str:
-    return os.sep.join((base, *parts))  # noqa: PTH118
-
-
-def _is_shim(each: _Import) -> bool:
-    names = (each.module, *(f"{each.module}.{name}" for name in each.names))
-    return not each.level and _SHIM_MODULE in names
+def _imports(data: bytes) -> Iterator[_Import]:
+    found = _SWITCH.search(data)
+    switch = len(data) if found is None else found.start()
+    for names, is_indented, at in import_statements(data):
+        if at > switch:
+            yield _Import((_SHIM_MODULE,), False)
+            switch = len(data)
+        yield _Import(names, is_indented)
+    if switch < len(data):
+        yield _Import((_SHIM_MODULE,), False)
 
 
 def _names_torch(source: _Source) -> bool:
-    return any(
-        not each.level and each.module.partition(".")[0] == "torch" for each in source.imports
-    )
+    return any(name.partition(".")[0] == "torch" for each in source.imports for name in each.names)
 
 
 _END: tuple[None, None] = (None, None)
@@ -239,7 +207,7 @@ class _Tree:
     def __init__(self, root: str, sources: Mapping[str, _Source]) -> None:
         self._sources = sources
         self._root = root
-        self._folders = set(_folders(sources))
+        self._files = ModuleFiles(sources)
         self._targets: dict[str, list[tuple[str | None, bool]]] = {}
 
     def states(self, *, is_wanted: bool) -> dict[str, Shim]:
@@ -346,37 +314,14 @@ class _Tree:
 
     def _found(self, path: str) -> Iterator[tuple[str | None, bool]]:
         for each in self._sources[path].imports:
-            if _is_shim(each):
+            if each.is_shim:
                 yield None, each.later
-            else:
-                yield from ((target, each.later) for target in self._modules(path, each))
-
-    def _modules(self, path: str, each: _Import) -> Iterator[str]:
-        """The files that one import runs: packages on the way, the module, what is taken of it."""
-        parts = each.module.split(".") if each.module else []
-        if each.level:
-            folder = path
-            for _ in range(each.level):
-                folder = os.path.dirname(folder)  # noqa: PTH120
-            bases = [folder]
-        else:
-            bases = list(self._bases(path))
-        for base in bases:
-            found = [
-                target
-                for length in range(1, len(parts) + 1)
-                if (target := self._file(base, parts[:length])) is not None
-            ]
-            if not found and _joined(base, parts) not in self._folders:
                 continue
-            yield from found
             for name in each.names:
-                target = self._file(base, [*parts, name])
-                if target is not None:
-                    yield target
-            return
+                for target in self._files.run_by(name, path, self._search_path(path)):
+                    yield target, each.later
 
-    def _bases(self, path: str) -> Iterator[str]:
+    def _search_path(self, path: str) -> Iterator[str]:
         """Where modules are looked for: beside the file, above it up to the root, and `src`."""
         folder = os.path.dirname(path)  # noqa: PTH120
         while True:
@@ -386,10 +331,3 @@ class _Tree:
                 break
             folder = above
         yield os.path.join(self._root, "src")  # noqa: PTH118
-
-    def _file(self, base: str, parts: Sequence[str]) -> str | None:
-        stem = _joined(base, parts)
-        for name in (f"{stem}.py", f"{stem}{os.sep}__init__.py"):
-            if name in self._sources:
-                return name
-        return None

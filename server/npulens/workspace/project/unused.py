@@ -7,8 +7,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from npulens.workspace.project.contents import Content, Contents, Modules
-from npulens.workspace.project.fact_memo import FactMemo, text, texts
+from npulens.workspace.index.contents import Content, Contents, Modules
+from npulens.workspace.index.fact_memo import FactMemo, text, texts
 
 _LONGEST_DECORATOR = 500
 _PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from npulens.workspace.project.contents import Content, Contents, Modules
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import imported_names
+from npulens.workspace.index.contents import Content, Contents, Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import imported_names
 from npulens.workspace.project.unused import READS, may_be_used_elsewhere
 
 _IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")

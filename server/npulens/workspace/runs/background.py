@@ -11,7 +11,8 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-from npulens.catalog.model import ProjectFacts, Shim
+from npulens.catalog.model import Shim
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.runs.cache import FindingCache
 from npulens.workspace.runs.packed_report import PackedReport, is_sound, packed

@@ -15,22 +15,23 @@ changes files does not read it. Whatever is wrong with it, it counts as not ther
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import npulens
-from npulens.catalog.model import ProjectFacts, Shim
+from npulens.catalog.model import Shim
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_file import MEGABYTES
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 from npulens.text.regular_files import read_regular
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.writing import write_whole
-from npulens.workspace.project.fact_memo import FactMemo
+from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.finding_records import finding_of, record_of
 from npulens.workspace.settings.configuration import Configuration
@@ -138,11 +139,17 @@ def _state(catalogue: Catalogue, configuration: Configuration, project: ProjectF
         configuration, language=None, exclude=(), respect_gitignore=True, extend_rules=()
     )
     # Patterns for files are relative to one folder, and the names of files to another.
-    parts += [plain, Path.cwd()]
-    for name in ProjectFacts.__slots__:
-        fact = getattr(project, name)
-        parts.append(fact if isinstance(fact, bool) else sorted(fact))
-    return _digest(parts)
+    return _digest([*parts, plain, Path.cwd(), *_plain(project)])
+
+
+def _plain(facts: Any) -> Iterator[object]:
+    """What is known, in an order that does not differ from run to run."""
+    for field in fields(facts):
+        fact = getattr(facts, field.name)
+        if is_dataclass(fact):
+            yield from _plain(fact)
+        else:
+            yield sorted(fact) if isinstance(fact, frozenset) else fact
 
 
 def _rules_state(catalogue: Catalogue, configuration: Configuration) -> list[object]:

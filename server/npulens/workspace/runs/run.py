@@ -7,7 +7,8 @@ from pathlib import Path
 
 from npulens.analysis import judge
 from npulens.catalog.error_messages import error_message
-from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Shim
+from npulens.catalog.model import Finding, LocalizedText, Shim
+from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.checks.syntax_findings import unread_finding
 from npulens.text.decoding import UndecodableReason, UndecodableSource
@@ -18,7 +19,7 @@ from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
 from npulens.workspace.files.relevance import Relevance
-from npulens.workspace.project.project_facts import project_root
+from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.runs.cache import FindingCache
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.settings.configuration import Configuration, absolute

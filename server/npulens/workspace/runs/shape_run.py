@@ -11,7 +11,7 @@ from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
-from npulens.workspace.project.project_facts import project_root
+from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.runs.run import MAX_FILE_SIZE, internal_error
 from npulens.workspace.settings.configuration import absolute
 

@@ -7,7 +7,8 @@ one finding of those that belong together.
 import ast
 import re
 
-from npulens.catalog.model import ExtensionName, Finding
+from npulens.catalog.model import Finding
+from npulens.catalog.project_model import ExtensionName
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
@@ -125,7 +126,7 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     elif last_identifier(node.func) == "load_library":
         rule = context.catalogue.rule_named(EXTENSION_IMPORT)
         is_loader = _LIBRARY_LOADER in qualified_names(node.func, scope)
-        if rule is not None and is_loader and context.target.project.registered_operators:
+        if rule is not None and is_loader and context.target.project.extensions.registered:
             arguments = {"symbol": _LIBRARY_LOADER, "replacement": "", EXTENSION: "torch.ops"}
             context.add(Finding(rule, context.span(node.func), arguments))
 
@@ -145,7 +146,9 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
     assert isinstance(node, ast.Call)
     project = context.target.project
-    if not (project.bound_operators or project.registered_operators or project.extension_names):
+    if not (
+        project.extensions.operators or project.extensions.registered or project.extensions.names
+    ):
         return
     if not isinstance(node.func, (ast.Name, ast.Attribute)):
         return
@@ -175,7 +178,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
     if _ON_HOST.search(parts[-1]) is not None:
         return None
     if value.name.startswith("torch.ops."):
-        found = ".".join(parts[2:4]) in project.registered_operators
+        found = ".".join(parts[2:4]) in project.extensions.registered
         return "torch.ops" if found and not any(p.startswith("_") for p in parts[4:]) else None
     if isinstance(value, Member):
         loader, _, _ = value.name.rpartition(".")
@@ -183,7 +186,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
     known = context.facts.extensions.around(value.name)
     if known is not None:
         return known.module
-    is_bound = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators
+    is_bound = len(parts) > 1 and (parts[-2], parts[-1]) in project.extensions.operators
     return parts[-2] if is_bound else None
 
 

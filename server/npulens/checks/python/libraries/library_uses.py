@@ -57,7 +57,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> None:
     """`from .common import spconv`: a library that another module of the project imports."""
-    if not context.target.project.reexported_libraries:
+    if not context.target.project.members.libraries:
         return
     for value in resolve_name(Name(alias.asname or alias.name), scope, None):
         entry = library_entry(value.name, context) if isinstance(value, Qualified) else None
@@ -82,7 +82,7 @@ def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
     project = context.target.project
     entry = context.catalogue.libraries.get(root) if root in project.own_modules else None
     if entry is not None and any(
-        extension.module.startswith(f"{root}.") for _, _, extension in project.extension_names
+        extension.module.startswith(f"{root}.") for _, _, extension in project.extensions.names
     ):
         report_entry(alias, entry, [], context, Settlement("reported-at-build"))
 
@@ -225,7 +225,7 @@ def uses_libraries(context: Context) -> bool:
     """
     if context.optional.is_wanted is None:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
-        roots |= context.target.project.foreign_extensions
+        roots |= context.target.project.extensions.foreign
         roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
         # Everybody writes this word, of the library only an import tells.
         words = (roots - {"cuda"}) & context.identifiers
@@ -252,7 +252,7 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
         if entry is not None:
             return entry
         qualified = qualified.rpartition(".")[0]
-    return _foreign(root, context) if root in context.target.project.foreign_extensions else None
+    return _foreign(root, context) if root in context.target.project.extensions.foreign else None
 
 
 def _foreign(root: str, context: Context) -> SymbolEntry | None:

@@ -5,9 +5,10 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from npulens.syntax.other_modules import OtherModules, member_of
-from npulens.workspace.project.contents import Modules
-from npulens.workspace.project.fact_memo import FactMemo
-from npulens.workspace.project.module_imports import import_words, module_imports
+from npulens.workspace.index.contents import Modules
+from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.import_lines import import_words
+from npulens.workspace.index.module_summary import summary_of
 
 PACKAGE = "__init__"
 """The stem of the file that a package itself is."""
@@ -40,7 +41,7 @@ def re_exported(
         if _STAR not in content.data and names.isdisjoint(import_words(content, memo).names):
             continue
         elsewhere = OtherModules(facts, file.as_posix())
-        for import_ in module_imports(content, memo):
+        for import_ in summary_of(content, memo).imports:
             if not import_.is_at_top or import_.level < 0:
                 continue
             module = "." * import_.level + import_.module

@@ -1,0 +1,76 @@
+"""Where a project is, and which modules of its own hide libraries of the same name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from npulens.catalog.tables import Catalogue
+
+_ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+def project_root(file: Path) -> Path | None:
+    """The folder of the project that a file belongs to, `None` if nothing marks one."""
+    for folder in file.parents:
+        if any(_is_there(folder / marker) for marker in _ROOT_MARKERS):
+            return folder
+    return None
+
+
+def own_modules(
+    files: Sequence[Path], folders: Iterable[Path], catalogue: Catalogue
+) -> Iterator[str]:
+    """Names of libraries that are top-level modules of the project."""
+    libraries = {name.partition(".")[0] for name in catalogue.libraries}
+    tops: dict[Path, Path] = {}
+    for folder in {file.parent for file in files}:
+        top = outermost_package(folder, tops)
+        if top != folder:  # a package, perhaps in a namespace package
+            yield from libraries & {folder.name if folder.parent == top else "", top.name}
+    built = {file.parent for file in files if file.name == "setup.py"}
+    for top in {*tops.values(), *folders, *built}:
+        there = _names_in(top)
+        for name in libraries:
+            is_package = name in there and _is_there(top / name / "__init__.py")
+            if is_package or f"{name}.py" in there:
+                yield name
+    for folder in folders:
+        if folder.resolve().name in libraries:
+            yield folder.resolve().name
+        for parent in (folder, folder / "src"):
+            yield from (name for name in libraries if _is_package(parent / name))
+
+
+def _names_in(folder: Path) -> set[str]:
+    """What stands in a folder; asking for each name alone takes long where there are many."""
+    try:
+        return {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return set()
+
+
+def _is_package(folder: Path) -> bool:
+    """Whether a folder holds Python files, perhaps only in its own folders."""
+    return _is_there(folder) and (
+        next(folder.glob("*.py"), None) is not None
+        or next(folder.glob("*/__init__.py"), None) is not None
+    )
+
+
+def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
+    """The folder that holds the outermost package around a folder; `known` is filled on the way."""
+    climbed = []
+    while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
+        climbed.append(folder)
+        folder = folder.parent
+    top = known.setdefault(folder, folder)
+    known.update(dict.fromkeys(climbed, top))
+    return top
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a path is there and can be looked at."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
