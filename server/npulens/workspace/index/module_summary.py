@@ -1,6 +1,7 @@
 """What one module says to others: its imports, classes, functions and names of libraries."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from npulens.verdicts.failing_imports import tried_parts
 from npulens.verdicts.library_questions import library_asked_for
 from npulens.workspace.index.contents import Content
 from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
+
+_OF_SUPER = re.compile(r"\bsuper\([^()]{0,200}\)\s*\.\s*(\w+)")
 
 
 class ModuleImport(NamedTuple):
@@ -105,9 +108,11 @@ def _summary(source: str) -> ModuleSummary:
     if isinstance(tree, SyntaxProblem):
         return ModuleSummary()
     bindings = bindings_of(tree.body, ())
+    of_super = frozenset(_OF_SUPER.findall(source))
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
     return ModuleSummary(
         tuple(_imports(tree)),
-        tuple(_class(node, bindings) for node in tree.body if isinstance(node, ast.ClassDef)),
+        tuple(_class(node, bindings, of_super) for node in classes),
         tuple(node.name for node in tree.body if isinstance(node, Function)),
         tuple(_libraries(tree, bindings)),
     )
@@ -144,9 +149,9 @@ def _without_all(part: ast.expr) -> Answer:
     return Answer(False) if library_asked_for(part) else UNKNOWN
 
 
-def _class(node: ast.ClassDef, bindings: Bindings) -> ClassSummary:
+def _class(node: ast.ClassDef, bindings: Bindings, of_super: frozenset[str]) -> ClassSummary:
     methods = (method for method in node.body if isinstance(method, Function))
-    names = tuple(method.name for method in methods if not _calls_overridden(method))
+    names = tuple(m.name for m in methods if m.name not in of_super or not _calls_overridden(m))
     return ClassSummary(node.name, names, tuple(_qualified(base, bindings) for base in node.bases))
 
 
