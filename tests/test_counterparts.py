@@ -57,7 +57,9 @@ def test_images_in_a_folder_for_the_npu(here: Path) -> None:
     files = {"docker/docker-cuda/Dockerfile.base": image, "docker/cu118/Dockerfile": image}
     assert found_in(here, files) == [(name, "NPU904") for name in sorted(files)]
     files["docker/docker-npu/Dockerfile"] = "FROM ubuntu:22.04\n"
-    assert found_in(here, files) == [("docker/cu118/Dockerfile", "NPU904")]
+    files["docker/docker-cuda/Dockerfile.megatron"] = image  # of which the NPU has none
+    told = ["docker/cu118/Dockerfile", "docker/docker-cuda/Dockerfile.megatron"]
+    assert found_in(here, files) == [(name, "NPU904") for name in told]
 
 
 def test_scripts(here: Path) -> None:

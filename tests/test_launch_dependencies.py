@@ -107,6 +107,7 @@ TABLES = [
     ),
     ("requirements.txt", "--index-url=⟦https://a.example.org/whl/cu118⟧\ntorch"),
     ("requirements.txt", "--find-links ⟦https://a.example.org/whl/torch_stable.html⟧\ntorch==2.1"),
+    ("requirements.txt", "torch --index-url ⟦https://a.example.org/whl/cu118⟧\nnumpy"),
     ("requirements.txt", "-f ⟦https://data.example.org/whl/torch-2.1.0+cu118.html⟧"),
     ("requirements.txt", "-f ⟦https://data.example.org/wheels/cu118/repo.html⟧"),
     ("requirements.txt", "-f ⟦https://a.example.org/mmcv/dist/cu118/torch2.0/index.html⟧"),

@@ -75,6 +75,7 @@ def requirement_lines(report: LaunchReport) -> None:
         elif not text.lstrip().startswith("#"):
             is_hashed = hashed.search(report.text, line.end() - 2, line.end() + 80) is not None
             requirement(report, start, text.strip(), is_hashed=is_hashed)
+            requirement_options(report, line.start(), text.partition(" #")[0])
 
 
 def requirement_options(report: LaunchReport, start: int, text: str) -> None:

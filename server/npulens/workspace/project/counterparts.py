@@ -13,8 +13,8 @@ _FOR_NPU = {
     "nvtx": ("mstx",),
 }
 _FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
-
-
+_IMAGES = frozenset({"Dockerfile", "Dockerfile.base"})
+"""Of a folder for CUDA the image, and what it is built from, whatever the folder for the NPU has."""
 _OF_NPU = re.compile(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
 
 
@@ -42,5 +42,5 @@ def _counterparts(place: str) -> Iterator[str]:
         folder, slash, name = rest.rpartition("/")
         for other in _FOR_NPU[word[0].lower()]:
             yield place[: word.start()] + other + rest
-            if slash and kind_by_name(name) is Kind.DOCKERFILE:  # in a folder of them
+            if slash and name in _IMAGES:
                 yield place[: word.start()] + other + folder + "/Dockerfile"
