@@ -16,9 +16,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.rule_properties import Once
 from npulens.catalog.tables import Catalogue
-from npulens.checks.changes import Signature, module_signature, words_affected
-from npulens.checks.context import Context, ModuleFacts, known_of
-from npulens.checks.following import follow_comment
+from npulens.checks.context import Context
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_exempt_extensions
@@ -45,7 +43,10 @@ from npulens.checks.python.libraries.library_uses import deduplicated
 from npulens.checks.python.parallelism.data_parallel import with_whole_module
 from npulens.checks.python.registry import checks
 from npulens.checks.relevance_filter import RelevanceFilter
-from npulens.checks.segments import Hint, Segment, module_facts, never_cancel, segment_of
+from npulens.checks.segments.changes import Signature, module_signature, words_affected
+from npulens.checks.segments.following import follow_comment
+from npulens.checks.segments.module_facts import ModuleFacts, known_of, module_facts
+from npulens.checks.segments.segment import Hint, Segment, never_cancel, segment_of
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit

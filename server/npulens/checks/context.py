@@ -16,13 +16,11 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
-from npulens.checks.author_evidence import NO_EVIDENCE, Evidence
 from npulens.checks.function_names import FunctionNames
 from npulens.checks.optional_code import OptionalCode
-from npulens.checks.own_extensions import OwnExtensions
 from npulens.checks.relevance_filter import RelevanceFilter
+from npulens.checks.segments.module_facts import ModuleFacts, known_of
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
 from npulens.syntax.values import Imported, Name
 from npulens.text.lines import LineMap
@@ -38,76 +36,6 @@ _BEFORE_KERNELS = LocalizedText(
     "CUDA code of this project is built, imported or called where it holds: port that first.",
     "此条件成立时会编译、导入或调用本项目的 CUDA 代码，请先移植后者。",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleFacts:
-    """What a segment must know of the rest of its module.
-
-    Attributes:
-        shimmed: The module imports `transfer_to_npu`, or its scripts or the whole project do.
-        unpatched_names: Names that the module took from torch before the shim was imported.
-        shim_can_move: It imports the shim in a statement of its own.
-        device_names: Names that are handed to something that takes a device.
-        compared_names: Other names, compared with another device: very likely they hold one.
-        backend_names: Names that are handed to something that makes a process group.
-        backend_types: Names of `Literal[...]` types with backends, which callers rely on.
-        tensor_method_overrides: Method names that classes of this module define.
-        imports_torch: The module imports torch at module level.
-        imports_torch_npu: It imports torch_npu, or something from it, at module level.
-        aliases: Names that stand for something a table may know.
-        said: Words anywhere in the module that decide elsewhere, see `module_words.said_in`.
-        checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
-        evidence: What its text tells of its author's intentions.
-        trains: The module is a script that is run and holds a training loop.
-        pins_memory: A loader of the module asks for pinned memory.
-        asks_for_npu: The module has a function that says whether an NPU is available.
-        device_functions: Functions of the module that say which device is used, and know the NPU.
-        devices_elsewhere: Those of other modules of the project.
-        extensions: Extension modules that the project builds of CUDA code.
-        missing_names: Names that are `None` or false on an NPU, where their library is not there.
-        optional_names: These, and those of libraries that an NPU has in builds of their own.
-        names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
-        classes_elsewhere: Classes of other modules of the project, with those of their methods
-            that tensors have, too.
-    """
-
-    shimmed: bool
-    unpatched_names: frozenset[str]
-    shim_can_move: bool
-    device_names: frozenset[str]
-    compared_names: frozenset[str]
-    backend_names: frozenset[str]
-    backend_types: frozenset[str]
-    tensor_method_overrides: frozenset[str]
-    asks_for_npu: bool
-    names_gpus: bool
-    imports_torch: bool
-    imports_torch_npu: bool
-    aliases: frozenset[str]
-    classes_elsewhere: OtherModules[frozenset[str]]
-    device_functions: frozenset[str]
-    devices_elsewhere: OtherModules[bool]
-    extensions: OwnExtensions
-    missing_names: frozenset[str] = frozenset()
-    optional_names: frozenset[str] = frozenset()
-    said: frozenset[str] = frozenset()
-    checked_for_none: frozenset[str] = frozenset()
-    evidence: Evidence = NO_EVIDENCE
-    trains: bool = False
-    pins_memory: bool = False
-
-
-def known_of(catalogue: Catalogue, target: Target, facts: ModuleFacts) -> Known:
-    """What is known for the conditions of a module."""
-    return Known(
-        catalogue.conditions,
-        target.torch_version,
-        target.project.absent(catalogue.missing_libraries),
-        facts.missing_names,
-        facts.device_functions,
-        facts.devices_elsewhere,
-    )
 
 
 @dataclass(slots=True)

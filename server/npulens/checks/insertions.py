@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
-from npulens.checks.segments import Segment
+from npulens.checks.segments.segment import Segment
 from npulens.fixes.imports import (
     FOR_EFFECT,
     TorchImport,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from npulens.catalog.model import ProjectFacts
-from npulens.checks.segments import Segment
+from npulens.checks.segments.segment import Segment
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.values import Imported
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.segments import Recognition, Segment
+from npulens.checks.segments.segment import Recognition, Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part

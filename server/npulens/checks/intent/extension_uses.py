@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
 from npulens.catalog.settlements import Settlement
-from npulens.checks.own_extensions import BOUND, EXTENSION
+from npulens.checks.segments.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from npulens.checks.segments import DescribedFunction, Hotspot, Segment
+from npulens.checks.segments.segment import DescribedFunction, Hotspot, Segment
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.ranking.described import MODULE, described
 from npulens.shapes.ranking.scoring import (

@@ -9,7 +9,7 @@ from itertools import chain
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.segments import Evaluation, Hint, Hotspot, Segment, never_cancel
+from npulens.checks.segments.segment import Evaluation, Hint, Hotspot, Segment, never_cancel
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of

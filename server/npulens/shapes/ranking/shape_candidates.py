@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from npulens.catalog.tables import Catalogue
-from npulens.checks.segments import Segment
+from npulens.checks.segments.segment import Segment
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.ranking.call_graph import CallGraph

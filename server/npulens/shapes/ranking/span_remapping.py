@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from npulens.checks.segments import Hint, Hotspot, Segment
+from npulens.checks.segments.segment import Hint, Hotspot, Segment
 from npulens.shapes.ranking.reporting import Home
 from npulens.text.spans import Span
 

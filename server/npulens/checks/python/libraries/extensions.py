@@ -12,8 +12,8 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
-from npulens.checks.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.purpose import out_of_reach
+from npulens.checks.segments.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
 from npulens.syntax.other_modules import member_of

@@ -7,17 +7,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Shim, Target
-from npulens.catalog.tables import CHECKED_WORDS, Catalogue
-from npulens.checks.author_evidence import evidence_of
-from npulens.checks.context import ModuleFacts
-from npulens.checks.module_words import checked_for_none, said_in
-from npulens.checks.own_extensions import OwnExtensions
+from npulens.catalog.model import Finding, Fix, LocalizedText
+from npulens.checks.segments.module_words import said_in
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
 from npulens.graphs.interfaces import Interface
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
-from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
@@ -25,31 +20,12 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.device_answers import device_functions
 from npulens.verdicts.npu_words import holds_word, npu_words
-from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
-_GPU_WORDS = ("cuda", "nccl", "lightning")
-"""One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NPU_PROBE = re.compile(r"def (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
 _GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
-_DEVICE_USE = re.compile(
-    r"(?:\.to\(|\bdevice\s*=\s*|(?<=torch\.)device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
-)
-_DEVICE_TAKERS = (".to(", "device", "map_location")
-"""What such a use begins with, which is searched for first."""
-_OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
-_COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
-_NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
-_LONGEST_NAME = 80
-_BACKEND_USE = re.compile(
-    r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
-    r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
-)
-_BACKEND_TYPE = re.compile(
-    r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
-)
 
 
 class Idiom(NamedTuple):
@@ -392,149 +368,3 @@ def _own_methods(bindings: Bindings) -> Iterator[str]:
                 yield from (
                     name for name, value in binding.value.members if isinstance(value, Defined)
                 )
-
-
-def module_facts(
-    segments: Sequence[Segment],
-    target: Target,
-    triggers: frozenset[str],
-    path: str,
-    catalogue: Catalogue,
-) -> ModuleFacts:
-    """What the segments of a module tell each other, apart from the values of names."""
-    absent = target.project.absent
-    in_file = any(p.shim.shimmed for p in segments)
-    is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
-    by_others = target.style is MigrationStyle.RUNTIME_SHIM or is_there
-    backend_names, backend_types = _backend_names(segments)
-    return ModuleFacts(
-        shimmed=in_file or by_others,
-        unpatched_names=(
-            _unpatched_names(segments)
-            if target.shim is Shim.LATE or (in_file and not is_there)
-            else frozenset()
-        ),
-        shim_can_move=any(p.shim.statement is not None for p in segments),
-        device_names=(device_names := _device_names(segments)),
-        compared_names=_compared_names(segments) - device_names,
-        backend_names=backend_names,
-        backend_types=backend_types,
-        tensor_method_overrides=frozenset().union(*(p.methods for p in segments)),
-        asks_for_npu=any(p.asks_for_npu for p in segments),
-        names_gpus=any(w in p.words.joined for p in segments for w in _GPU_WORDS),
-        imports_torch=any(p.torch_import is not None for p in segments),
-        imports_torch_npu=any(p.imports_torch_npu for p in segments),
-        aliases=_aliases(segments, triggers),
-        trains=_trains(segments),
-        pins_memory=any(p.pins_memory for p in segments),
-        classes_elsewhere=OtherModules(target.project.tensor_method_overrides, path),
-        device_functions=frozenset().union(*(p.device_functions for p in segments)),
-        devices_elsewhere=OtherModules(target.project.device_functions, path),
-        extensions=OwnExtensions(OtherModules(target.project.extension_names, path)),
-        missing_names=_missing_names(segments, absent(catalogue.missing_libraries)),
-        optional_names=_missing_names(segments, absent(catalogue.optional_libraries)),
-        said=frozenset().union(*(p.said for p in segments)),
-        checked_for_none=_checked_for_none(segments),
-        evidence=evidence_of(
-            [segment.words for segment in segments],
-            frozenset().union(*(segment.triggers & CHECKED_WORDS for segment in segments)),
-        ),
-    )
-
-
-def _missing_names(segments: Sequence[Segment], missing: frozenset[str]) -> frozenset[str]:
-    """Names that are nothing on an NPU, where their library is not there."""
-    names: set[str] = set()
-    for segment in segments:
-        if "except" in segment.parsed.text and not missing.isdisjoint(segment.words.identifiers):
-            names.update(missing_names(segment.parsed.body, missing))
-    for segment in segments:
-        if names or "find_spec" in segment.words.identifiers:
-            names = with_what_needs_them(segment.parsed.body, names, missing)
-    return frozenset(names)
-
-
-def _checked_for_none(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names that are compared with `None`; of use only beside compute capabilities."""
-    if not any("get_device_capability" in segment.words.identifiers for segment in segments):
-        return frozenset()
-    return checked_for_none(segment.parsed.text for segment in segments)
-
-
-def _unpatched_names(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names taken from torch before the shim is imported, and not again after."""
-    before: set[str] = set()
-    after: set[str] = set()
-    seen = False
-    for segment in segments:
-        (after if seen else before).update(segment.shim.before)
-        after |= segment.shim.after
-        seen = seen or segment.shim.shimmed
-    return frozenset(before - after)
-
-
-def _trains(segments: Sequence[Segment]) -> bool:
-    """Whether this is a script to run, by `__main__` or a loop of the module, that trains."""
-    if not any(p.has_backward for p in segments) or not any(p.runs for p in segments):
-        return False
-    return not any(name.startswith("test_") for p in segments for name in p.bindings.names)
-
-
-def _device_names(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names handed to something that takes a device; of use only where "cuda" is written."""
-    if not any("cuda" in segment.triggers for segment in segments):
-        return frozenset()
-    for segment in segments:
-        if segment.device_names is None:
-            places = (at for taker in _DEVICE_TAKERS for at in segment.words.places(taker))
-            found = (_DEVICE_USE.match(segment.parsed.text, at) for at in places)
-            segment.device_names = frozenset(use[1] for use in found if use is not None)
-    return frozenset().union(*(segment.device_names or () for segment in segments))
-
-
-def _compared_names(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names compared with another device; of use only where "cuda" is written."""
-    if not any("cuda" in segment.triggers for segment in segments):
-        return frozenset()
-    for segment in segments:
-        if segment.compared_names is None:
-            segment.compared_names = frozenset(_compared_with_devices(segment))
-    return frozenset().union(*(segment.compared_names or () for segment in segments))
-
-
-def _compared_with_devices(segment: Segment) -> Iterator[str]:
-    """Names that are compared with another device: `if kind == "mps"`."""
-    if segment.words.identifiers.isdisjoint(_OTHER_DEVICES):
-        return
-    text = segment.parsed.text
-    for found in _COMPARED.finditer(text):
-        before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
-        if (name := _NAME_BEFORE.search(before)) is not None:
-            yield name[1]
-
-
-def _backend_names(segments: Sequence[Segment]) -> tuple[frozenset[str], frozenset[str]]:
-    """Names handed to what makes process groups, and types of backends; of use beside "nccl"."""
-    if not any("nccl" in segment.triggers for segment in segments):
-        return frozenset(), frozenset()
-    for segment in segments:
-        if segment.backend_names is None:
-            segment.backend_names = frozenset(_BACKEND_USE.findall(segment.parsed.text))
-            segment.backend_types = frozenset(_BACKEND_TYPE.findall(segment.parsed.text))
-    return (
-        frozenset().union(*(segment.backend_names or () for segment in segments)),
-        frozenset().union(*(segment.backend_types or () for segment in segments)),
-    )
-
-
-def _aliases(segments: Sequence[Segment], triggers: frozenset[str]) -> frozenset[str]:
-    """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
-    mentions = [pair for segment in segments for pair in segment.mentions.items() if pair[1]]
-    known: set[str] = set(triggers)
-    aliases: set[str] = set()
-    before = -1
-    while before != len(aliases):
-        before = len(aliases)
-        aliases.update(name for name, words in mentions if not words.isdisjoint(known))
-        known |= aliases
-    return frozenset(aliases)

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TypeVar
 
 from npulens.catalog.model import Edit, Fix, Related
-from npulens.checks.segments import Evaluation, Hint, Hotspot, Idiom, Recognition, Segment
+from npulens.checks.segments.segment import Evaluation, Hint, Hotspot, Idiom, Recognition, Segment
 from npulens.syntax.bindings import Function
 from npulens.text.differences import changed_part
 from npulens.text.spans import Span

@@ -1,0 +1,14 @@
+"""A module in segments: what each of them says, and what they have to know of each other.
+
+`segment.py` reads a segment: the names that it binds, its words and imports, and what was found in
+it. `module_facts.py` puts together what all segments have to know: whether the shim is imported,
+which names are given to something that takes a device, which names stand for a table symbol, what
+the text says of its author's intentions (`author_evidence.py`), which words stand anywhere in it
+(`module_words.py`), and which CUDA extensions the project builds (`own_extensions.py`). A check
+that searched the text of its own segment would answer otherwise in a command, where a segment may
+be the whole file.
+
+While target, facts and names stay equal, the findings of unchanged segments hold and are only
+moved. If names changed, `changes.py` follows which segments have to be looked at again;
+`following.py` moves what was found in functions when only a comment was edited.
+"""
