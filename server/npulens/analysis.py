@@ -46,7 +46,8 @@ from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.checks.segments.changes import Signature, module_signature, words_affected
 from npulens.checks.segments.following import follow_comment
 from npulens.checks.segments.module_facts import ModuleFacts, known_of, module_facts
-from npulens.checks.segments.segment import Hint, Segment, never_cancel, segment_of
+from npulens.checks.segments.segment import Segment, never_cancel, segment_of
+from npulens.checks.segments.shape_answers import Hint
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -116,10 +117,11 @@ class StatementCache:
         self.signature = signature
         for segment in segments:
             if affected is None or not affected.isdisjoint(segment.words.identifiers):
-                segment.findings = segment.recognized = segment.hotspots = None
-                segment.recognized_before, segment.evaluations = {}, {}
+                segment.findings = None
+                segment.fused.forget()
+                segment.shapes.forget()
             elif before is not None and before.sources != state.sources:
-                segment.hotspots, segment.evaluations = None, {}
+                segment.shapes.forget()
 
 
 class ModuleState(NamedTuple):

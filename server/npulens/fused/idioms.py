@@ -8,7 +8,8 @@ from itertools import chain
 
 from npulens.catalog.model import Finding, PatternSource, Target
 from npulens.catalog.tables import Catalogue
-from npulens.checks.segments.segment import Recognition, Segment
+from npulens.checks.segments.fused_answers import Recognition
+from npulens.checks.segments.segment import Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
@@ -61,18 +62,18 @@ class Idioms:
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
         for segment in self._segments:
-            is_same = self._interfaces.are(segment.asked)
-            known = segment.recognized_before if segment.recognized is None else segment.recognized
+            is_same = self._interfaces.are(segment.fused.queried)
+            fused, known = segment.fused, segment.fused.known
             if not (
-                is_same and segment.recognized is not None and all(map(self._holds, known.values()))
+                is_same and fused.recognized is not None and all(map(self._holds, known.values()))
             ):
                 found = self._look_through(segment, known if is_same else {})
-                segment.recognized_before, segment.recognized = {}, found
+                fused.recognized_before, fused.recognized = {}, found
 
     def findings(self, segment: Segment) -> Iterator[Finding]:
         """The findings in a segment; of a helper, none that belong to a larger computation."""
         starts = segment.parsed.lines.starts
-        for recognition in (segment.recognized or {}).values():
+        for recognition in (segment.fused.recognized or {}).values():
             for idiom in recognition.idioms:
                 if (idiom.function, idiom.rule) not in self._inlined:
                     yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
@@ -91,7 +92,7 @@ class Idioms:
         if is_on_host or not self._has_torch or not self._may_hold_some(segment):
             return {}
         lines, definitions = segment.parsed.lines, self._definitions
-        definitions.asked = set(segment.asked) if known else set()
+        definitions.queried = set(segment.fused.queried) if known else set()
         candidates = Candidates(
             lines,
             segment.words,
@@ -117,7 +118,8 @@ class Idioms:
             recognized[function.node] = found
         if self._is_kept:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            segment.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
+            names = definitions.queried | owners
+            segment.fused.queried = {name: self._interfaces.of(name) for name in names}
         return recognized
 
     @cached_property
@@ -126,8 +128,8 @@ class Idioms:
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
-        found = (each.inlined for p in self._segments for each in (p.recognized or {}).values())
-        return frozenset().union(*found)
+        found = ((s.fused.recognized or {}).values() for s in self._segments)
+        return frozenset().union(*(each.inlined for each in chain.from_iterable(found)))
 
     @cached_property
     def _nodes(self) -> frozenset[ast.AST]:
@@ -146,9 +148,9 @@ class Idioms:
         return bool(self._places(segment)) or any(name in text for name in self._helpers)
 
     def _places(self, segment: Segment) -> Places:
-        if segment.word_places is None:
-            segment.word_places = word_places(segment.words, self._needs.words)
-        return segment.word_places
+        if segment.fused.word_places is None:
+            segment.fused.word_places = word_places(segment.words, self._needs.words)
+        return segment.fused.word_places
 
     @cached_property
     def _has_torch(self) -> bool:
@@ -172,11 +174,11 @@ class Idioms:
     def _parts(self) -> Parts:
         parts: dict[str, Part] = {}
         for segment in self._segments:
-            if segment.parts is None:
+            if segment.fused.parts is None:
                 places = self._places(segment)
                 body, lines = segment.parsed.body, segment.parsed.lines
-                segment.parts = parts_in(body, lines, places) if places else {}
-            for name, part in segment.parts.items():
+                segment.fused.parts = parts_in(body, lines, places) if places else {}
+            for name, part in segment.fused.parts.items():
                 assert isinstance(part, Part)
                 parts[name] = part
         return parts

@@ -8,7 +8,9 @@ from itertools import chain
 from typing import TypeVar
 
 from npulens.catalog.model import Edit, Fix, Related
-from npulens.checks.segments.segment import Evaluation, Hint, Hotspot, Idiom, Recognition, Segment
+from npulens.checks.segments.fused_answers import Idiom, Recognition
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot
 from npulens.syntax.bindings import Function
 from npulens.text.differences import changed_part
 from npulens.text.spans import Span
@@ -26,13 +28,14 @@ def follow_comment(segment: Segment, before: Segment, others: Sequence[Segment])
     """
     functions = dict(_functions(before.parsed.body))
     moves = _Moves(before, segment, functions)
-    segment.recognized_before = _kept(segment.recognized_before, moves.recognition)
-    segment.evaluations = _kept(segment.evaluations, moves.own_evaluation)
+    fused, shapes = segment.fused, segment.shapes
+    fused.recognized_before = _kept(fused.recognized_before, moves.recognition)
+    shapes.evaluations = _kept(shapes.evaluations, moves.own_evaluation)
     for other in others:
-        rests_on = (each.rests_on for each in other.evaluations.values())
+        rests_on = (each.rests_on for each in other.shapes.evaluations.values())
         if not frozenset(functions.values()).isdisjoint(chain.from_iterable(rests_on)):
-            other.evaluations = _kept(other.evaluations, moves.evaluation)
-            other.hotspots = None
+            other.shapes.evaluations = _kept(other.shapes.evaluations, moves.evaluation)
+            other.shapes.hotspots = None
 
 
 def _functions(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, ast.stmt]]:

@@ -2,22 +2,21 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
-from npulens.catalog.model import Finding, Fix, LocalizedText
+from npulens.catalog.model import Finding
+from npulens.checks.segments.fused_answers import FusedAnswers
 from npulens.checks.segments.module_words import said_in
+from npulens.checks.segments.shape_answers import ShapeAnswers
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
-from npulens.graphs.interfaces import Interface
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 from npulens.verdicts.device_answers import device_functions
 from npulens.verdicts.npu_words import holds_word, npu_words
 
@@ -26,114 +25,6 @@ _NPU_PROBE = re.compile(r"def (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
 _GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
-
-
-class Idiom(NamedTuple):
-    """A computation found in a function, and the rule that its pattern belongs to.
-
-    Places of the finding count from the first line of the function.
-    """
-
-    function: ast.stmt
-    rule: str
-    finding: Finding
-
-
-class Recognition(NamedTuple):
-    """What was found in one function.
-
-    Attributes:
-        idioms: The computations.
-        inlined: Functions that were looked into for one of these, each with its rule: what is
-            found there alone is part of a larger computation here.
-        rests_on: The functions that were asked for: it holds as long as these are what they were.
-    """
-
-    idioms: tuple[Idiom, ...]
-    inlined: frozenset[tuple[ast.AST, str]]
-    rests_on: frozenset[ast.AST]
-
-
-class Hint(NamedTuple):
-    """Something to show at a place.
-
-    Attributes:
-        span: A name that is assigned, or the name of a function.
-        home: The function that it stands in, see `Hotspot`.
-        shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
-        is_dynamic: The shape depends on data.
-        shapes: How many places of the function make shapes depend on data.
-        waits: In how many places the host waits for the device.
-        sources: Where the shape of the name comes from, each with its `home`.
-    """
-
-    span: Span
-    home: str = ""
-    shape: str = ""
-    is_dynamic: bool = False
-    shapes: int = 0
-    waits: int = 0
-    sources: tuple[tuple[str, Span], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hotspot:
-    """A place where a shape comes to depend on data, or where the host waits for the device.
-
-    Attributes:
-        rule: The name of the rule that it breaks.
-        span: The place, in offsets from the first line of its home.
-        symbol: Its text, in one line.
-        home: `function` or `Class.method` at the top of the module; empty for the segment itself.
-        function: `function` or `Class.method` that it stands in.
-        cost: How much it hurts in a step, from 0 to 100.
-        loops: How many loops of the function are around it.
-        is_rare: It is reached every so many steps, or in evaluation only.
-        waits: The host waits here.
-        is_shape: A shape depends on data from here on.
-        advice: What is better.
-        used: Where what comes of it is worked on, each with its `home`.
-        fixes: Ways to repair it.
-    """
-
-    rule: str
-    span: Span
-    symbol: str
-    home: str
-    function: str
-    cost: int
-    loops: int
-    is_rare: bool
-    waits: bool
-    is_shape: bool
-    advice: LocalizedText
-    used: tuple[tuple[str, Span], ...]
-    fixes: tuple[Fix, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What evaluating one function on shapes has found.
-
-    Attributes:
-        hotspots: The hotspots, also in functions that it calls.
-        hints: The hints.
-        rests_on: The functions that were asked for: it holds as long as these are what they were.
-        handed: What calls in it hand to methods of their class.
-        has_events: Something happened in it.
-        from_host: Parameters that were taken to be on the host, with what they hold.
-    """
-
-    hotspots: tuple[Hotspot, ...]
-    hints: tuple[Hint, ...]
-    rests_on: frozenset[ast.AST]
-    handed: tuple[object, ...]
-    has_events: bool
-    from_host: Mapping[str, object]
-
-
-DescribedFunction = tuple[str, frozenset[str], bool, bool, bool]
-"""What the call graph knows of a function; the shapes have a name for each part."""
 
 
 @dataclass(slots=True)
@@ -164,21 +55,8 @@ class Segment:
         backend_types: Names of `Literal[...]` types with backends.
         methods: Names of the methods of its classes.
         device_functions: Its functions that say which device is used, and know the NPU.
-        word_places: Where words of computations stand that NPU operators replace, each with the
-            word; `None` until asked.
-        parts: Its functions and classes that hold such words; `None` until asked.
-        recognized: The computations found in it, by the nodes of its functions; `None` until
-            they are looked for.
-        recognized_before: What was found in them before an edit.
-        asked: The interfaces that these rest on, by name.
-        hotspots: The dynamic shapes found from its functions on; `None` until that is known.
-        quiet_hotspots: Those found from functions of which nothing is told.
-        looked_through: The functions they were looked for in, by name: whether nothing is told.
-        hints: What an editor can show of shapes besides.
-        evaluations: What was found from each of its functions on, by node.
-        sources: Where words of sources of dynamic shapes stand; `None` until asked for.
-        looked_up: The interfaces that its hotspots rest on, by name.
-        described: Its functions with what they call; `None` until asked for.
+        fused: What is known of its computations that NPU operators replace.
+        shapes: What is known of its shapes that depend on data.
         findings: What was found in it, in offsets from its start, in one state of the module;
             `None` until that is computed.
     """
@@ -205,26 +83,14 @@ class Segment:
     compared_names: frozenset[str] | None = None
     backend_names: frozenset[str] | None = None
     backend_types: frozenset[str] | None = None
-    word_places: Sequence[tuple[int, str]] | None = None
-    parts: Mapping[str, object] | None = None
-    recognized: dict[ast.AST, Recognition] | None = None
-    recognized_before: dict[ast.AST, Recognition] = field(default_factory=dict)
-    asked: dict[str, Interface | None] = field(default_factory=dict)
-    hotspots: tuple[Hotspot, ...] | None = None
-    quiet_hotspots: tuple[Hotspot, ...] = ()
-    looked_through: dict[str, bool] = field(default_factory=dict)
-    hints: tuple[Hint, ...] = ()
-    sources: object = None
-    evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
-    looked_up: dict[str, Interface | None] = field(default_factory=dict)
-    described: tuple[DescribedFunction, ...] | None = None
+    fused: FusedAnswers = field(default_factory=FusedAnswers)
+    shapes: ShapeAnswers = field(default_factory=ShapeAnswers)
     findings: list[Finding] | None = None
 
     def take_over(self, before: "Segment") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
-        self.evaluations, self.looked_up = before.evaluations, before.looked_up
-        known = before.recognized_before if before.recognized is None else before.recognized
-        self.recognized_before, self.asked = known, before.asked
+        self.fused.take_over(before.fused)
+        self.shapes.take_over(before.shapes)
 
 
 def never_cancel() -> None:

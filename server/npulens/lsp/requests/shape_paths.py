@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from npulens.catalog.model import Language, LocalizedText
-from npulens.checks.segments.segment import Hint
+from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.views import View

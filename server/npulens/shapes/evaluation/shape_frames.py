@@ -352,7 +352,7 @@ class Frame:
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):
             return None
-        self.session.definitions.asked.add(node.id)
+        self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
 
     def controlled_since(self, depth: int) -> Sources:

@@ -3,7 +3,8 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from npulens.checks.segments.segment import DescribedFunction, Hotspot, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import DescribedFunction, Hotspot
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.ranking.described import MODULE, described
 from npulens.shapes.ranking.scoring import (
@@ -87,10 +88,10 @@ class CallGraph:
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
         for segment in self._segments:
-            if segment.described is None:
-                segment.described = tuple(described(segment, self._definitions))
+            if segment.shapes.described is None:
+                segment.shapes.described = tuple(described(segment, self._definitions))
         return _reaches(
-            tuple(segment.described for segment in self._segments if segment.described),
+            tuple(s.shapes.described for s in self._segments if s.shapes.described),
             tuple(self._leaving),
         )
 

@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.checks.segments.segment import DescribedFunction, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import DescribedFunction
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.ranking.evaluation_prefilter import functions_of
 from npulens.shapes.ranking.reporting import name_of

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from npulens.checks.segments.segment import Evaluation
+from npulens.checks.segments.shape_answers import Evaluation
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.callers import arguments_from_host
 from npulens.shapes.evaluation.shape_frames import Handed, Session

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from npulens.checks.segments.segment import Hint
+from npulens.checks.segments.shape_answers import Hint
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.values.events import Assigned, Event, Recorder, depends
 from npulens.shapes.values.shape_values import Tensor

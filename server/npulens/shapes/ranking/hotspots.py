@@ -9,7 +9,8 @@ from itertools import chain
 
 from npulens.catalog.model import ProjectFacts, ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.segments.segment import Evaluation, Hint, Hotspot, Segment, never_cancel
+from npulens.checks.segments.segment import Segment, never_cancel
+from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
 from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
@@ -88,22 +89,23 @@ class Hotspots:
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
         for segment in self._segments:
-            if not self._interfaces.are(segment.looked_up):
-                segment.evaluations = {}
-            if segment.hotspots is None or self._have_changed(segment):
-                segment.hotspots = None
+            shapes = segment.shapes
+            if not self._interfaces.are(shapes.queried):
+                shapes.evaluations = {}
+            if shapes.hotspots is None or self._have_changed(shapes):
+                shapes.hotspots = None
                 functions = list(self._candidates.among(segment)) if self._has_torch else []
                 if functions:
                     # What is said of runtimes anywhere in a class counts for all of it.
-                    known = segment.evaluations if self._runtimes is None else {}
+                    known = shapes.evaluations if self._runtimes is None else {}
                     self._look_through(segment, functions, known)
                 else:
-                    segment.hotspots = segment.quiet_hotspots = segment.hints = ()
-                    segment.evaluations, segment.looked_through = {}, {}
+                    shapes.hotspots = shapes.exempt_hotspots = shapes.hints = ()
+                    shapes.evaluations, shapes.looked_through = {}, {}
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
-        if not any(segment.hotspots or segment.quiet_hotspots for segment in self._segments):
+        if not any(s.shapes.hotspots or s.shapes.exempt_hotspots for s in self._segments):
             return []
         graph = self._call_graph
         found = [
@@ -144,13 +146,13 @@ class Hotspots:
         value = evaluated(function, self._session(), given, frozenset(given))
         return summary_of(value, waits=False) is None
 
-    def _have_changed(self, segment: Segment) -> bool:
+    def _have_changed(self, shapes: ShapeAnswers) -> bool:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
-        if len(segment.evaluations) < len(segment.looked_through):
+        if len(shapes.evaluations) < len(shapes.looked_through):
             return True
-        return not all(map(self._holds, segment.evaluations.values())) or any(
+        return not all(map(self._holds, shapes.evaluations.values())) or any(
             self._call_graph.is_exempt(name) != is_exempt
-            for name, is_exempt in segment.looked_through.items()
+            for name, is_exempt in shapes.looked_through.items()
         )
 
     def _holds(self, evaluation: Evaluation) -> bool:
@@ -170,22 +172,21 @@ class Hotspots:
             functions: Those of its functions that count.
             known: What was found from its functions on before.
         """
-        self._definitions.asked = set(segment.looked_up) if known else set()
+        shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
+        self._definitions.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
-        told = self._evaluated(segment, [each for each in functions if not is_exempt[each]], known)
-        quiet = {}
+        reported = evaluate([each for each in functions if not is_exempt[each]])
+        exempt = {}
         if not self._reported_only:
-            quiet = self._evaluated(segment, [each for each in functions if is_exempt[each]], known)
+            exempt = evaluate([each for each in functions if is_exempt[each]])
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            asked = self._definitions.asked | owners
-            segment.looked_up = {name: self._interfaces.of(name) for name in asked}
-        segment.evaluations = {**told, **quiet}
-        segment.hotspots = tuple(chain.from_iterable(each.hotspots for each in told.values()))
-        segment.quiet_hotspots = tuple(
-            chain.from_iterable(each.hotspots for each in quiet.values())
-        )
-        segment.hints = tuple(chain.from_iterable(e.hints for e in segment.evaluations.values()))
-        segment.looked_through = {name_of(each): is_exempt[each] for each in functions}
+            names = self._definitions.queried | owners
+            shapes.queried = {name: self._interfaces.of(name) for name in names}
+        shapes.evaluations = {**reported, **exempt}
+        shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
+        shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
+        shapes.hints = tuple(chain.from_iterable(e.hints for e in shapes.evaluations.values()))
+        shapes.looked_through = {name_of(each): is_exempt[each] for each in functions}
 
     def _evaluated(
         self,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from npulens.checks.segments.segment import Hint, Hotspot, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Hint, Hotspot
 from npulens.fixes.edit_guard import expecting
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.ranking.evaluation_prefilter import is_host_code

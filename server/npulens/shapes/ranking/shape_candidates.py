@@ -83,10 +83,10 @@ class Candidates:
                 yield _as_function(node, scope)
 
     def _sources(self, segment: Segment) -> Sources:
-        if segment.sources is None:
-            segment.sources = Sources(segment.words)
-        assert isinstance(segment.sources, Sources)
-        return segment.sources
+        if segment.shapes.sources is None:
+            segment.shapes.sources = Sources(segment.words)
+        assert isinstance(segment.shapes.sources, Sources)
+        return segment.shapes.sources
 
     def _calls_helper(self, text: str, start: int = 0, end: int = sys.maxsize) -> bool:
         return self.helpers is not None and any(

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from npulens.checks.segments.segment import Hint, Hotspot, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Hint, Hotspot
 from npulens.shapes.ranking.reporting import Home
 from npulens.text.spans import Span
 
@@ -26,7 +27,7 @@ class Places:
         """What an editor can show besides the findings, in order of place."""
         found: dict[Span, Hint] = {}
         for start, segment in self._starts:
-            for hint in segment.hints:
+            for hint in segment.shapes.hints:
                 moved = hint._replace(
                     span=hint.span.shifted(self._place_of(hint.home, start)),
                     home="",
@@ -44,7 +45,7 @@ class Places:
         """The hotspots in offsets of the module, each once."""
         placed: dict[tuple[Span, str], Hotspot] = {}
         for start, segment in self._starts:
-            for hotspot in segment.hotspots or ():
+            for hotspot in segment.shapes.hotspots or ():
                 moved = self._moved(hotspot, start)
                 key = (moved.span, moved.rule)
                 before = placed.get(key)
@@ -53,7 +54,7 @@ class Places:
                     moved = replace(before, used=tuple(used)[:8])
                 placed[key] = moved
         for start, segment in self._starts:
-            for hotspot in segment.quiet_hotspots:
+            for hotspot in segment.shapes.exempt_hotspots:
                 moved = self._moved(hotspot, start)
                 placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
         return list(placed.values())
