@@ -203,7 +203,7 @@ def _python_findings(
     place, own = target.project.place_of(document.path), target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
-    if segments is None or any(segment.weighs_npu for segment in segments):
+    if segments is None or any(segment.signs.weighs_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
         segments = [segment_of(parse_text(document.text), triggers)]
     facts = module_facts(segments, target, triggers, document.path, catalogue)
@@ -275,7 +275,9 @@ def _python_findings(
     findings = with_needless_imports(ledger.open, module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
-    if target.shim is Shim.MISSING and not any(segment.shim.shimmed for segment in segments):
+    if target.shim is Shim.MISSING and not any(
+        segment.imports.shim.shimmed for segment in segments
+    ):
         findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     ledger.open = findings

@@ -50,13 +50,14 @@ class Insertions:
         by_name = need is ImportNeed.PLUGIN_NAME
         if not by_name and self._target.loads_plugin:
             return None
-        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._segments):
+        imports = [segment.imports for segment in self._segments]
+        if any(p.binds_plugin if by_name else p.has_plugin for p in imports):
             return None
         found: list[TorchImport] = []
         start = 0
         for segment in self._segments:
-            if segment.torch_import is not None:
-                found.append(segment.torch_import.shifted(start))
+            if segment.imports.torch is not None:
+                found.append(segment.imports.torch.shifted(start))
             start += len(segment.parsed.text)
         place = best_import(found)
         if place is not None:
@@ -69,7 +70,7 @@ class Insertions:
         """Take out the import of the shim, which a fix puts elsewhere."""
         start = 0
         for segment in self._segments:
-            statement = segment.shim.statement
+            statement = segment.imports.shim.statement
             if statement is not None:
                 return Edit(statement.shifted(start), "")
             start += len(segment.parsed.text)

@@ -156,7 +156,7 @@ class Idioms:
     def _has_torch(self) -> bool:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
         return any(
-            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
+            segment.imports.torch is not None or _IMPORT.search(segment.parsed.text)
             for segment in self._segments
         )
 

@@ -1,7 +1,6 @@
 """What a segment must know of the rest of its module, gathered from all segments."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.model import MigrationStyle, Shim, Target
@@ -16,22 +15,6 @@ from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
 """One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
-_DEVICE_USE = re.compile(
-    r"(?:\.to\(|\bdevice\s*=\s*|(?<=torch\.)device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
-)
-_DEVICE_TAKERS = (".to(", "device", "map_location")
-"""What such a use begins with, which is searched for first."""
-_OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
-_COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
-_NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
-_LONGEST_NAME = 80
-_BACKEND_USE = re.compile(
-    r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
-    r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
-)
-_BACKEND_TYPE = re.compile(
-    r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +25,9 @@ class ModuleFacts:
         shimmed: The module imports `transfer_to_npu`, or its scripts or the whole project do.
         unpatched_names: Names that the module took from torch before the shim was imported.
         shim_can_move: It imports the shim in a statement of its own.
-        device_names: Names that are handed to something that takes a device.
+        device_names: Names that are given to something that takes a device.
         compared_names: Other names, compared with another device: very likely they hold one.
-        backend_names: Names that are handed to something that makes a process group.
+        backend_names: Names that are given to something that makes a process group.
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         tensor_method_overrides: Method names that classes of this module define.
         imports_torch: The module imports torch at module level.
@@ -113,10 +96,13 @@ def module_facts(
 ) -> ModuleFacts:
     """What the segments of a module tell each other, apart from the values of names."""
     absent = target.project.absent
-    in_file = any(p.shim.shimmed for p in segments)
+    in_file = any(p.imports.shim.shimmed for p in segments)
     is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
     by_others = target.style is MigrationStyle.RUNTIME_SHIM or is_there
-    backend_names, backend_types = _backend_names(segments)
+    # Where no device is written, or no backend, nobody needs the names that could hold one.
+    with_devices = segments if any("cuda" in s.triggers for s in segments) else ()
+    with_backends = segments if any("nccl" in s.triggers for s in segments) else ()
+    device_names = _union(s.device_uses.device_names for s in with_devices)
     return ModuleFacts(
         shimmed=in_file or by_others,
         unpatched_names=(
@@ -124,32 +110,36 @@ def module_facts(
             if target.shim is Shim.LATE or (in_file and not is_there)
             else frozenset()
         ),
-        shim_can_move=any(p.shim.statement is not None for p in segments),
-        device_names=(device_names := _device_names(segments)),
-        compared_names=_compared_names(segments) - device_names,
-        backend_names=backend_names,
-        backend_types=backend_types,
-        tensor_method_overrides=frozenset().union(*(p.methods for p in segments)),
-        asks_for_npu=any(p.asks_for_npu for p in segments),
+        shim_can_move=any(p.imports.shim.statement is not None for p in segments),
+        device_names=device_names,
+        compared_names=_union(s.device_uses.compared_names for s in with_devices) - device_names,
+        backend_names=_union(s.device_uses.backend_names for s in with_backends),
+        backend_types=_union(s.device_uses.backend_types for s in with_backends),
+        tensor_method_overrides=_union(p.signs.methods for p in segments),
+        asks_for_npu=any(p.signs.asks_for_npu for p in segments),
         names_gpus=any(w in p.words.joined for p in segments for w in _GPU_WORDS),
-        imports_torch=any(p.torch_import is not None for p in segments),
-        imports_torch_npu=any(p.imports_torch_npu for p in segments),
+        imports_torch=any(p.imports.torch is not None for p in segments),
+        imports_torch_npu=any(p.imports.has_plugin for p in segments),
         aliases=_aliases(segments, triggers),
         trains=_trains(segments),
-        pins_memory=any(p.pins_memory for p in segments),
+        pins_memory=any(p.signs.pins_memory for p in segments),
         classes_elsewhere=OtherModules(target.project.tensor_method_overrides, path),
-        device_functions=frozenset().union(*(p.device_functions for p in segments)),
+        device_functions=_union(p.signs.device_functions for p in segments),
         devices_elsewhere=OtherModules(target.project.device_functions, path),
         extensions=OwnExtensions(OtherModules(target.project.extension_names, path)),
         missing_names=_missing_names(segments, absent(catalogue.missing_libraries)),
         optional_names=_missing_names(segments, absent(catalogue.optional_libraries)),
-        said=frozenset().union(*(p.said for p in segments)),
+        said=_union(p.signs.said for p in segments),
         checked_for_none=_checked_for_none(segments),
         evidence=evidence_of(
             [segment.words for segment in segments],
-            frozenset().union(*(segment.triggers & CHECKED_WORDS for segment in segments)),
+            _union(p.triggers & CHECKED_WORDS for p in segments),
         ),
     )
+
+
+def _union(found: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*found)
 
 
 def _missing_names(segments: Sequence[Segment], missing: frozenset[str]) -> frozenset[str]:
@@ -177,64 +167,17 @@ def _unpatched_names(segments: Sequence[Segment]) -> frozenset[str]:
     after: set[str] = set()
     seen = False
     for segment in segments:
-        (after if seen else before).update(segment.shim.before)
-        after |= segment.shim.after
-        seen = seen or segment.shim.shimmed
+        (after if seen else before).update(segment.imports.shim.before)
+        after |= segment.imports.shim.after
+        seen = seen or segment.imports.shim.shimmed
     return frozenset(before - after)
 
 
 def _trains(segments: Sequence[Segment]) -> bool:
     """Whether this is a script to run, by `__main__` or a loop of the module, that trains."""
-    if not any(p.has_backward for p in segments) or not any(p.runs for p in segments):
+    if not any(p.signs.has_backward for p in segments) or not any(p.signs.runs for p in segments):
         return False
     return not any(name.startswith("test_") for p in segments for name in p.bindings.names)
-
-
-def _device_names(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names handed to something that takes a device; of use only where "cuda" is written."""
-    if not any("cuda" in segment.triggers for segment in segments):
-        return frozenset()
-    for segment in segments:
-        if segment.device_names is None:
-            places = (at for taker in _DEVICE_TAKERS for at in segment.words.places(taker))
-            found = (_DEVICE_USE.match(segment.parsed.text, at) for at in places)
-            segment.device_names = frozenset(use[1] for use in found if use is not None)
-    return frozenset().union(*(segment.device_names or () for segment in segments))
-
-
-def _compared_names(segments: Sequence[Segment]) -> frozenset[str]:
-    """Names compared with another device; of use only where "cuda" is written."""
-    if not any("cuda" in segment.triggers for segment in segments):
-        return frozenset()
-    for segment in segments:
-        if segment.compared_names is None:
-            segment.compared_names = frozenset(_compared_with_devices(segment))
-    return frozenset().union(*(segment.compared_names or () for segment in segments))
-
-
-def _compared_with_devices(segment: Segment) -> Iterator[str]:
-    """Names that are compared with another device: `if kind == "mps"`."""
-    if segment.words.identifiers.isdisjoint(_OTHER_DEVICES):
-        return
-    text = segment.parsed.text
-    for found in _COMPARED.finditer(text):
-        before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
-        if (name := _NAME_BEFORE.search(before)) is not None:
-            yield name[1]
-
-
-def _backend_names(segments: Sequence[Segment]) -> tuple[frozenset[str], frozenset[str]]:
-    """Names handed to what makes process groups, and types of backends; of use beside "nccl"."""
-    if not any("nccl" in segment.triggers for segment in segments):
-        return frozenset(), frozenset()
-    for segment in segments:
-        if segment.backend_names is None:
-            segment.backend_names = frozenset(_BACKEND_USE.findall(segment.parsed.text))
-            segment.backend_types = frozenset(_BACKEND_TYPE.findall(segment.parsed.text))
-    return (
-        frozenset().union(*(segment.backend_names or () for segment in segments)),
-        frozenset().union(*(segment.backend_types or () for segment in segments)),
-    )
 
 
 def _aliases(segments: Sequence[Segment], triggers: frozenset[str]) -> frozenset[str]:

@@ -1,12 +1,15 @@
-"""A module in segments: what each top-level statement says to the others and needs of them."""
+"""One segment of a module: what is read off its text, and what is known of it."""
 
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
 
 from npulens.catalog.model import Finding
+from npulens.checks.segments.device_uses import DeviceUses
 from npulens.checks.segments.fused_answers import FusedAnswers
 from npulens.checks.segments.module_words import said_in
 from npulens.checks.segments.shape_answers import ShapeAnswers
@@ -21,10 +24,54 @@ from npulens.verdicts.device_answers import device_functions
 from npulens.verdicts.npu_words import holds_word, npu_words
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
 _NPU_PROBE = re.compile(r"def (?:\w*[A-Z_])?npu\w*(?:available|\()")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
-_GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
 _PINNED = re.compile(r"\bpin_memory\s*=\s*True\b")
+
+
+class TorchImports(NamedTuple):
+    """What a segment imports of torch and of its plugin.
+
+    Attributes:
+        torch: Its import of torch, if there is one that runs.
+        has_plugin: It imports torch_npu, or something from it.
+        binds_plugin: It binds the name `torch_npu`.
+        shim: Its import of `transfer_to_npu`, and the names it takes from torch before and after.
+    """
+
+    torch: TorchImport | None = None
+    has_plugin: bool = False
+    binds_plugin: bool = False
+    shim: ShimUse = NO_SHIM
+
+
+_NO_IMPORTS = TorchImports()
+
+
+class SegmentSigns(NamedTuple):
+    """What one segment says to the others of its module.
+
+    Attributes:
+        asks_for_npu: It defines a function that says whether an NPU is available.
+        weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
+            of the module have to be read with; or it uses apex, whose uses are repaired together.
+        methods: Names of the methods of its classes.
+        device_functions: Its functions that say which device is used, and know the NPU.
+        has_backward: It holds a backward pass.
+        runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
+        pins_memory: It asks for pinned memory.
+        said: Words in it that decide elsewhere in the module, see `module_words.said_in`.
+    """
+
+    asks_for_npu: bool
+    weighs_npu: bool
+    methods: frozenset[str]
+    device_functions: frozenset[str]
+    has_backward: bool
+    runs: bool
+    pins_memory: bool
+    said: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -33,28 +80,14 @@ class Segment:
 
     Attributes:
         parsed: Its text and tree.
+        words: The words in its text.
+        triggers: The trigger words of the catalogue among them.
+        npu_words: Where it names the NPU.
         bindings: The names it binds at module level.
         mentions: For each of these names the words of its value.
-        triggers: The trigger words of the catalogue that stand in the text.
-        torch_import: Its import of torch, if there is one that runs.
-        imports_torch_npu: It imports torch_npu, or something from it.
-        binds_torch_npu: It binds the name `torch_npu`.
-        shim: Its import of `transfer_to_npu`, and the names it takes from torch before and after.
-        asks_for_npu: It defines a function that says whether an NPU is available.
-        weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
-            of the module have to be read with; or it uses apex, whose uses are repaired together.
-        words: The words in its text.
-        has_backward: It holds a backward pass.
-        runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
-        pins_memory: It asks for pinned memory.
-        said: Words in it that decide elsewhere in the module, see `module_words.said_in`.
-        npu_words: Where it names the NPU.
-        device_names: Names handed to something that takes a device; `None` until asked for.
-        compared_names: Names that are compared with another device; `None` until asked for.
-        backend_names: The same as `device_names` for process groups.
-        backend_types: Names of `Literal[...]` types with backends.
-        methods: Names of the methods of its classes.
-        device_functions: Its functions that say which device is used, and know the NPU.
+        imports: Its imports of torch and of its plugin.
+        signs: What else of it counts elsewhere in the module.
+        device_uses: Names that it gives to what takes a device.
         fused: What is known of its computations that NPU operators replace.
         shapes: What is known of its shapes that depend on data.
         findings: What was found in it, in offsets from its start, in one state of the module;
@@ -62,27 +95,14 @@ class Segment:
     """
 
     parsed: ParsedText
+    words: Words
+    triggers: frozenset[str]
+    npu_words: Sequence[tuple[int, int]]
     bindings: Bindings
     mentions: dict[str, frozenset[str]]
-    triggers: frozenset[str]
-    torch_import: TorchImport | None
-    imports_torch_npu: bool
-    binds_torch_npu: bool
-    shim: ShimUse
-    asks_for_npu: bool
-    methods: frozenset[str]
-    device_functions: frozenset[str]
-    weighs_npu: bool
-    npu_words: Sequence[tuple[int, int]]
-    words: Words
-    has_backward: bool = False
-    runs: bool = False
-    pins_memory: bool = False
-    said: frozenset[str] = frozenset()
-    device_names: frozenset[str] | None = None
-    compared_names: frozenset[str] | None = None
-    backend_names: frozenset[str] | None = None
-    backend_types: frozenset[str] | None = None
+    imports: TorchImports
+    signs: SegmentSigns
+    device_uses: DeviceUses
     fused: FusedAnswers = field(default_factory=FusedAnswers)
     shapes: ShapeAnswers = field(default_factory=ShapeAnswers)
     findings: list[Finding] | None = None
@@ -98,36 +118,52 @@ def never_cancel() -> None:
 
 
 def segment_of(parsed: ParsedText, triggers: frozenset[str]) -> Segment:
-    """Read off one segment what its tree and text tell."""
-    text = parsed.text
-    has_torch = ("import" in text and "torch" in text) or "TORCH_TRANSFER_TO_NPU" in text
-    has_plugin = has_torch and "torch_npu" in text
-    lines = parsed.lines if has_torch else None
-    words = Words(text)
+    """Read off one segment what its tree and text say."""
+    words = Words(parsed.text)
     of_npu = npu_words(words)
-    bindings = bindings_of(parsed.body, walrus_lines(text))
+    bindings = bindings_of(parsed.body, walrus_lines(parsed.text))
     if _has_global(words):
         for name, found in global_bindings(parsed.body).items():
             bindings.names[name] = [*bindings.names.get(name, ()), *found]
     return Segment(
         parsed,
+        words,
+        _triggers_in(words, triggers),
+        of_npu,
         bindings,
         _mentions(bindings),
-        _triggers_in(words, triggers),
-        None if lines is None else torch_import(parsed.body, lines),
-        has_plugin and imports_module(parsed.body, "torch_npu"),
-        has_plugin and binds_module(parsed.body, "torch_npu"),
-        NO_SHIM if lines is None else shim_use(parsed.body, text, lines),
-        bool(of_npu) and _NPU_PROBE.search(text) is not None,
+        _torch_imports(parsed),
+        _signs(parsed, bindings, of_npu),
+        DeviceUses(words),
+    )
+
+
+def _torch_imports(parsed: ParsedText) -> TorchImports:
+    text, body = parsed.text, parsed.body
+    if not ("import" in text and "torch" in text) and "TORCH_TRANSFER_TO_NPU" not in text:
+        return _NO_IMPORTS
+    has_plugin = "torch_npu" in text
+    return TorchImports(
+        torch_import(body, parsed.lines),
+        has_plugin and imports_module(body, "torch_npu"),
+        has_plugin and binds_module(body, "torch_npu"),
+        shim_use(body, text, parsed.lines),
+    )
+
+
+def _signs(
+    parsed: ParsedText, bindings: Bindings, npu_words: Sequence[tuple[int, int]]
+) -> SegmentSigns:
+    text = parsed.text
+    return SegmentSigns(
+        bool(npu_words) and _NPU_PROBE.search(text) is not None,
+        "scale_loss" in text or _weighs_npu(parsed, npu_words),
         frozenset(_own_methods(bindings)),
         frozenset(device_functions(text)) if "device" in text else frozenset(),
-        "scale_loss" in text or _weighs_npu(parsed, of_npu),
-        of_npu,
-        words,
-        has_backward=".backward(" in text,
-        runs=_runs(parsed),
-        pins_memory="pin_memory" in text and _PINNED.search(text) is not None,
-        said=said_in(text),
+        ".backward(" in text,
+        _runs(parsed),
+        "pin_memory" in text and _PINNED.search(text) is not None,
+        said_in(text),
     )
 
 
@@ -144,6 +180,23 @@ def _lines_of(node: ast.stmt, lines: LineMap) -> str:
     """The text of a statement, its first line as a whole."""
     start = lines.offset(node.lineno, 0)
     return lines.text[start : lines.offset(node.end_lineno or 0, node.end_col_offset or 0)]
+
+
+def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
+    if not words:
+        return False
+    weighing = (
+        node.test if isinstance(node, ast.If) else node.targets[0]
+        for node in parsed.body
+        if isinstance(node, (ast.If, ast.Assign))
+    )
+    return any(holds_word(words, *parsed.lines.span(node)) for node in weighing)
+
+
+def _own_methods(bindings: Bindings) -> Iterator[str]:
+    for binding in chain.from_iterable(bindings.names.values()):
+        if isinstance(binding.value, Defined) and binding.value.is_class:
+            yield from (name for name, v in binding.value.members if isinstance(v, Defined))
 
 
 def _has_global(words: Words) -> bool:
@@ -178,25 +231,6 @@ def _prefixes(triggers: frozenset[str]) -> tuple[str, ...]:
     return tuple(word for word in triggers if word.endswith("_") and word.isupper())
 
 
-def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
-    if not words:
-        return False
-    lines = parsed.lines
-    asked = [
-        node.test if isinstance(node, ast.If) else node.targets[0]
-        for node in parsed.body
-        if isinstance(node, (ast.If, ast.Assign))
-    ]
-    return any(
-        holds_word(
-            words,
-            lines.offset(node.lineno, node.col_offset),
-            lines.offset(node.end_lineno or 0, node.end_col_offset or 0),
-        )
-        for node in asked
-    )
-
-
 def _mentions(bindings: Bindings) -> dict[str, frozenset[str]]:
     """The words in what each name is bound to; members of classes go by `.member`."""
     mentions: dict[str, frozenset[str]] = {}
@@ -225,12 +259,3 @@ def _words(values: Iterable[object]) -> Iterator[str]:
             yield from (value,) if value.isidentifier() else _WORD.findall(value)
         elif isinstance(value, tuple):
             yield from _words(value)
-
-
-def _own_methods(bindings: Bindings) -> Iterator[str]:
-    for found in bindings.names.values():
-        for binding in found:
-            if isinstance(binding.value, Defined) and binding.value.is_class:
-                yield from (
-                    name for name, value in binding.value.members if isinstance(value, Defined)
-                )

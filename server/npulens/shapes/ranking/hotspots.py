@@ -233,7 +233,7 @@ class Hotspots:
     @cached_property
     def _has_torch(self) -> bool:
         return any(
-            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
+            segment.imports.torch is not None or _IMPORT.search(segment.parsed.text)
             for segment in self._segments
         )
 
