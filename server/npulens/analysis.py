@@ -423,7 +423,7 @@ def _findings(
     placed = dict(context.regions.statements(segment.parsed.body, module))
     body = [(node, placed[node]) for node in context.relevance.among(segment.parsed.body)]
     try:
-        visit(body, module, checks(stars, facts.names_gpus), context)
+        visit(body, module, checks(stars, facts.signs.names_gpus), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
         context.findings.append(syntax_finding(deep, context.lines, catalogue))

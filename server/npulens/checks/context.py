@@ -91,7 +91,7 @@ class Context:
 
     def by_shim(self, is_patched: bool = True) -> Settlement | None:
         """What settles a name that `transfer_to_npu` makes work, where it is in force."""
-        return _BY_SHIM if self.facts.shimmed and is_patched else None
+        return _BY_SHIM if self.facts.shim.is_active and is_patched else None
 
     def may_be_brought(self, node: ast.Name, scope: Scope) -> bool:
         """Whether a name is read that an import may have brought from what a table knows."""

@@ -70,7 +70,7 @@ def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> Non
     if isinstance(value, Imported):
         qualified = canonical(".".join((value.qualified, *path)))
         entry = longest_entry(qualified, context)
-        if entry is not None and not (context.facts.shimmed and entry.shimmed):
+        if entry is not None and not (context.facts.shim.is_active and entry.shimmed):
             report_entry(_owner(node, _levels(qualified, entry)), entry, [], context)
 
 
@@ -210,7 +210,7 @@ def _report_reference(
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
         rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shimmed:
+        if rule is not None and not context.facts.shim.is_active:
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
@@ -227,7 +227,7 @@ def _report_reference(
 
 def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
     """Whether a function, or the module, also calls what seeds all devices."""
-    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.said:
+    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.signs.said:
         return False
     function = getattr(scope.function_parent() or scope, "node", None)
     return not isinstance(function, Function) or _SEEDING in context.source(function)

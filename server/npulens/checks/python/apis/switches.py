@@ -76,7 +76,7 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
             continue
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
-        if is_deterministic and context.facts.evidence.asks_for_determinism:
+        if is_deterministic and context.facts.signs.evidence.asks_for_determinism:
             continue  # the way that counts on the NPU is there too
         if name in _ON_IS_ASKED_FOR and value is not False:
             _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
@@ -128,7 +128,7 @@ def _is_usual(name: str, value: object, context: Context) -> bool:
     off elsewhere; turning it off does. There is no cuDNN, and nothing else to turn on or off.
     """
     if name == "torch.backends.cudnn.allow_tf32":
-        return value is True and "cudnn tf32 off" not in context.facts.said
+        return value is True and "cudnn tf32 off" not in context.facts.signs.said
     if name == "torch.backends.cudnn.enabled":
         return True
     return name in _USUAL and value is _USUAL[name]

@@ -254,7 +254,7 @@ def _says(name: str, word: Word, context: Context) -> bool:
     """
     if not any(each is word for each in _words_of(name)):
         return False
-    return name.lower() != _MEGATRONS or "megatron" not in context.facts.said
+    return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.said
 
 
 def display(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -83,7 +83,7 @@ def _report(
 ) -> None:
     if is_unknown(written, entry):
         rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shimmed:
+        if rule is not None and not context.facts.shim.is_active:
             context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []

@@ -124,7 +124,7 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
     if entry.becomes is None:
         return
-    if node.attr in context.facts.tensor_method_overrides:
+    if node.attr in context.facts.own.tensor_method_overrides:
         return  # a class here overrides it and names what it overrides
     end = context.span(node).end
     span = Span(end - len(node.attr), end)
@@ -212,7 +212,9 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     if receivers and all(_is_foreign(value, node.attr, context) for value in receivers):
         return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
-        return node.value.func.id == "super" and node.attr in context.facts.tensor_method_overrides
+        return (
+            node.value.func.id == "super" and node.attr in context.facts.own.tensor_method_overrides
+        )
     return False
 
 
@@ -239,7 +241,7 @@ def _inherits(definition: Defined, method: str, context: Context) -> bool:
 
 def _is_function(name: str, method: str, context: Context) -> bool:
     """Whether a name is that of a function of the project: `cuda` of `utils.cuda(batch)`."""
-    return f"{method}()" in (context.facts.classes_elsewhere.find(name) or ())
+    return f"{method}()" in (context.facts.own.classes_elsewhere.find(name) or ())
 
 
 def _has_own(name: str, method: str, context: Context) -> bool:
@@ -248,7 +250,7 @@ def _has_own(name: str, method: str, context: Context) -> bool:
     What its own method returns, `batch = batch.cuda()`, is taken to be one again.
     """
     owner = name.removesuffix(f".{method}")
-    return method in (context.facts.classes_elsewhere.find(owner) or ())
+    return method in (context.facts.own.classes_elsewhere.find(owner) or ())
 
 
 def _npu_fix(
@@ -257,7 +259,7 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    may_be_own = node.attr in context.facts.tensor_method_overrides or _imports_own(
+    may_be_own = node.attr in context.facts.own.tensor_method_overrides or _imports_own(
         node.attr, context
     )
     if may_be_own and not _is_tensor(node.value, scope):
@@ -273,7 +275,7 @@ def _imports_own(method: str, context: Context) -> bool:
     """Whether the module imports a class of the project with such a method, or its module."""
     key = f"imports its own {method}"
     if key not in context.held:
-        elsewhere = context.facts.classes_elsewhere
+        elsewhere = context.facts.own.classes_elsewhere
         context.held[key] = not elsewhere.is_empty and any(
             method in (elsewhere.find(name) or ())
             for imported in _imported_names(context)

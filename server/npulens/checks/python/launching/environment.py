@@ -54,7 +54,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle(context.span(node), "no-effect")
         _report(entry, context.span(node), entry.fix, scope, context)
         return
-    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
+    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.signs.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if _is_for_nvml(scope, context):
@@ -163,7 +163,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         ):
             context.settle(context.span(name), "no-effect")
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
-    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
+    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.signs.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
 

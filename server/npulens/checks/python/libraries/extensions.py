@@ -46,7 +46,7 @@ def built(node: ast.AST, scope: Scope, context: Context) -> None:
     for name in qualified_names(node.func, scope):
         entry = context.catalogue.symbols.get(name)
         if entry is not None and entry.rule.name == CUDA_EXTENSION:
-            if not (context.facts.shimmed and entry.shimmed):
+            if not (context.facts.shim.is_active and entry.shimmed):
                 settled = out_of_reach(entry.rule, node.func, scope, context)
                 report_entry(node.func, entry, [], context, settled)
             return
@@ -87,7 +87,7 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import boxes_cuda`, `from . import _C`, `from .backend import kernels` of the project."""
     assert isinstance(node, (ast.Import, ast.ImportFrom))
-    extensions = context.facts.extensions
+    extensions = context.facts.own.extensions
     if extensions.names.is_empty:
         return
     if isinstance(node, ast.Import):
@@ -120,7 +120,7 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
-        found = context.facts.extensions.find(module.qualified)
+        found = context.facts.own.extensions.find(module.qualified)
         _report_import(context.span(node.args[0]), module.qualified, "", found, context)
     elif last_identifier(node.func) == "load_library":
         rule = context.catalogue.rule_named(EXTENSION_IMPORT)
@@ -180,7 +180,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
     if isinstance(value, Member):
         loader, _, _ = value.name.rpartition(".")
         return "" if loader in _LOADERS else None
-    known = context.facts.extensions.around(value.name)
+    known = context.facts.own.extensions.around(value.name)
     if known is not None:
         return known.module
     is_bound = len(parts) > 1 and (parts[-2], parts[-1]) in project.bound_operators

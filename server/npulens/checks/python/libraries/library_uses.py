@@ -72,7 +72,7 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
     """
     rule = context.catalogue.rule_named("library-needs-npu-build")
     if rule is not None and _APEX not in context.target.project.own_modules:
-        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.said
+        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.signs.said
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
 

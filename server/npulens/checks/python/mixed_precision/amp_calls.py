@@ -164,7 +164,7 @@ def _report(
     """
     entry = context.catalogue.symbols.get(name)
     written = dotted_name(node)
-    if entry is None or written is None or (context.facts.shimmed and entry.shimmed):
+    if entry is None or written is None or (context.facts.shim.is_active and entry.shimmed):
         return
     fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
     fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]

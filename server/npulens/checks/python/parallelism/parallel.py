@@ -131,7 +131,7 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
 def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
     assert isinstance(node, ast.Compare)
-    if not context.facts.shimmed or context.code.mentions_npu(node):
+    if not context.facts.shim.is_active or context.code.mentions_npu(node):
         return
     for side in (node.left, *node.comparators):
         for part in (side, *alternatives(side)):
