@@ -43,6 +43,7 @@ from npulens.checks.python.libraries.library_uses import deduplicated
 from npulens.checks.python.parallelism.data_parallel import with_whole_module
 from npulens.checks.python.registry import checks
 from npulens.checks.relevance_filter import RelevanceFilter
+from npulens.checks.segment_lookups import SegmentLookups
 from npulens.checks.segments.changes import Signature, module_signature, words_affected
 from npulens.checks.segments.following import follow_comment
 from npulens.checks.segments.module_facts import ModuleFacts, known_of, module_facts
@@ -70,6 +71,7 @@ from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.verdicts.file_role import FileRole, file_role
 from npulens.verdicts.ledger import Judgement, Ledger
+from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.overruling import BY_COMMENT, overruled
 
 
@@ -417,19 +419,19 @@ def _findings(
     identifiers, stars = segment.words.identifiers, bool(module.stars())
     words = segment.triggers, facts.aliases, catalogue.parts, catalogue.computing
     relevance = RelevanceFilter(lines, identifiers, *words, stars)
-    context = Context(
-        segment.npu_words, identifiers, catalogue, target, facts, module, lines, relevance
-    )
+    code = SegmentText(lines, segment.npu_words)
+    lookups = SegmentLookups(code, identifiers, module)
+    context = Context(catalogue, target, facts, module, code, relevance, lookups)
     placed = dict(context.regions.statements(segment.parsed.body, module))
     body = [(node, placed[node]) for node in context.relevance.among(segment.parsed.body)]
     try:
         visit(body, module, checks(stars, facts.signs.names_gpus), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
-        context.findings.append(syntax_finding(deep, context.lines, catalogue))
+        context.reported.findings.append(syntax_finding(deep, lines, catalogue))
     for problem in segment.parsed.problems:
-        context.findings.append(syntax_finding(problem, context.lines, catalogue))
-    return context.findings
+        context.reported.findings.append(syntax_finding(problem, lines, catalogue))
+    return context.reported.findings
 
 
 _MINOR = (Severity.INFO, Severity.HINT)

@@ -1,8 +1,7 @@
 """What a check is given, and how it reports."""
 
 import ast
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from npulens.catalog.model import (
@@ -16,18 +15,15 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
-from npulens.checks.function_names import FunctionNames
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.relevance_filter import RelevanceFilter
+from npulens.checks.segment_lookups import SegmentLookups
 from npulens.checks.segments.module_facts import ModuleFacts, known_of
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
 from npulens.syntax.values import Imported, Name
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.kernels import CALLED
-from npulens.verdicts.library_questions import may_ask
 from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.regions import Regions
 
@@ -39,55 +35,76 @@ _BEFORE_KERNELS = LocalizedText(
 
 
 @dataclass(slots=True)
-class Context:
-    """One segment of a module under analysis; spans are in the text of the segment."""
+class Reported:
+    """What checks have found in a segment.
 
-    npu_words: Sequence[tuple[int, int]]
-    identifiers: frozenset[str]
+    Attributes:
+        findings: The findings, settled ones too.
+        spans: The places that need no other finding.
+        settlements: What settles whatever is found at a place.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    spans: set[Span] = field(default_factory=set)
+    settlements: dict[Span, Settlement] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class NodeNotes:
+    """What checks note of nodes for those that see them, or what is in them, later.
+
+    Attributes:
+        alias_names: The dotted name that a value is assigned to: `dev` in `dev = torch.cuda`.
+        mentions: What runs nothing where it stands, such as names of types, each with the reason.
+        annotations: Annotations, unions that stand for one, and parts of a profiler of the host.
+        inner_sums: Sums that are the beginning of longer ones.
+    """
+
+    alias_names: dict[ast.expr, str] = field(default_factory=dict)
+    mentions: dict[ast.AST, str] = field(default_factory=dict)
+    annotations: set[ast.expr] = field(default_factory=set)
+    inner_sums: set[ast.AST] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Context:
+    """One segment of a module under analysis; spans are in the text of the segment.
+
+    Attributes:
+        catalogue: The rules and tables.
+        target: What is analysed for.
+        facts: What is known of the rest of the module.
+        module: The names of the module.
+        code: The text of the segment.
+        relevance: Where words of the tables stand in it.
+        lookups: Answers about the segment that several places ask for.
+        regions: Which parts of it an NPU reaches.
+        optional: Where libraries are used only if they work.
+        settled: What settles the node that the checks are looking at, if anything does.
+        reported: What was found.
+        notes: What checks have noted for others.
+    """
+
     catalogue: Catalogue
     target: Target
     facts: ModuleFacts
     module: ModuleScope
-    lines: LineMap
+    code: SegmentText
     relevance: RelevanceFilter
-    text: str = field(init=False)
-    code: SegmentText = field(init=False)
-    known: Known = field(init=False)
+    lookups: SegmentLookups
     regions: Regions = field(init=False)
+    optional: OptionalCode = field(init=False)
     settled: Settlement | None = None
-    """What settles the node that the checks are looking at, if anything does."""
-    findings: list[Finding] = field(default_factory=list)
-    reported: set[Span] = field(default_factory=set)
-    settlements: dict[Span, Settlement] = field(default_factory=dict)
-    """What settles whatever is found at a place."""
-    alias_names: dict[ast.expr, str] = field(default_factory=dict)
-    """The dotted name that a value is assigned to: `dev` for the value of `dev = torch.cuda`."""
-    mentions: dict[ast.AST, str] = field(default_factory=dict)
-    """What runs nothing where it stands, such as names of types, each with the reason."""
-    annotations: set[ast.expr] = field(default_factory=set)
-    """Annotations, unions that stand for one, and parts of a profiler of the host alone."""
-    spared_functions: dict[ast.AST, bool] = field(default_factory=dict)
-    """Whether a function is for the host or another accelerator, as far as that was asked."""
-    function_names: dict[ast.AST, FunctionNames] = field(default_factory=dict)
-    """What functions do with their names, as far as that was asked."""
-    assignments: dict[ast.AST, dict[tuple[int, int], ast.Assign]] = field(default_factory=dict)
-    """The assignments of a function by where they end, as far as they were asked for."""
-    class_words: dict[ast.ClassDef, Counter[str]] = field(default_factory=dict)
-    """How often each word stands in a class, as far as that was asked."""
-    inner_sums: set[ast.AST] = field(default_factory=set)
-    """Sums that are the beginning of longer ones."""
-    held: dict[str, bool] = field(default_factory=dict)
-    called: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
-    """The plain names that a function calls, as far as that was asked."""
-    optional: OptionalCode = field(default_factory=OptionalCode)
-    """Where libraries are used only if they work."""
-    _bare: Known | None = None
+    reported: Reported = field(default_factory=Reported)
+    notes: NodeNotes = field(default_factory=NodeNotes)
 
     def __post_init__(self) -> None:
-        self.text = self.lines.text
-        self.code = SegmentText(self.lines, self.npu_words)
-        self.known = known_of(self.catalogue, self.target, self.facts)
-        self.regions = Regions(self.code, self.known)
+        known = known_of(self.catalogue, self.target, self.facts)
+        self.regions = Regions(self.code, known)
+        missing = self.target.project.absent(self.catalogue.optional_libraries)
+        names = self.facts.optional_names
+        known = replace(known, missing_libraries=missing, missing_names=names)
+        self.optional = OptionalCode(known)
 
     def by_shim(self, is_patched: bool = True) -> Settlement | None:
         """What settles a name that `transfer_to_npu` makes work, where it is in force."""
@@ -105,23 +122,6 @@ class Context:
                 return True
             around = around.parent
         return False
-
-    def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
-        """What a condition comes to where no library is there, if it asks for one."""
-        if self._bare is None:
-            missing = self.target.project.absent(self.catalogue.optional_libraries)
-            names = self.facts.optional_names
-            self._bare = replace(self.known, missing_libraries=missing, missing_names=names)
-        if not may_ask(test, self._bare.missing_libraries, self._bare.missing_names):
-            return None
-        found = answer(test, scope, self._bare)
-        return found.holds if found.reason == "fallback" else None
-
-    def holds(self, word: str) -> bool:
-        """Whether a word stands in the segment; looked up once."""
-        if word not in self.held:
-            self.held[word] = word in self.text
-        return self.held[word]
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands."""
@@ -160,17 +160,19 @@ class Context:
 
     def add(self, finding: Finding, settled: Settlement | None = None) -> None:
         """Keep a finding, with what settles it where it stands or for the reason given."""
-        settled = self.settled or settled or self.settlements.get(finding.span)
+        settled = self.settled or settled or self.reported.settlements.get(finding.span)
         led_to = self.regions.leads_to(finding.span) if finding.fixes else ""
         if led_to and finding.rule.family == "device":
             fixes = () if led_to == CALLED else tuple(map(Fix.to_be_read, finding.fixes))
             finding = replace(finding.with_note(_BEFORE_KERNELS), fixes=fixes)
-        self.reported.add(finding.span)
-        self.findings.append(finding if settled is None else replace(finding, settlement=settled))
+        self.reported.spans.add(finding.span)
+        found = finding if settled is None else replace(finding, settlement=settled)
+        self.reported.findings.append(found)
 
     def settle(self, span: Span, reason: str, by: ast.AST | None = None) -> None:
         """Whatever is found at a place later needs nothing, for what decides there."""
-        self.settlements.setdefault(span, Settlement(reason, None if by is None else self.span(by)))
+        settlement = Settlement(reason, None if by is None else self.span(by))
+        self.reported.settlements.setdefault(span, settlement)
 
     def settle_all(self, nodes: Iterable[ast.AST], reason: str) -> None:
         """The same for the places of some nodes."""

@@ -274,7 +274,7 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
     return (
         isinstance(node, ast.BoolOp)
         and isinstance(node.op, ast.Or)
-        and is_from_device_function(node.values[0], scope, context.known)
+        and is_from_device_function(node.values[0], scope, context.regions.known)
     )
 
 
@@ -466,9 +466,9 @@ def _report(
     settled: Settlement | None,
 ) -> None:
     span = context.span(node)
-    if span in context.reported:
+    if span in context.reported.spans:
         return
-    source = context.text[slice(*span)]
+    source = context.code.text[slice(*span)]
     opening = _OPENING.match(source)
     fixes: list[Fix] = []
     replacement = source

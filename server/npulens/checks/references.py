@@ -94,7 +94,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     name = dotted_name(target)
     if name is not None and node.value is not None:
-        context.alias_names[node.value] = ".".join((name.root, *name.path))
+        context.notes.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
 def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -116,7 +116,7 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     if not context.may_be_brought(node, scope):
         return
     span = context.span(node)
-    if span in context.reported or _is_within_last(span, context):
+    if span in context.reported.spans or _is_within_last(span, context):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
         if not isinstance(value, Qualified):
@@ -141,7 +141,9 @@ def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
 
 def _is_within_last(span: Span, context: Context) -> bool:
     """Whether a place begins what was found last, as `cuda` does in `cuda.synchronize`."""
-    return bool(context.findings) and context.findings[-1].span.start == span.start
+    return (
+        bool(context.reported.findings) and context.reported.findings[-1].span.start == span.start
+    )
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -155,7 +157,7 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
 def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
     assert isinstance(node, ast.Call)
-    if not context.holds("set_default_tensor_type"):
+    if not context.lookups.holds("set_default_tensor_type"):
         return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
         return
@@ -214,7 +216,7 @@ def _report_reference(
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
-    if context.span(target) in context.reported:
+    if context.span(target) in context.reported.spans:
         return
     written = dotted_name(target) or name
     fixes: list[Fix] = []
@@ -262,7 +264,7 @@ def _missing_on_npu(
     is_renamed = becomes is not None and becomes != found
     rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else UNSUPPORTED_API)
     target = _owner(node, levels)
-    if rule is not None and context.span(target) not in context.reported:
+    if rule is not None and context.span(target) not in context.reported.spans:
         written = dotted_name(target) or name
         fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
         note = entry.note if exists(entry, context) else needs_newer(entry)

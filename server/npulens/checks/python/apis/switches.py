@@ -44,7 +44,7 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
 def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
     """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
     assert isinstance(node, ast.Call)
-    if not context.holds("cudnn") or last_identifier(node.func) != "flags":
+    if not context.lookups.holds("cudnn") or last_identifier(node.func) != "flags":
         return
     if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
         context.settle(context.span(node.func), "no-effect")
@@ -62,7 +62,7 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for name in qualified_names(target, scope):
         entry = context.catalogue.symbols.get(name)
-        if entry is None or context.span(target) in context.reported:
+        if entry is None or context.span(target) in context.reported.spans:
             continue
         if context.regions.is_under_cuda_test(context.span(target)):
             context.settle(context.span(target), "no-effect")
@@ -94,7 +94,7 @@ def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
     are tried out there are none. Which precision products have is still to be decided.
     """
     assert isinstance(node, ast.If)
-    if not context.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
+    if not context.lookups.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
         return
     if not node.orelse and all(_is_switch(statement, scope) for statement in node.body):
         for statement in node.body:

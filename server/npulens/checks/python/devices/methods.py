@@ -29,8 +29,7 @@ from npulens.syntax.meanings import (
     resolve_name,
 )
 from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
-from npulens.syntax.values import Defined, Imported, Name, dotted_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
 
@@ -54,17 +53,8 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     function = getattr(scope, "node", None)
     if not isinstance(function, Function) or not any(_methods_taken(node.value, context)):
         return
-    if function not in context.called:
-        context.called[function] = frozenset(_called_names(function))
-    if target.id in context.called[function]:
+    if target.id in context.lookups.called_names(function):
         _taken(node.value, scope, context)
-
-
-def _called_names(function: ast.AST) -> Iterator[str]:
-    """The plain names that a function calls."""
-    for node in nodes_below(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id
 
 
 def _taken(value: ast.expr, scope: Scope, context: Context) -> None:
@@ -148,11 +138,8 @@ _LIKE_PYTORCH = frozenset({"jittor", "oneflow", "paddle"})
 
 def _is_of_like_framework(context: Context) -> bool:
     """Whether the module imports such a framework, and PyTorch not."""
-    if "of like framework" not in context.held:
-        roots = {name.partition(".")[0] for name in _imported_names(context)}
-        is_of_one = "torch" not in roots and not roots.isdisjoint(_LIKE_PYTORCH)
-        context.held["of like framework"] = is_of_one
-    return context.held["of like framework"]
+    roots = context.lookups.import_roots
+    return "torch" not in roots and not roots.isdisjoint(_LIKE_PYTORCH)
 
 
 def _method(
@@ -273,22 +260,8 @@ def _npu_fix(
 
 def _imports_own(method: str, context: Context) -> bool:
     """Whether the module imports a class of the project with such a method, or its module."""
-    key = f"imports its own {method}"
-    if key not in context.held:
-        elsewhere = context.facts.own.classes_elsewhere
-        context.held[key] = not elsewhere.is_empty and any(
-            method in (elsewhere.find(name) or ())
-            for imported in _imported_names(context)
-            for name in (imported, *(f"{imported}.{each}" for each in elsewhere.names_in(imported)))
-        )
-    return context.held[key]
-
-
-def _imported_names(context: Context) -> Iterator[str]:
-    for found in context.module.module.names.values():
-        for _, bindings in found:
-            values = (binding.value for binding in bindings)
-            yield from (value.qualified for value in values if isinstance(value, Imported))
+    elsewhere = context.facts.own.classes_elsewhere
+    return not elsewhere.is_empty and method in context.lookups.imported_methods(elsewhere)
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:

@@ -42,7 +42,7 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     around = " ".join((context.source(statement), *sorted(context.facts.signs.said)))
     for each in choices(setting.value):
         if isinstance(each, ast.Constant) and _is_short(each.value):
-            report = LaunchReport(context.text, context.catalogue, around)
+            report = LaunchReport(context.code.text, context.catalogue, around)
             report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
             take_over(report.findings, context)
 

@@ -70,7 +70,7 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
-    if last_identifier(node.func) not in _PLAIN_NAMES or not context.holds(".cu"):
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.holds(".cu"):
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
@@ -111,7 +111,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 def _module_span(node: ast.ImportFrom, context: Context) -> Span:
     """Where the module behind `from` stands."""
     whole = context.span(node)
-    start = context.text.find(node.module or "", whole.start, whole.end)
+    start = context.code.text.find(node.module or "", whole.start, whole.end)
     return Span(start, start + len(node.module or "")) if start >= 0 else whole
 
 
@@ -134,7 +134,7 @@ def _report_import(
     span: Span, name: str, bound: str, found: ExtensionName | None, context: Context
 ) -> None:
     rule = context.catalogue.rule_named(EXTENSION_IMPORT)
-    if found is None or rule is None or span in context.reported:
+    if found is None or rule is None or span in context.reported.spans:
         return
     arguments = {"symbol": name, "replacement": "", EXTENSION: found.module, BOUND: bound}
     note = who_builds(found, context.target.project)
@@ -151,7 +151,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     span = context.span(node.func)
     rule = context.catalogue.rule_named(EXTENSION_CALL)
-    if rule is None or span in context.reported:
+    if rule is None or span in context.reported.spans:
         return
     for value in resolve(node.func, scope):
         extension = (
@@ -189,14 +189,14 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
 
 def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     """Whether a call is for CUDA tensors, and there is code for all others beside it."""
-    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
+    if not isinstance(scope, FunctionScope) or not context.lookups.holds("is_cuda"):
         return False
     for part in nodes_below(scope.node):
         if (
             not isinstance(part, ast.If)
             or not part.orelse
             or "is_cuda" not in context.source(part.test)
-            or calls_extension(part.orelse, scope, context.known)
+            or calls_extension(part.orelse, scope, context.regions.known)
         ):
             continue
         first, last = part.body[0], part.body[-1]

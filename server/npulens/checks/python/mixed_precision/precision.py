@@ -202,7 +202,7 @@ def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bo
 
 def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
     rule = context.catalogue.rule_named("double-on-device")
-    if rule is not None and span not in context.reported:
+    if rule is not None and span not in context.reported.spans:
         note, severity = (_IF_THERE, Severity.INFO) if likely else (None, None)
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
@@ -236,7 +236,7 @@ def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
     if backward is None or not steps or rule is None:
         return
     span = context.span(backward)
-    if span not in context.reported:
+    if span not in context.reported.spans:
         context.report(rule, span, context.source(backward), [])
 
 

@@ -88,7 +88,7 @@ def _report(nodes: list[ast.expr], edits: list[Edit], scope: Scope, context: Con
     rule = context.catalogue.rule_named(WORDS[Meaning.BACKEND].rule)
     for node in nodes:
         span = context.span(node)
-        if rule is None or span in context.reported:
+        if rule is None or span in context.reported.spans:
             continue
         replacement = _renamed(node, context).replacement
         fixes = []
