@@ -131,8 +131,8 @@ class ModuleState(NamedTuple):
 
     Attributes:
         target: What is analysed for.
-        facts: What the segments tell each other.
-        traits: Functions and classes that hold a part of some computation, with what tells that.
+        facts: What the segments have to know of each other.
+        traits: Functions and classes that hold a part of some computation, with what says that.
         sources: What matches calls of functions that hold a source of dynamic shapes.
     """
 
@@ -284,10 +284,10 @@ def _python_findings(
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     ledger.open = findings
     ledger.settle(_deduplicated(findings), "reported-once")
-    told = _without_reported_shapes(ledger.open, document.text)
+    reported = _without_reported_shapes(ledger.open, document.text)
     guard = EditGuard(document.text, triggers)
-    told = guard.guarded(all_expecting(told, document.text))
-    return Judgement(with_line_endings(told, document.text), ledger.settled)
+    reported = guard.guarded(all_expecting(reported, document.text))
+    return Judgement(with_line_endings(reported, document.text), ledger.settled)
 
 
 def _command_findings(
@@ -311,7 +311,7 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
 def analyze_shapes(
     document: Document, catalogue: Catalogue, target: Target = _NO_TARGET
 ) -> ShapeReport:
-    """The shapes of a document, also places that `analyze` does not tell.
+    """The shapes of a document, also places that `analyze` does not report.
 
     Like `analyze` it touches no file and never raises.
     """
@@ -443,7 +443,7 @@ def _deduplicated(findings: Sequence[Finding]) -> list[Finding]:
     Newer syntax, missing mixed precision, advice on speed, cuDNN's tuning by trial, and whatever
     there is to say in passing of one of PyTorch's own APIs.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
         rule = finding.rule
@@ -453,17 +453,17 @@ def _deduplicated(findings: Sequence[Finding]) -> list[Finding]:
             detail = finding.arguments.get("detail", rule.code)
             if is_minor_api:
                 detail += finding.arguments.get("symbol", "")
-            if detail in told:
+            if detail in reported:
                 continue
-            told.add(detail)
+            reported.add(detail)
         kept.append(finding)
     return deduplicated(kept)
 
 
 def _without_reported_shapes(findings: Sequence[Finding], text: str) -> list[Finding]:
-    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
+    """Leave out dynamic shapes where another rule reports the place; they stay in the ranked list.
 
-    The place is told if a finding starts there too, or is on the name that is called.
+    The place is reported if a finding starts there too, or is on the name that is called.
     """
     others = [finding.span for finding in findings if finding.rule.family != "dynamic"]
     starts, ends = {span.start for span in others}, {span.end for span in others}

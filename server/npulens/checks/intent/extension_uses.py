@@ -55,12 +55,12 @@ def without_exempt_extensions(
 ) -> list[Finding]:
     """The findings without those about extensions that the module does without."""
     path = str(module.place)
-    spared = {name for file, name in project.exempt_imports if file == path}
+    exempt = {name for file, name in project.exempt_imports if file == path}
     return [
         finding
         for finding in findings
         if finding.rule.name not in (EXTENSION_IMPORT, EXTENSION_CALL)
-        or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in spared
+        or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in exempt
     ]
 
 

@@ -61,7 +61,7 @@ class ModuleSigns(NamedTuple):
         pins_memory: A loader of it asks for pinned memory.
         said: Words anywhere in it that decide elsewhere, see `module_words.said_in`.
         checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
-        evidence: What else it tells of its author's intentions.
+        evidence: What else it says of its author's intentions.
     """
 
     asks_for_npu: bool
@@ -125,7 +125,7 @@ def module_facts(
     path: str,
     catalogue: Catalogue,
 ) -> ModuleFacts:
-    """What the segments of a module tell each other, apart from the values of names."""
+    """What the segments of a module have to know of each other, but for the values of names."""
     project = target.project
     # Where no device is written, or no backend, nobody needs the names that could hold one.
     with_devices = segments if any("cuda" in s.triggers for s in segments) else ()

@@ -19,7 +19,7 @@ class Hint(NamedTuple):
         shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
         is_dynamic: The shape depends on data.
         shapes: How many places of the function make shapes depend on data.
-        waits: In how many places the host waits for the device.
+        synchronizations: In how many places the host waits for the device.
         sources: Where the shape of the name comes from, each with its `home`.
     """
 
@@ -28,7 +28,7 @@ class Hint(NamedTuple):
     shape: str = ""
     is_dynamic: bool = False
     shapes: int = 0
-    waits: int = 0
+    synchronizations: int = 0
     sources: tuple[tuple[str, Span], ...] = ()
 
 
@@ -45,7 +45,7 @@ class Hotspot:
         cost: How much it hurts in a step, from 0 to 100.
         loops: How many loops of the function are around it.
         is_rare: It is reached every so many steps, or in evaluation only.
-        waits: The host waits here.
+        synchronizes: The host waits for the device here.
         is_shape: A shape depends on data from here on.
         advice: What is better.
         used: Where what comes of it is worked on, each with its `home`.
@@ -60,7 +60,7 @@ class Hotspot:
     cost: int
     loops: int
     is_rare: bool
-    waits: bool
+    synchronizes: bool
     is_shape: bool
     advice: LocalizedText
     used: tuple[tuple[str, Span], ...]
@@ -75,7 +75,7 @@ class Evaluation:
         hotspots: The hotspots, also in functions that it calls.
         hints: The hints.
         rests_on: The functions that were asked for: it holds as long as these are what they were.
-        handed: What calls in it hand to methods of their class.
+        passed_arguments: What calls in it pass to methods of their class.
         has_events: Something happened in it.
         from_host: Parameters that were taken to be on the host, with what they hold.
     """
@@ -83,7 +83,7 @@ class Evaluation:
     hotspots: tuple[Hotspot, ...]
     hints: tuple[Hint, ...]
     rests_on: frozenset[ast.AST]
-    handed: tuple[object, ...]
+    passed_arguments: tuple[object, ...]
     has_events: bool
     from_host: Mapping[str, object]
 

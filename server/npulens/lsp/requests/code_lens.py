@@ -63,7 +63,7 @@ def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
 
 def _counted(found: Sequence[Ranked], language: Language) -> str:
     shapes = sum(ranked.hotspot.is_shape for ranked in found)
-    waits = sum(ranked.hotspot.waits for ranked in found)
+    waits = sum(ranked.hotspot.synchronizes for ranked in found)
     counts = []
     if shapes:
         counts.append((say.ONE_SHAPE if shapes == 1 else say.SHAPES, shapes))

@@ -83,7 +83,7 @@ def _records(
         "function": ranked.function,
         "reached": "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
         "isShape": hotspot.is_shape,
-        "waits": hotspot.waits,
+        "waits": hotspot.synchronizes,
         "message": finding.message(terms.language),
         "uses": [_location(span, view, terms) for _, span in hotspot.used],
     }

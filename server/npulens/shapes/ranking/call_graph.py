@@ -52,7 +52,7 @@ class CallGraph:
         return self._reaches.get(function, _NOWHERE)
 
     def is_exempt(self, function: str) -> bool:
-        """Whether all that happens in a function scores too low to be told."""
+        """Whether all that happens in a function scores too low to be reported."""
         reach = self.reach(function)
         return reach.is_cold or reach.is_unused or self._is_apart(function)
 

@@ -11,7 +11,7 @@ _USED = LocalizedText("works on a shape that depends on data", "在依赖数据�
 
 
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
-    """A finding for each hotspot that is worth telling."""
+    """A finding for each hotspot that is worth reporting."""
     for each in ranked:
         if each.score < REPORTED:
             continue
@@ -32,7 +32,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
                 each.function,
                 reached(each.reach),
                 hotspot.is_shape,
-                hotspot.waits,
+                hotspot.synchronizes,
                 hotspot.advice,
             ),
         )

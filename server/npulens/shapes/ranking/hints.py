@@ -16,7 +16,7 @@ Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
 def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
     """How many dynamic shapes and waits the statements of a function hold."""
     shapes = sum(event.is_shape for event in events)
-    return Hint(name, home, "", bool(shapes), shapes, sum(event.waits for event in events))
+    return Hint(name, home, "", bool(shapes), shapes, sum(event.synchronizes for event in events))
 
 
 def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:

@@ -58,7 +58,7 @@ class Hotspots:
         project: What is known of other modules.
         path: Tells what the module is for.
         known: What is known for its conditions.
-        reported_only: Nothing is asked about places that score too low to be told, nor for hints.
+        reported_only: Places that score too low to be reported are left out, and so are hints.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
@@ -132,7 +132,7 @@ class Hotspots:
             session = self._session()
             optional = optional_parameters(function.node)
             value = evaluated(function, session, {each.name: each.left_out for each in optional})
-            waits = any(event.waits for event in session.recorder.events.values())
+            waits = any(event.synchronizes for event in session.recorder.events.values())
             summary = summary_of(value, waits=waits)
             if summary is not None:
                 deciding = filter(partial(self._is_fixed_with, function), optional)

@@ -65,7 +65,7 @@ class Reporter:
         self._whole = Home("", segment, 0, segment.parsed.body)
         self._runtimes = runtimes
         self._known_repairs: dict[ast.AST, Repairs] = {}
-        self._held: dict[str, frozenset[int]] = {}
+        self._node_ids: dict[str, frozenset[int]] = {}
 
     def report(
         self, function: FunctionHere, recorder: Recorder
@@ -125,7 +125,7 @@ class Reporter:
             event.cost,
             event.loops,
             event.is_rare,
-            event.waits,
+            event.synchronizes,
             event.is_shape,
             event.advice,
             used,
@@ -159,10 +159,10 @@ class Reporter:
         yield self._whole
 
     def _holds(self, home: Home, node: ast.AST) -> bool:
-        if home.name not in self._held:
+        if home.name not in self._node_ids:
             below = chain.from_iterable(map(nodes_below, home.nodes))
-            self._held[home.name] = frozenset(map(id, below))
-        return id(node) in self._held[home.name]
+            self._node_ids[home.name] = frozenset(map(id, below))
+        return id(node) in self._node_ids[home.name]
 
 
 def _span(node: ast.AST, lines: LineMap) -> Span:

@@ -36,7 +36,7 @@ class Candidates:
         graph: Its call graph.
         catalogue: Has the operators.
         elsewhere: The functions of other modules.
-        reported_only: Nothing is asked about places that score too low to be told.
+        reported_only: Nothing is asked about places that score too low to be reported.
     """
 
     def __init__(
