@@ -44,10 +44,11 @@ from npulens.checks.python.parallelism.data_parallel import with_whole_module
 from npulens.checks.python.registry import checks
 from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.checks.segment_lookups import SegmentLookups
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.changes import Signature, module_signature, words_affected
 from npulens.checks.segments.following import follow_comment
-from npulens.checks.segments.module_facts import ModuleFacts, known_of, module_facts
-from npulens.checks.segments.segment import Segment, never_cancel, segment_of
+from npulens.checks.segments.module_facts import ModuleFacts
+from npulens.checks.segments.segment import Segment, never_cancel, segment_of, with_starts
 from npulens.checks.segments.shape_answers import Hint
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
@@ -56,14 +57,12 @@ from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cell_edits import within_cells
 from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
-from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.ranking.findings import findings_of as shape_findings
 from npulens.shapes.ranking.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook, shell_of_notebook
-from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.parsing import SyntaxProblem
-from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.scopes import ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.strings import comments
 from npulens.text.document import Document
@@ -202,52 +201,28 @@ def _python_findings(
     cache: StatementCache | None,
     check_cancelled: Callable[[], None],
 ) -> Judgement:
-    place, own = target.project.place_of(document.path), target.project.words
+    own = target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
     if segments is None or any(segment.signs.weighs_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
         segments = [segment_of(parse_text(document.text), triggers)]
-    facts = module_facts(segments, target, triggers, document.path, catalogue)
-    known = known_of(catalogue, target, facts)
-    re_exported = OtherModules(target.project.reexported_libraries, document.path)
-    names = ModuleNames([segment.bindings for segment in segments], re_exported)
-    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
-    idioms = Idioms(
-        segments,
-        definitions,
-        catalogue,
-        target,
-        document.path,
-        place,
-        is_kept=cache is not None,
-        check_cancelled=check_cancelled,
-    )
-    hotspots = Hotspots(
-        segments,
-        definitions,
-        catalogue,
-        target.project,
-        document.path,
-        known,
-        reported_only=cache is None,
-        check_cancelled=check_cancelled,
-    )
+    analysed = AnalysedModule(segments, document.path, catalogue, target, triggers)
+    idioms = Idioms(analysed, is_kept=cache is not None, check_cancelled=check_cancelled)
+    hotspots = Hotspots(analysed, reported_only=cache is None, check_cancelled=check_cancelled)
     if cache is not None:
-        state = ModuleState(target, facts, idioms.traits, hotspots.helpers)
+        state = ModuleState(target, analysed.facts, idioms.traits, hotspots.helpers)
         cache.forget(segments, state, module_signature(segments))
     insertions = Insertions(segments, document.text, target)
     idioms.find()
     hotspots.find()
     findings: list[Finding] = []
-    start = 0
-    for index, segment in enumerate(segments):
+    for index, (start, segment) in enumerate(with_starts(segments)):
         if segment.findings is None:
-            found_here = _findings(segment, names, index, facts, catalogue, target)
+            found_here = _findings(analysed, index)
             segment.findings = all_expecting(found_here, segment.parsed.text)
         found = (*segment.findings, *idioms.findings(segment))
         findings += (bound(f.shifted(start), insertions) for f in found)
-        start += len(segment.parsed.text)
     ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
@@ -256,7 +231,7 @@ def _python_findings(
     ledger = Ledger(findings)
     ledger.settle(without_types_only(ledger.open, module), "type-only")
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
-    ledger.settle(with_whole_module(ledger.open, module, known), "type-only")
+    ledger.settle(with_whole_module(ledger.open, module, analysed.known), "type-only")
     ledger.settle(with_result_members(ledger.open, module, catalogue), "reported-once")
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
@@ -344,14 +319,8 @@ def analyze_returned_shapes(
 
 
 def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
-    project = target.project
     segments = [segment_of(parse_text(document.text), catalogue.triggers)]
-    facts = module_facts(segments, target, catalogue.triggers, document.path, catalogue)
-    re_exported = OtherModules(project.reexported_libraries, document.path)
-    names = ModuleNames([segment.bindings for segment in segments], re_exported)
-    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
-    known = known_of(catalogue, target, facts)
-    return Hotspots(segments, definitions, catalogue, project, document.path, known)
+    return Hotspots(AnalysedModule(segments, document.path, catalogue, target, catalogue.triggers))
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
@@ -397,7 +366,8 @@ def _reused_pieces(
     gone = cache.segments.keys() - {segment.parsed.text for segment in segments}
     if len(new) == len(gone) == 1:
         segment, before = new[0], cache.segments[gone.pop()]
-        segment.take_over(before)
+        segment.fused.take_over(before.fused)
+        segment.shapes.take_over(before.shapes)
         if segment.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
             follow_comment(segment, before, [each for each in segments if each is not segment])
     # A statement that stands there twice may mean something else at its second place.
@@ -406,15 +376,11 @@ def _reused_pieces(
     return segments
 
 
-def _findings(
-    segment: Segment,
-    names: ModuleNames,
-    index: int,
-    facts: ModuleFacts,
-    catalogue: Catalogue,
-    target: Target,
-) -> list[Finding]:
-    module = ModuleScope(names, index, walrus_lines(segment.parsed.text))
+def _findings(analysed: AnalysedModule, index: int) -> list[Finding]:
+    """The findings of the checks in one segment."""
+    segment, facts = analysed.segments[index], analysed.facts
+    catalogue, target = analysed.catalogue, analysed.target
+    module = ModuleScope(analysed.names, index, walrus_lines(segment.parsed.text))
     lines = segment.parsed.lines
     identifiers, stars = segment.words.identifiers, bool(module.stars())
     words = segment.triggers, facts.aliases, catalogue.parts, catalogue.computing
@@ -422,8 +388,8 @@ def _findings(
     code = SegmentText(lines, segment.npu_words)
     lookups = SegmentLookups(code, identifiers, module)
     context = Context(catalogue, target, facts, module, code, relevance, lookups)
-    placed = dict(context.regions.statements(segment.parsed.body, module))
-    body = [(node, placed[node]) for node in context.relevance.among(segment.parsed.body)]
+    settled = dict(context.regions.statements(segment.parsed.body, module))
+    body = [(node, settled[node]) for node in context.relevance.among(segment.parsed.body)]
     try:
         visit(body, module, checks(stars, facts.signs.names_gpus), context)
     except RecursionError:

@@ -2,12 +2,12 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from npulens.catalog.model import Finding, PatternSource, Target
-from npulens.catalog.tables import Catalogue
+from npulens.catalog.model import Finding, PatternSource
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.fused_answers import Recognition
 from npulens.checks.segments.segment import Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
@@ -15,7 +15,7 @@ from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
-from npulens.graphs.definitions import Definitions, ModuleDefinitions
+from npulens.graphs.definitions import Definitions
 from npulens.graphs.interfaces import Interfaces
 from npulens.verdicts.file_role import FileRole, file_role
 
@@ -26,38 +26,20 @@ class Idioms:
     """What NPU operators can replace in a module.
 
     Args:
-        segments: The module.
-        definitions: What the module defines.
-        catalogue: Has the patterns and their rules.
-        target: Says which fixes come first, and what the project tells.
-        path: The path of the module.
-        place: Its path within the project.
+        module: The module.
         is_kept: What is found is asked for again after an edit.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
 
     def __init__(
-        self,
-        segments: Sequence[Segment],
-        definitions: ModuleDefinitions,
-        catalogue: Catalogue,
-        target: Target,
-        path: str,
-        place: str,
-        *,
-        is_kept: bool,
-        check_cancelled: Callable[[], None],
+        self, module: AnalysedModule, *, is_kept: bool, check_cancelled: Callable[[], None]
     ) -> None:
         self._check_cancelled = check_cancelled
         self._is_kept = is_kept
-        self._segments = segments
-        self._shared = definitions
-        self._catalogue = catalogue
-        self._target = target
-        self._path = path
-        self._place = place
-        self._needs = _needs_of(catalogue.patterns)
+        self._module = module
+        self._segments = module.segments
+        self._needs = _needs_of(module.catalogue.patterns)
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
@@ -86,9 +68,9 @@ class Idioms:
         self, segment: Segment, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a segment, but for what is known and holds still."""
-        is_on_host = FileRole.HOST in file_role(
-            self._place
-        )  # where data is prepared, nothing runs on the NPU
+        catalogue, target = self._module.catalogue, self._module.target
+        # Where data is prepared, nothing runs on the NPU.
+        is_on_host = FileRole.HOST in file_role(target.project.place_of(self._module.path))
         if is_on_host or not self._has_torch or not self._may_hold_some(segment):
             return {}
         lines, definitions = segment.parsed.lines, self._definitions
@@ -106,9 +88,9 @@ class Idioms:
         functions = list(candidates.among(segment.parsed.body))
         if not functions:
             return {}
-        patterns = read_patterns(self._catalogue.patterns)
-        style, configured = self._target.style, self._configured
-        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, style, configured)
+        patterns = read_patterns(catalogue.patterns)
+        style, configured = target.style, self._configured
+        recognizer = Recognizer(lines, definitions, patterns, catalogue, style, configured)
         recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
@@ -124,7 +106,7 @@ class Idioms:
 
     @cached_property
     def _configured(self) -> Mapping[str, str]:
-        return activations_by_default(self._segments, self._target.project, self._path)
+        return activations_by_default(self._module)
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
@@ -141,7 +123,7 @@ class Idioms:
 
     @cached_property
     def _interfaces(self) -> Interfaces:
-        return Interfaces(self._shared)
+        return Interfaces(self._module.definitions)
 
     def _may_hold_some(self, segment: Segment) -> bool:
         text = segment.parsed.text
@@ -185,7 +167,7 @@ class Idioms:
 
     @cached_property
     def _definitions(self) -> Definitions:
-        return self._shared.all
+        return self._module.definitions.all
 
 
 @lru_cache(maxsize=4)

@@ -107,10 +107,13 @@ class Segment:
     shapes: ShapeAnswers = field(default_factory=ShapeAnswers)
     findings: list[Finding] | None = None
 
-    def take_over(self, before: "Segment") -> None:
-        """Keep what holds for functions that an edit of one statement has left as they were."""
-        self.fused.take_over(before.fused)
-        self.shapes.take_over(before.shapes)
+
+def with_starts(segments: Iterable[Segment]) -> Iterator[tuple[int, Segment]]:
+    """Segments, each with where it starts in the module."""
+    start = 0
+    for segment in segments:
+        yield start, segment
+        start += len(segment.parsed.text)
 
 
 def never_cancel() -> None:

@@ -88,8 +88,24 @@ class Evaluation:
     from_host: Mapping[str, object]
 
 
-DescribedFunction = tuple[str, frozenset[str], bool, bool, bool]
-"""What the call graph knows of a function; the shapes have a name for each part."""
+class Described(NamedTuple):
+    """A function as the call graph knows it.
+
+    Attributes:
+        name: `function` or `Class.method`.
+        calls: The last parts of the names that it calls.
+        trains: It holds a backward pass.
+        is_module: It is a method of a class with a `forward`.
+        sends_objects: It sends objects as bytes, or over a group of the hosts.
+        is_unused: It or its class will be removed, and nothing of the module calls it.
+    """
+
+    name: str
+    calls: frozenset[str]
+    trains: bool
+    is_module: bool
+    sends_objects: bool
+    is_unused: bool = False
 
 
 @dataclass(slots=True)
@@ -114,7 +130,7 @@ class ShapeAnswers:
     evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
     queried: dict[str, Interface | None] = field(default_factory=dict)
     sources: object = None
-    described: tuple[DescribedFunction, ...] | None = None
+    described: tuple[Described, ...] | None = None
 
     def take_over(self, before: "ShapeAnswers") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""

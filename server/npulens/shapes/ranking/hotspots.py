@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 
-from npulens.catalog.model import ProjectFacts, ReturnedShape
+from npulens.catalog.model import ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, never_cancel
 from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
-from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
+from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.interfaces import Interfaces
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
@@ -25,8 +26,6 @@ from npulens.shapes.ranking.scoring import Reach
 from npulens.shapes.ranking.shape_candidates import Candidates
 from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder
-from npulens.syntax.scopes import ModuleScope
-from npulens.verdicts.conditions import Known
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
@@ -52,12 +51,7 @@ class Hotspots:
     """Where shapes depend on data and where the host waits, in one module.
 
     Args:
-        segments: The module.
-        definitions: What the module defines.
-        catalogue: Has the operators and their rules.
-        project: What is known of other modules.
-        path: Tells what the module is for.
-        known: What is known for its conditions.
+        module: The module.
         reported_only: Places that score too low to be reported are left out, and so are hints.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
@@ -65,36 +59,28 @@ class Hotspots:
 
     def __init__(
         self,
-        segments: Sequence[Segment],
-        definitions: ModuleDefinitions,
-        catalogue: Catalogue,
-        project: ProjectFacts,
-        path: str,
-        known: Known,
+        module: AnalysedModule,
         *,
         reported_only: bool = False,
         check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
         self._check_cancelled = check_cancelled
-        self._segments = segments
-        self._shared = definitions
-        self._catalogue = catalogue
-        self._elsewhere = Elsewhere(project.returned_shapes, path)
-        self._unused = project.unused_names
-        self._place = project.place_of(path)
-        self._is_unused = path in project.unused_modules
-        self._known = replace(known, in_step=True)
+        self._module = module
+        self._segments = module.segments
+        self._catalogue = module.catalogue
+        self._elsewhere = Elsewhere(module.target.project.returned_shapes, module.path)
+        self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
-        for segment in self._segments:
+        for segment, scope in zip(self._segments, self._module.definitions.scopes, strict=True):
             shapes = segment.shapes
             if not self._interfaces.are(shapes.queried):
                 shapes.evaluations = {}
             if shapes.hotspots is None or self._have_changed(shapes):
                 shapes.hotspots = None
-                functions = list(self._candidates.among(segment)) if self._has_torch else []
+                functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
                 if functions:
                     # What is said of runtimes anywhere in a class counts for all of it.
                     known = shapes.evaluations if self._runtimes is None else {}
@@ -238,13 +224,8 @@ class Hotspots:
         )
 
     @cached_property
-    def _scopes(self) -> dict[int, ModuleScope]:
-        pairs = zip(self._segments, self._shared.scopes, strict=True)
-        return {id(segment): scope for segment, scope in pairs}
-
-    @cached_property
     def _definitions(self) -> Definitions:
-        return self._shared.all
+        return self._module.definitions.all
 
     @cached_property
     def homes(self) -> dict[ast.AST, Home]:
@@ -260,25 +241,17 @@ class Hotspots:
 
     @cached_property
     def _interfaces(self) -> Interfaces:
-        return Interfaces(self._shared)
+        return Interfaces(self._module.definitions)
 
     @cached_property
     def _candidates(self) -> Candidates:
         return Candidates(
-            self._segments,
-            self._scopes,
-            self._definitions,
-            self._call_graph,
-            self._catalogue,
-            self._elsewhere,
-            reported_only=self._reported_only,
+            self._module, self._call_graph, self._elsewhere, reported_only=self._reported_only
         )
 
     @cached_property
     def _call_graph(self) -> CallGraph:
-        return CallGraph(
-            self._segments, self._definitions, self._place, self._unused, self._is_unused
-        )
+        return CallGraph(self._module)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
+from npulens.checks.segments.shape_answers import Described
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
 
@@ -87,26 +88,6 @@ def severity_of(points: int) -> Severity:
     if points >= _WARNING:
         return Severity.WARNING
     return Severity.INFO if points >= _INFO else Severity.HINT
-
-
-class Described(NamedTuple):
-    """A function as the call graph knows it.
-
-    Attributes:
-        name: `function` or `Class.method`.
-        calls: The last parts of the names that it calls.
-        trains: It holds a backward pass.
-        is_module: It is a method of a class with a `forward`.
-        sends_objects: It sends objects as bytes, or over a group of the hosts.
-        is_unused: It or its class will be removed, and nothing of the module calls it.
-    """
-
-    name: str
-    calls: frozenset[str]
-    trains: bool
-    is_module: bool
-    sends_objects: bool
-    is_unused: bool = False
 
 
 def sends_objects(text: str) -> bool:
