@@ -32,11 +32,7 @@ from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.one_code import with_one_code, without_vendors
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
-from npulens.checks.other_files.launch_files import (
-    comments_of,
-    is_run_by_service,
-    launch_findings,
-)
+from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
 from npulens.checks.python.devices.result_members import with_result_members
 from npulens.checks.python.devices.shim_imports import missing_shim
 from npulens.checks.python.libraries.library_uses import deduplicated

@@ -7,13 +7,7 @@ from npulens.catalog.model import Fix, LocalizedText, Severity
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
-from npulens.checks.entries import (
-    exists,
-    is_unknown,
-    longest_entry,
-    needs_newer,
-    report_entry,
-)
+from npulens.checks.entries import exists, is_unknown, longest_entry, needs_newer, report_entry
 from npulens.checks.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
 from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
@@ -269,12 +263,7 @@ def _missing_on_npu(
         fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
         note = entry.note if exists(entry, context) else needs_newer(entry)
         context.report(
-            rule,
-            context.span(target),
-            found,
-            fixes,
-            replacement=entry.becomes or "",
-            note=note,
+            rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=note
         )
     return True
 

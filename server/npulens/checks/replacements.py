@@ -110,10 +110,7 @@ def _spelled(
 
 
 def with_plugin(
-    edits: tuple[Edit, ...],
-    need: ImportNeed,
-    scope: Scope,
-    context: Context,
+    edits: tuple[Edit, ...], need: ImportNeed, scope: Scope, context: Context
 ) -> tuple[tuple[Edit, ...], ImportNeed]:
     """Edits that use torch_npu with what imports it, and what is left to import at module level.
 

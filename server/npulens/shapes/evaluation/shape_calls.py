@@ -9,12 +9,7 @@ from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedA
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
 from npulens.shapes.operators.builtins import BUILTINS
-from npulens.shapes.operators.factories import (
-    NEW,
-    is_host_device,
-    kind_of_type,
-    made,
-)
+from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
 from npulens.shapes.operators.shape_sources import meets, result_of

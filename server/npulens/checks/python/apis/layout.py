@@ -2,12 +2,7 @@
 
 import ast
 
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    MigrationStyle,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context

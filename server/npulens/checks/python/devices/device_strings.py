@@ -408,14 +408,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 values = [p.value for p in pattern if isinstance(p, ast.MatchValue)]
                 if ported:
                     settled = Settlement("ported", context.span(node.subject))
-                report_compared(
-                    values,
-                    [node.subject],
-                    word,
-                    scope,
-                    context,
-                    settled=settled,
-                )
+                report_compared(values, [node.subject], word, scope, context, settled=settled)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -165,11 +165,7 @@ def _before_on_line(node: ast.stmt | ast.expr, context: Context) -> str:
 
 
 def _fixes(
-    node: ast.Call,
-    statement: ast.stmt | None,
-    written: Written,
-    scope: Scope,
-    context: Context,
+    node: ast.Call, statement: ast.stmt | None, written: Written, scope: Scope, context: Context
 ) -> list[Fix]:
     span = context.span(node)
     call = context.source(node)

@@ -7,12 +7,7 @@ becomes depends on what is passed to it.
 import ast
 from dataclasses import replace
 
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    Severity,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import is_spread, keyword_of, without
 from npulens.checks.context import Context
@@ -152,11 +147,7 @@ def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _report(
-    node: ast.expr,
-    name: str,
-    more: tuple[Edit, ...],
-    scope: Scope,
-    context: Context,
+    node: ast.expr, name: str, more: tuple[Edit, ...], scope: Scope, context: Context
 ) -> None:
     """The finding that the name alone would be, with what else the fix has to change.
 
@@ -170,12 +161,7 @@ def _report(
     fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
     becomes = entry.becomes or ""
     context.report(
-        entry.rule,
-        context.span(node),
-        entry.symbol,
-        fixes,
-        replacement=becomes,
-        note=entry.note,
+        entry.rule, context.span(node), entry.symbol, fixes, replacement=becomes, note=entry.note
     )
 
 

@@ -23,10 +23,7 @@ _DISTRIBUTED = frozenset(
     }
 )
 _BACKEND = frozenset(
-    {
-        "torch.distributed.Backend.NCCL",
-        "torch.distributed.distributed_c10d.Backend.NCCL",
-    }
+    {"torch.distributed.Backend.NCCL", "torch.distributed.distributed_c10d.Backend.NCCL"}
 )
 _REDUCTIONS = frozenset(
     f"torch.distributed.{module}{name}"
