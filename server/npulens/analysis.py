@@ -31,6 +31,7 @@ from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.one_code import with_one_code, without_vendors
+from npulens.checks.optional_code import OptionalCode
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
 from npulens.checks.python.devices.result_members import with_result_members
@@ -68,6 +69,7 @@ from npulens.verdicts.file_role import FileRole, file_role
 from npulens.verdicts.ledger import Judgement, Ledger
 from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.overruling import BY_COMMENT, overruled
+from npulens.verdicts.regions import Regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,8 +376,7 @@ def _reused_pieces(
 
 def _findings(analysed: AnalysedModule, index: int) -> list[Finding]:
     """The findings of the checks in one segment."""
-    segment, facts = analysed.segments[index], analysed.facts
-    catalogue, target = analysed.catalogue, analysed.target
+    segment, facts, catalogue = analysed.segments[index], analysed.facts, analysed.catalogue
     module = ModuleScope(analysed.names, index, walrus_lines(segment.parsed.text))
     lines = segment.parsed.lines
     identifiers, stars = segment.words.identifiers, bool(module.stars())
@@ -383,9 +384,12 @@ def _findings(analysed: AnalysedModule, index: int) -> list[Finding]:
     relevance = RelevanceFilter(lines, identifiers, *words, stars)
     code = SegmentText(lines, segment.npu_words)
     lookups = SegmentLookups(code, identifiers, module)
-    context = Context(catalogue, target, facts, module, code, relevance, lookups)
-    settled = dict(context.regions.statements(segment.parsed.body, module))
-    body = [(node, settled[node]) for node in context.relevance.among(segment.parsed.body)]
+    regions = Regions(code, analysed.known)
+    optional = OptionalCode(analysed.known_without_libraries)
+    given = catalogue, analysed.target, facts, module
+    context = Context(*given, code, relevance, lookups, regions, optional)
+    settled = dict(regions.statements(segment.parsed.body, module))
+    body = [(node, settled[node]) for node in relevance.among(segment.parsed.body)]
     try:
         visit(body, module, checks(stars, facts.signs.names_gpus), context)
     except RecursionError:

@@ -18,7 +18,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.checks.segment_lookups import SegmentLookups
-from npulens.checks.segments.module_facts import ModuleFacts, known_of
+from npulens.checks.segments.module_facts import ModuleFacts
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
 from npulens.syntax.values import Imported, Name
@@ -92,19 +92,11 @@ class Context:
     code: SegmentText
     relevance: RelevanceFilter
     lookups: SegmentLookups
-    regions: Regions = field(init=False)
-    optional: OptionalCode = field(init=False)
+    regions: Regions
+    optional: OptionalCode
     settled: Settlement | None = None
     reported: Reported = field(default_factory=Reported)
     notes: NodeNotes = field(default_factory=NodeNotes)
-
-    def __post_init__(self) -> None:
-        known = known_of(self.catalogue, self.target, self.facts)
-        self.regions = Regions(self.code, known)
-        missing = self.target.project.absent(self.catalogue.optional_libraries)
-        names = self.facts.optional_names
-        known = replace(known, missing_libraries=missing, missing_names=names)
-        self.optional = OptionalCode(known)
 
     def by_shim(self, is_patched: bool = True) -> Settlement | None:
         """What settles a name that `transfer_to_npu` makes work, where it is in force."""

@@ -10,6 +10,7 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.scopes import Scope
 
+ON_HOST = Settlement("on-host")
 _OTHER_ACTIVITIES = frozenset({"HPU", "MTIA", "XPU"})
 
 
@@ -23,18 +24,4 @@ def out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -> S
         if isinstance(node, ast.Attribute) and node.attr in _OTHER_ACTIVITIES:
             return Settlement("other-device")
         return None
-    return ON_HOST if is_for_others(scope, context) else None
-
-
-ON_HOST = Settlement("on-host")
-
-
-def is_for_others(scope: Scope, context: Context) -> bool:
-    """Whether a function, or one around it, is for the host or another accelerator."""
-    current: Scope | None = scope
-    while current is not None:
-        node = getattr(current, "node", None)
-        if isinstance(node, ast.AST) and context.lookups.is_exempt(node):
-            return True
-        current = getattr(current, "owner", None) or current.parent
-    return False
+    return ON_HOST if context.lookups.is_for_others(scope) else None

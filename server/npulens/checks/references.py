@@ -135,9 +135,8 @@ def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
 
 def _is_within_last(span: Span, context: Context) -> bool:
     """Whether a place begins what was found last, as `cuda` does in `cuda.synchronize`."""
-    return (
-        bool(context.reported.findings) and context.reported.findings[-1].span.start == span.start
-    )
+    findings = context.reported.findings
+    return bool(findings) and findings[-1].span.start == span.start
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:

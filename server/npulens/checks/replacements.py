@@ -147,8 +147,7 @@ def local_import(scope: Scope, context: Context, *, is_named: bool = False) -> l
                 if imports_module(current.node.body, "torch_npu"):
                     return []
                 is_loaded = context.target.loads_plugin and not is_named
-                found = (
-                    [] if is_loaded else [plugin_edit(place, context.code.text, is_named=is_named)]
-                )
+                edit = plugin_edit(place, context.code.text, is_named=is_named)
+                found = [] if is_loaded else [edit]
         current = current.parent
     return found

@@ -71,6 +71,8 @@ class SegmentLookups:
 
     def imported_methods(self, elsewhere: OtherModules[frozenset[str]]) -> frozenset[str]:
         """The methods of classes of the project that the module imports, or whose modules."""
+        if elsewhere.is_empty:
+            return frozenset()
         if self._imported_methods is None:
             names = {f"{name}.{each}" for name in self.imports for each in elsewhere.names_in(name)}
             found = (elsewhere.find(name) or () for name in self.imports | names)
@@ -112,12 +114,21 @@ class SegmentLookups:
             self._layer_words[owner] = Counter(re.findall(r"\w+", text) if is_whole else ())
         return self._layer_words[owner]
 
-    def is_exempt(self, node: ast.AST) -> bool:
-        """Whether a function, or what else has a scope, is for the host or another accelerator.
+    def is_for_others(self, scope: Scope) -> bool:
+        """Whether a function, or one around it, is for the host or another accelerator.
 
         It says so by its name, as `_init_weight_cpu` and `TextDataset.__getitem__`, or by what it
         uses.
         """
+        current: Scope | None = scope
+        while current is not None:
+            node = getattr(current, "node", None)
+            if isinstance(node, ast.AST) and self._is_exempt(node):
+                return True
+            current = getattr(current, "owner", None) or current.parent
+        return False
+
+    def _is_exempt(self, node: ast.AST) -> bool:
         if node not in self._exempt:
             text = self._code.source(node) if isinstance(node, Function) else "cuda"
             uses_other = "cuda" not in text and _OTHER_BACKEND.search(text) is not None

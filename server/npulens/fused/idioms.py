@@ -15,8 +15,6 @@ from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
-from npulens.graphs.definitions import Definitions
-from npulens.graphs.interfaces import Interfaces
 from npulens.verdicts.file_role import FileRole, file_role
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
@@ -44,7 +42,7 @@ class Idioms:
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
         for segment in self._segments:
-            is_same = self._interfaces.are(segment.fused.queried)
+            is_same = self._module.interfaces.are(segment.fused.queried)
             fused, known = segment.fused, segment.fused.known
             if not (
                 is_same and fused.recognized is not None and all(map(self._holds, known.values()))
@@ -73,7 +71,7 @@ class Idioms:
         is_on_host = FileRole.HOST in file_role(target.project.place_of(self._module.path))
         if is_on_host or not self._has_torch or not self._may_hold_some(segment):
             return {}
-        lines, definitions = segment.parsed.lines, self._definitions
+        lines, definitions = segment.parsed.lines, self._module.definitions.all
         definitions.queried = set(segment.fused.queried) if known else set()
         candidates = Candidates(
             lines,
@@ -101,7 +99,7 @@ class Idioms:
         if self._is_kept:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
             names = definitions.queried | owners
-            segment.fused.queried = {name: self._interfaces.of(name) for name in names}
+            segment.fused.queried = {name: self._module.interfaces.of(name) for name in names}
         return recognized
 
     @cached_property
@@ -116,14 +114,10 @@ class Idioms:
     @cached_property
     def _nodes(self) -> frozenset[ast.AST]:
         """The functions of the module, and the methods of its classes."""
-        definitions = self._definitions
+        definitions = self._module.definitions.all
         methods = (each.methods.values() for each in definitions.classes.values())
         functions = chain(definitions.functions.values(), *methods)
         return frozenset(function.node for function in functions)
-
-    @cached_property
-    def _interfaces(self) -> Interfaces:
-        return Interfaces(self._module.definitions)
 
     def _may_hold_some(self, segment: Segment) -> bool:
         text = segment.parsed.text
@@ -137,10 +131,8 @@ class Idioms:
     @cached_property
     def _has_torch(self) -> bool:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
-        return any(
-            segment.imports.torch is not None or _IMPORT.search(segment.parsed.text)
-            for segment in self._segments
-        )
+        texts = (segment.parsed.text for segment in self._segments)
+        return self._module.facts.imports_torch or any(map(_IMPORT.search, texts))
 
     @property
     def traits(self) -> frozenset[tuple[str, frozenset[str]]]:
@@ -149,7 +141,7 @@ class Idioms:
 
     @cached_property
     def _helpers(self) -> Parts:
-        functions = self._definitions.functions
+        functions = self._module.definitions.all.functions
         return {name: part for name, part in self._parts.items() if name in functions}
 
     @cached_property
@@ -164,10 +156,6 @@ class Idioms:
                 assert isinstance(part, Part)
                 parts[name] = part
         return parts
-
-    @cached_property
-    def _definitions(self) -> Definitions:
-        return self._module.definitions.all
 
 
 @lru_cache(maxsize=4)

@@ -39,7 +39,7 @@ def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
             place.rule.code,
             place.rule.name,
             _kind(place, "en"),
-            ranked.function,
+            ranked.hotspot.function,
             reached(ranked.reach),
         ),
         *(hotspot.symbol, _why(place, language), uses),

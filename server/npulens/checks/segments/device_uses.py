@@ -1,7 +1,6 @@
 """Names that are given to what takes a device or the backend of a process group."""
 
 import re
-from collections.abc import Iterator
 from functools import cached_property
 
 from npulens.syntax.words import Words
@@ -43,18 +42,13 @@ class DeviceUses:
 
     @cached_property
     def compared_names(self) -> frozenset[str]:
-        """Names that are compared with another device."""
-        return frozenset(self._compared())
-
-    def _compared(self) -> Iterator[str]:
-        """`kind` in `if kind == "mps"`."""
+        """Names that are compared with another device: `kind` in `if kind == "mps"`."""
         if self._words.identifiers.isdisjoint(_OTHER_DEVICES):
-            return
+            return frozenset()
         text = self._words.text
-        for found in _COMPARED.finditer(text):
-            before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
-            if (name := _NAME_BEFORE.search(before)) is not None:
-                yield name[1]
+        places = (found.start() for found in _COMPARED.finditer(text))
+        found = (_NAME_BEFORE.search(text, max(at - _LONGEST_NAME, 0), at) for at in places)
+        return frozenset(name[1] for name in found if name is not None)
 
     @cached_property
     def backend_names(self) -> frozenset[str]:

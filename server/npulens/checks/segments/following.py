@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -29,12 +30,14 @@ def follow_comment(segment: Segment, before: Segment, others: Sequence[Segment])
     functions = dict(_functions(before.parsed.body))
     moves = _Moves(before, segment, functions)
     fused, shapes = segment.fused, segment.shapes
+    of_others = partial(moves.evaluation, starts=moves.starts)
+    own = partial(moves.evaluation, starts={**moves.starts, "": 0})
     fused.recognized_before = _kept(fused.recognized_before, moves.recognition)
-    shapes.evaluations = _kept(shapes.evaluations, moves.own_evaluation)
+    shapes.evaluations = _kept(shapes.evaluations, own)
     for other in others:
         rests_on = (each.rests_on for each in other.shapes.evaluations.values())
         if not frozenset(functions.values()).isdisjoint(chain.from_iterable(rests_on)):
-            other.shapes.evaluations = _kept(other.shapes.evaluations, moves.evaluation)
+            other.shapes.evaluations = _kept(other.shapes.evaluations, of_others)
             other.shapes.hotspots = None
 
 
@@ -71,25 +74,14 @@ class _Moves:
         self._lines = lines
         self._edit = changed_part(lines.text, after.parsed.text)
         self._longer = len(after.parsed.text) - len(lines.text)
-        self._starts = {name: self._start_of(node) for name, node in functions.items()}
+        self.starts = {name: lines.starts[f.lineno - 1] for name, f in functions.items()}
 
     def recognition(self, found: Recognition) -> Recognition:
         """What was found in a function."""
         return found._replace(idioms=tuple(map(self._idiom, found.idioms)))
 
-    def own_evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of the edited segment on."""
-        return self._evaluation(found, {**self._starts, "": 0})
-
-    def evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of another segment on."""
-        return self._evaluation(found, self._starts)
-
-    def _start_of(self, function: ast.stmt) -> int:
-        return self._lines.starts[function.lineno - 1]
-
     def _idiom(self, idiom: Idiom) -> Idiom:
-        start = self._start_of(idiom.function)
+        start = self._lines.starts[idiom.function.lineno - 1]
         finding = idiom.finding
         related = (Related(self._span(each.span, start), each.text) for each in finding.related)
         moved = replace(
@@ -100,7 +92,8 @@ class _Moves:
         )
         return idiom._replace(finding=moved)
 
-    def _evaluation(self, found: Evaluation, starts: Mapping[str, int]) -> Evaluation:
+    def evaluation(self, found: Evaluation, starts: Mapping[str, int]) -> Evaluation:
+        """What was found from a function on; places count from the starts of their homes."""
         return replace(
             found,
             hotspots=tuple(self._hotspot(each, starts) for each in found.hotspots),

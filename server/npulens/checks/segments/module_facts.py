@@ -11,7 +11,6 @@ from npulens.checks.segments.module_words import checked_for_none
 from npulens.checks.segments.own_extensions import OwnExtensions
 from npulens.checks.segments.segment import Segment
 from npulens.syntax.other_modules import OtherModules
-from npulens.verdicts.conditions import Known
 from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
@@ -104,18 +103,6 @@ class ModuleFacts:
     aliases: frozenset[str]
     missing_names: frozenset[str]
     optional_names: frozenset[str]
-
-
-def known_of(catalogue: Catalogue, target: Target, facts: ModuleFacts) -> Known:
-    """What is known for the conditions of a module."""
-    return Known(
-        catalogue.conditions,
-        target.torch_version,
-        target.project.absent(catalogue.missing_libraries),
-        facts.missing_names,
-        facts.own.device_functions,
-        facts.own.devices_elsewhere,
-    )
 
 
 def module_facts(

@@ -49,12 +49,9 @@ def evaluations(
         if from_host != evaluation.from_host:
             again = _evaluation(function, session, reporter, from_host)
             # What it passes on counts as it is for any arguments.
-            found[index] = replace(
-                again,
-                rests_on=evaluation.rests_on | again.rests_on,
-                passed_arguments=evaluation.passed_arguments,
-                has_events=True,
-            )
+            rests_on, given = evaluation.rests_on | again.rests_on, evaluation.passed_arguments
+            again = replace(again, rests_on=rests_on, passed_arguments=given)
+            found[index] = replace(again, has_events=True)
     return found
 
 

@@ -29,7 +29,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             related=tuple(Related(span, _USED) for _, span in hotspot.used),
             dynamic_shape=DynamicShape(
                 each.score,
-                each.function,
+                hotspot.function,
                 reached(each.reach),
                 hotspot.is_shape,
                 hotspot.synchronizes,

@@ -12,8 +12,7 @@ from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, never_cancel
 from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
-from npulens.graphs.definitions import Definitions, FunctionHere
-from npulens.graphs.interfaces import Interfaces
+from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
 from npulens.shapes.evaluation.shape_frames import Session
@@ -37,13 +36,11 @@ class Ranked:
     Attributes:
         hotspot: What it is; spans are in the text of the module.
         score: How much it hurts, from 0 to 100.
-        function: `function` or `Class.method`.
         reach: From where that is reached.
     """
 
     hotspot: Hotspot
     score: int
-    function: str
     reach: Reach
 
 
@@ -67,7 +64,6 @@ class Hotspots:
         self._check_cancelled = check_cancelled
         self._module = module
         self._segments = module.segments
-        self._catalogue = module.catalogue
         self._elsewhere = Elsewhere(module.target.project.returned_shapes, module.path)
         self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
@@ -76,7 +72,7 @@ class Hotspots:
         """Look through segments of which that is not known, or that rest on what has changed."""
         for segment, scope in zip(self._segments, self._module.definitions.scopes, strict=True):
             shapes = segment.shapes
-            if not self._interfaces.are(shapes.queried):
+            if not self._module.interfaces.are(shapes.queried):
                 shapes.evaluations = {}
             if shapes.hotspots is None or self._have_changed(shapes):
                 shapes.hotspots = None
@@ -95,7 +91,7 @@ class Hotspots:
             return []
         graph = self._call_graph
         found = [
-            Ranked(hotspot, graph.score(hotspot), hotspot.function, graph.reach(hotspot.function))
+            Ranked(hotspot, graph.score(hotspot), graph.reach(hotspot.function))
             for hotspot in Places(self._segments, self.homes).hotspots()
             if graph.counts(hotspot)
         ]
@@ -112,7 +108,7 @@ class Hotspots:
             wanted: The names of functions that are asked about.
         """
         found = {}
-        for name, function in self._definitions.functions.items():
+        for name, function in self._module.definitions.all.functions.items():
             if name not in wanted or is_host_code(function) or not self._has_torch:
                 continue
             session = self._session()
@@ -159,15 +155,15 @@ class Hotspots:
             known: What was found from its functions on before.
         """
         shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
-        self._definitions.queried = set(shapes.queried) if known else set()
+        self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
         reported = evaluate([each for each in functions if not is_exempt[each]])
         exempt = {}
         if not self._reported_only:
             exempt = evaluate([each for each in functions if is_exempt[each]])
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            names = self._definitions.queried | owners
-            shapes.queried = {name: self._interfaces.of(name) for name in names}
+            names = self._module.definitions.all.queried | owners
+            shapes.queried = {name: self._module.interfaces.of(name) for name in names}
         shapes.evaluations = {**reported, **exempt}
         shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
         shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
@@ -188,9 +184,9 @@ class Hotspots:
         return {function.node: each for function, each in zip(functions, found, strict=True)}
 
     def _session(self) -> Session:
-        operators, methods = self._catalogue.operators, _methods(self._catalogue)
+        operators, methods = self._module.catalogue.operators, _methods(self._module.catalogue)
         return Session(
-            self._definitions,
+            self._module.definitions.all,
             operators,
             methods,
             Recorder(notes_names=not self._reported_only),
@@ -218,14 +214,8 @@ class Hotspots:
 
     @cached_property
     def _has_torch(self) -> bool:
-        return any(
-            segment.imports.torch is not None or _IMPORT.search(segment.parsed.text)
-            for segment in self._segments
-        )
-
-    @cached_property
-    def _definitions(self) -> Definitions:
-        return self._module.definitions.all
+        texts = (segment.parsed.text for segment in self._segments)
+        return self._module.facts.imports_torch or any(map(_IMPORT.search, texts))
 
     @cached_property
     def homes(self) -> dict[ast.AST, Home]:
@@ -236,12 +226,8 @@ class Hotspots:
             )
             for segment in self._segments
             for starts in (segment.parsed.lines.starts,)
-            for function in functions_of(segment.parsed.body, self._definitions)
+            for function in functions_of(segment.parsed.body, self._module.definitions.all)
         }
-
-    @cached_property
-    def _interfaces(self) -> Interfaces:
-        return Interfaces(self._module.definitions)
 
     @cached_property
     def _candidates(self) -> Candidates:

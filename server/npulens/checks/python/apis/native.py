@@ -9,7 +9,7 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import longest_entry
-from npulens.checks.purpose import ON_HOST, is_for_others
+from npulens.checks.purpose import ON_HOST
 from npulens.checks.python.apis.native_arguments import argument_breaking
 from npulens.checks.python.apis.unverified import report_unverified
 from npulens.checks.tensors import (
@@ -112,7 +112,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if any(limit.always for limit in limits) and _are_on_host(inputs, scope, context):
         context.notes.mentions[function] = "on-host"
         return
-    if all(limit.always for limit in limits) or is_for_others(scope, context):
+    if all(limit.always for limit in limits) or context.lookups.is_for_others(scope):
         return
     operand = owner if owner is not None else (node.args[0] if node.args else None)
     for limit in limits:
@@ -193,9 +193,8 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
     elif isinstance(node, ast.Assign):
         mentions += _asked_for(node, scope, context)
         context.notes.mentions.update((part, "reported-at-use") for part in _replaced(node))
-        context.notes.mentions.update(
-            (p, "unreachable") for p in _unused_layer(node, scope, context)
-        )
+        unused = _unused_layer(node, scope, context)
+        context.notes.mentions.update(dict.fromkeys(unused, "unreachable"))
     if annotation is not None:
         types = _types(annotation)
         context.notes.annotations.update(types)
@@ -299,7 +298,7 @@ def _report_always(entry: NativeEntry, span: Span, scope: Scope, context: Contex
     """The first limit that every use of an API meets."""
     for limit in _limits(entry, context):
         if limit.always and span not in context.reported.spans and _counts(entry, context):
-            settled = ON_HOST if is_for_others(scope, context) else None
+            settled = ON_HOST if context.lookups.is_for_others(scope) else None
             _report(limit, entry.api, span, context, settled=settled)
             return
 

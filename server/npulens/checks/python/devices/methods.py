@@ -199,9 +199,8 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     if receivers and all(_is_foreign(value, node.attr, context) for value in receivers):
         return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
-        return (
-            node.value.func.id == "super" and node.attr in context.facts.own.tensor_method_overrides
-        )
+        overrides = context.facts.own.tensor_method_overrides
+        return node.value.func.id == "super" and node.attr in overrides
     return False
 
 
@@ -246,8 +245,10 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    may_be_own = node.attr in context.facts.own.tensor_method_overrides or _imports_own(
-        node.attr, context
+    own = context.facts.own
+    may_be_own = (
+        node.attr in own.tensor_method_overrides
+        or node.attr in context.lookups.imported_methods(own.classes_elsewhere)
     )
     if may_be_own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
@@ -256,12 +257,6 @@ def _npu_fix(
     )
     title = use(f".{entry.becomes}" + ("()" if entry.called else ""))
     return [Fix(title, applicability, edits, imports=need)]
-
-
-def _imports_own(method: str, context: Context) -> bool:
-    """Whether the module imports a class of the project with such a method, or its module."""
-    elsewhere = context.facts.own.classes_elsewhere
-    return not elsewhere.is_empty and method in context.lookups.imported_methods(elsewhere)
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:

@@ -96,11 +96,8 @@ def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
     """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
     assert isinstance(node, ast.Constant)
     value, span = node.value, context.span(node)
-    if (
-        not isinstance(value, str)
-        or _WITH_OPTIONS.match(value) is None
-        or span in context.reported.spans
-    ):
+    is_command = isinstance(value, str) and _WITH_OPTIONS.match(value) is not None
+    if not is_command or span in context.reported.spans:
         return
     rule = context.catalogue.rule_named(_RULE)
     if rule is not None and not _is_for_nvidia(scope):
