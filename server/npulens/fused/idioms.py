@@ -59,7 +59,7 @@ class Idioms:
                     yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
 
     def _holds(self, recognition: Recognition) -> bool:
-        """Whether all functions that were asked for are what they were."""
+        """Whether all functions that were queried are what they were."""
         return not recognition.rests_on or recognition.rests_on <= self._nodes
 
     def _look_through(

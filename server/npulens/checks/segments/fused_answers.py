@@ -27,7 +27,7 @@ class Recognition(NamedTuple):
         idioms: The computations.
         inlined: Functions that were looked into for one of these, each with its rule: what is
             found there alone is part of a larger computation here.
-        rests_on: The functions that were asked for: it holds as long as these are what they were.
+        rests_on: The functions that were queried: it holds as long as these are what they were.
     """
 
     idioms: tuple[Idiom, ...]

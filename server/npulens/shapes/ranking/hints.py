@@ -14,7 +14,7 @@ Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
 
 
 def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
-    """How many dynamic shapes and waits the statements of a function hold."""
+    """How many dynamic shapes and synchronizations the statements of a function hold."""
     shapes = sum(event.is_shape for event in events)
     return Hint(name, home, "", bool(shapes), shapes, sum(event.synchronizes for event in events))
 

@@ -82,7 +82,7 @@ class Reporter:
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
             if event.is_elsewhere and not event.is_shape:
-                continue  # a number is told where it decides about a size
+                continue  # a number is reported where it decides about a size
             kept.append(event)
             if event.used or not event.is_elsewhere:
                 hotspots.append(self._hotspot(event))

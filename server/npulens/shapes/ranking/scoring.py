@@ -42,7 +42,7 @@ _LONGEST_NAME = 100
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
-"""By all but the first, the most costly operator in two loops stays below what is told."""
+"""By all but the first, the most costly operator in two loops stays below what is reported."""
 _WARNING, _INFO = 60, 40
 REPORTED = 20
 """Places of a lower score are in the ranked list alone."""
@@ -84,7 +84,7 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = F
 
 
 def severity_of(points: int) -> Severity:
-    """How loud a place of a score is told."""
+    """How severe a place of a score is."""
     if points >= _WARNING:
         return Severity.WARNING
     return Severity.INFO if points >= _INFO else Severity.HINT

@@ -81,7 +81,7 @@ class Candidates:
 
     @cached_property
     def helpers(self) -> re.Pattern[str] | None:
-        """Calls of functions of the module that hold a source, or that a mask is handed to."""
+        """Calls of functions of the module that hold a source, or that a mask is passed to."""
         holding: list[str] = []
         indexing: list[str] = []
         for segment in self._module.segments:
