@@ -818,7 +818,7 @@ def test_hints_have_symbolic_shapes_counts_and_the_way_from_the_source() -> None
     assert named["kept"].is_dynamic
     assert not named["mask"].is_dynamic
     assert [source[slice(*span)] for _, span in named["kept"].sources] == ["x[mask]"]
-    assert (named["forward"].shapes, named["forward"].waits) == (1, 1)
+    assert (named["forward"].shapes, named["forward"].synchronizations) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -834,7 +834,7 @@ def test_random_values_are_none_that_are_written(made: str, is_dynamic: bool) ->
     source = HEAD + f"def forward():\n    x = {made}\n    kept = x[x > 0]\n    return kept.exp()\n"
     hints = analyze_shapes(Document("snippet.py", source, 1), CATALOGUE).hints
     (forward,) = [hint for hint in hints if source[slice(*hint.span)] == "forward"]
-    assert (forward.shapes, forward.waits) == (int(is_dynamic), 1)
+    assert (forward.shapes, forward.synchronizations) == (int(is_dynamic), 1)
 
 
 @pytest.fixture

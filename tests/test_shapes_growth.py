@@ -183,7 +183,7 @@ def test_what_is_said_to_grow_does_and_nothing_else() -> None:
 def test_the_calls_that_take_what_grows_belong_to_the_finding() -> None:
     source = SOURCE.replace("token = ids[:, -1:] + 1", "token = step(ids, 1)")
     report = analyze_shapes(Document("snippet.py", source), CATALOGUE)
-    (place,) = (e for e in report.ranked if e.function == "forward")
+    (place,) = (e for e in report.ranked if e.hotspot.function == "forward")
     assert [source[slice(*span)] for _, span in place.hotspot.used] == ["step(ids, 1)"]
 
 

@@ -61,7 +61,7 @@ def said() -> tuple[set[Name], set[int]]:
     lines = {
         document.position_at(each.hotspot.span.start).line + 1
         for each in report.ranked
-        if each.hotspot.waits
+        if each.hotspot.synchronizes
     }
     return names, lines
 

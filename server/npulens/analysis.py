@@ -9,9 +9,7 @@ from npulens.catalog.model import Finding, MigrationStyle, Severity, Shim, Targe
 from npulens.catalog.project_model import ProjectFacts, ReturnedShape
 from npulens.catalog.rule_properties import Once
 from npulens.catalog.tables import Catalogue
-from npulens.checks.changes import Signature, module_signature, words_affected
-from npulens.checks.context import Context, ModuleFacts, known_of
-from npulens.checks.following import follow_comment
+from npulens.checks.context import Context
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
 from npulens.checks.intent.extension_uses import with_uses_together, without_exempt_extensions
@@ -26,19 +24,22 @@ from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.one_code import with_one_code, without_vendors
+from npulens.checks.optional_code import OptionalCode
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
-from npulens.checks.other_files.launch_files import (
-    comments_of,
-    is_run_by_service,
-    launch_findings,
-)
+from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
 from npulens.checks.python.devices.result_members import with_result_members
 from npulens.checks.python.devices.shim_imports import missing_shim
 from npulens.checks.python.libraries.library_uses import deduplicated
 from npulens.checks.python.parallelism.data_parallel import with_whole_module
 from npulens.checks.python.registry import checks
 from npulens.checks.relevance_filter import RelevanceFilter
-from npulens.checks.segments import Hint, Segment, module_facts, never_cancel, segment_of
+from npulens.checks.segment_lookups import SegmentLookups
+from npulens.checks.segments.analysed_module import AnalysedModule
+from npulens.checks.segments.changes import Signature, module_signature, words_affected
+from npulens.checks.segments.following import follow_comment
+from npulens.checks.segments.module_facts import ModuleFacts
+from npulens.checks.segments.segment import Segment, never_cancel, segment_of, with_starts
+from npulens.checks.segments.shape_answers import Hint
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -46,14 +47,12 @@ from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cell_edits import within_cells
 from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
-from npulens.graphs.definitions import ModuleDefinitions
 from npulens.shapes.ranking.findings import findings_of as shape_findings
 from npulens.shapes.ranking.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
 from npulens.syntax.cells import python_of_notebook, shell_of_notebook
-from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.parsing import SyntaxProblem
-from npulens.syntax.scopes import ModuleNames, ModuleScope
+from npulens.syntax.scopes import ModuleScope
 from npulens.syntax.statements import parse_statements, parse_text
 from npulens.syntax.strings import comments
 from npulens.text.document import Document
@@ -61,7 +60,9 @@ from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.verdicts.file_role import FileRole, file_role
 from npulens.verdicts.ledger import Judgement, Ledger
+from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.overruling import BY_COMMENT, overruled
+from npulens.verdicts.regions import Regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,11 @@ class StatementCache:
         self.signature = signature
         for segment in segments:
             if affected is None or not affected.isdisjoint(segment.words.identifiers):
-                segment.findings = segment.recognized = segment.hotspots = None
-                segment.recognized_before, segment.evaluations = {}, {}
+                segment.findings = None
+                segment.fused.forget()
+                segment.shapes.forget()
             elif before is not None and before.sources != state.sources:
-                segment.hotspots, segment.evaluations = None, {}
+                segment.shapes.forget()
 
 
 class ModuleState(NamedTuple):
@@ -119,8 +121,8 @@ class ModuleState(NamedTuple):
 
     Attributes:
         target: What is analysed for.
-        facts: What the segments tell each other.
-        traits: Functions and classes that hold a part of some computation, with what tells that.
+        facts: What the segments have to know of each other.
+        traits: Functions and classes that hold a part of some computation, with what says that.
         sources: What matches calls of functions that hold a source of dynamic shapes.
     """
 
@@ -190,52 +192,28 @@ def _python_findings(
     cache: StatementCache | None,
     check_cancelled: Callable[[], None],
 ) -> Judgement:
-    place, own = target.project.place_of(document.path), target.project.words
+    own = target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
-    if segments is None or any(segment.weighs_npu for segment in segments):
+    if segments is None or any(segment.signs.weighs_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
         segments = [segment_of(parse_text(document.text), triggers)]
-    facts = module_facts(segments, target, triggers, document.path, catalogue)
-    known = known_of(catalogue, target, facts)
-    re_exported = OtherModules(target.project.members.libraries, document.path)
-    names = ModuleNames([segment.bindings for segment in segments], re_exported)
-    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
-    idioms = Idioms(
-        segments,
-        definitions,
-        catalogue,
-        target,
-        document.path,
-        place,
-        is_kept=cache is not None,
-        check_cancelled=check_cancelled,
-    )
-    hotspots = Hotspots(
-        segments,
-        definitions,
-        catalogue,
-        target.project,
-        document.path,
-        known,
-        reported_only=cache is None,
-        check_cancelled=check_cancelled,
-    )
+    analysed = AnalysedModule(segments, document.path, catalogue, target, triggers)
+    idioms = Idioms(analysed, is_kept=cache is not None, check_cancelled=check_cancelled)
+    hotspots = Hotspots(analysed, reported_only=cache is None, check_cancelled=check_cancelled)
     if cache is not None:
-        state = ModuleState(target, facts, idioms.traits, hotspots.helpers)
+        state = ModuleState(target, analysed.facts, idioms.traits, hotspots.helpers)
         cache.forget(segments, state, module_signature(segments))
     insertions = Insertions(segments, document.text, target)
     idioms.find()
     hotspots.find()
     findings: list[Finding] = []
-    start = 0
-    for index, segment in enumerate(segments):
+    for index, (start, segment) in enumerate(with_starts(segments)):
         if segment.findings is None:
-            found_here = _findings(segment, names, index, facts, catalogue, target)
+            found_here = _findings(analysed, index)
             segment.findings = all_expecting(found_here, segment.parsed.text)
         found = (*segment.findings, *idioms.findings(segment))
         findings += (bound(f.shifted(start), insertions) for f in found)
-        start += len(segment.parsed.text)
     ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
@@ -244,7 +222,7 @@ def _python_findings(
     ledger = Ledger(findings)
     ledger.settle(without_types_only(ledger.open, module), "type-only")
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")
-    ledger.settle(with_whole_module(ledger.open, module, known), "type-only")
+    ledger.settle(with_whole_module(ledger.open, module, analysed.known), "type-only")
     ledger.settle(with_result_members(ledger.open, module, catalogue), "reported-once")
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
@@ -265,15 +243,17 @@ def _python_findings(
     findings = with_needless_imports(ledger.open, module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
-    if target.shim is Shim.MISSING and not any(segment.shim.shimmed for segment in segments):
+    if target.shim is Shim.MISSING and not any(
+        segment.imports.shim.shimmed for segment in segments
+    ):
         findings += missing_shim(module, catalogue)
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     ledger.open = findings
     ledger.settle(_deduplicated(findings), "reported-once")
-    told = _without_reported_shapes(ledger.open, document.text)
+    reported = _without_reported_shapes(ledger.open, document.text)
     guard = EditGuard(document.text, triggers)
-    told = guard.guarded(all_expecting(told, document.text))
-    return Judgement(with_line_endings(told, document.text), ledger.settled)
+    reported = guard.guarded(all_expecting(reported, document.text))
+    return Judgement(with_line_endings(reported, document.text), ledger.settled)
 
 
 def _command_findings(
@@ -297,7 +277,7 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
 def analyze_shapes(
     document: Document, catalogue: Catalogue, target: Target = _NO_TARGET
 ) -> ShapeReport:
-    """The shapes of a document, also places that `analyze` does not tell.
+    """The shapes of a document, also places that `analyze` does not report.
 
     Like `analyze` it touches no file and never raises.
     """
@@ -330,14 +310,8 @@ def analyze_returned_shapes(
 
 
 def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
-    project = target.project
     segments = [segment_of(parse_text(document.text), catalogue.triggers)]
-    facts = module_facts(segments, target, catalogue.triggers, document.path, catalogue)
-    re_exported = OtherModules(project.members.libraries, document.path)
-    names = ModuleNames([segment.bindings for segment in segments], re_exported)
-    definitions = ModuleDefinitions([segment.parsed.body for segment in segments], names)
-    known = known_of(catalogue, target, facts)
-    return Hotspots(segments, definitions, catalogue, project, document.path, known)
+    return Hotspots(AnalysedModule(segments, document.path, catalogue, target, catalogue.triggers))
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
@@ -383,7 +357,8 @@ def _reused_pieces(
     gone = cache.segments.keys() - {segment.parsed.text for segment in segments}
     if len(new) == len(gone) == 1:
         segment, before = new[0], cache.segments[gone.pop()]
-        segment.take_over(before)
+        segment.fused.take_over(before.fused)
+        segment.shapes.take_over(before.shapes)
         if segment.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
             follow_comment(segment, before, [each for each in segments if each is not segment])
     # A statement that stands there twice may mean something else at its second place.
@@ -392,32 +367,30 @@ def _reused_pieces(
     return segments
 
 
-def _findings(
-    segment: Segment,
-    names: ModuleNames,
-    index: int,
-    facts: ModuleFacts,
-    catalogue: Catalogue,
-    target: Target,
-) -> list[Finding]:
-    module = ModuleScope(names, index, walrus_lines(segment.parsed.text))
+def _findings(analysed: AnalysedModule, index: int) -> list[Finding]:
+    """The findings of the checks in one segment."""
+    segment, facts, catalogue = analysed.segments[index], analysed.facts, analysed.catalogue
+    module = ModuleScope(analysed.names, index, walrus_lines(segment.parsed.text))
     lines = segment.parsed.lines
     identifiers, stars = segment.words.identifiers, bool(module.stars())
     words = segment.triggers, facts.aliases, catalogue.parts, catalogue.computing
     relevance = RelevanceFilter(lines, identifiers, *words, stars)
-    context = Context(
-        segment.npu_words, identifiers, catalogue, target, facts, module, lines, relevance
-    )
-    placed = dict(context.regions.statements(segment.parsed.body, module))
-    body = [(node, placed[node]) for node in context.relevance.among(segment.parsed.body)]
+    code = SegmentText(lines, segment.npu_words)
+    lookups = SegmentLookups(code, identifiers, module)
+    regions = Regions(code, analysed.known)
+    optional = OptionalCode(analysed.known_without_libraries)
+    given = catalogue, analysed.target, facts, module
+    context = Context(*given, code, relevance, lookups, regions, optional)
+    settled = dict(regions.statements(segment.parsed.body, module))
+    body = [(node, settled[node]) for node in relevance.among(segment.parsed.body)]
     try:
-        visit(body, module, checks(stars, facts.names_gpus), context)
+        visit(body, module, checks(stars, facts.signs.names_gpus), context)
     except RecursionError:
         deep = SyntaxProblem(1, 1, 1, 1, "nested too deeply to be analysed")
-        context.findings.append(syntax_finding(deep, context.lines, catalogue))
+        context.reported.findings.append(syntax_finding(deep, lines, catalogue))
     for problem in segment.parsed.problems:
-        context.findings.append(syntax_finding(problem, context.lines, catalogue))
-    return context.findings
+        context.reported.findings.append(syntax_finding(problem, lines, catalogue))
+    return context.reported.findings
 
 
 _MINOR = (Severity.INFO, Severity.HINT)
@@ -429,7 +402,7 @@ def _deduplicated(findings: Sequence[Finding]) -> list[Finding]:
     Newer syntax, missing mixed precision, advice on speed, cuDNN's tuning by trial, and whatever
     there is to say in passing of one of PyTorch's own APIs.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     kept: list[Finding] = []
     for finding in findings:
         rule = finding.rule
@@ -439,17 +412,17 @@ def _deduplicated(findings: Sequence[Finding]) -> list[Finding]:
             detail = finding.arguments.get("detail", rule.code)
             if is_minor_api:
                 detail += finding.arguments.get("symbol", "")
-            if detail in told:
+            if detail in reported:
                 continue
-            told.add(detail)
+            reported.add(detail)
         kept.append(finding)
     return deduplicated(kept)
 
 
 def _without_reported_shapes(findings: Sequence[Finding], text: str) -> list[Finding]:
-    """Leave out dynamic shapes where another rule tells the place; they stay in the ranked list.
+    """Leave out dynamic shapes where another rule reports the place; they stay in the ranked list.
 
-    The place is told if a finding starts there too, or is on the name that is called.
+    The place is reported if a finding starts there too, or is on the name that is called.
     """
     others = [finding.span for finding in findings if finding.rule.family != "dynamic"]
     starts, ends = {span.start for span in others}, {span.end for span in others}

@@ -283,7 +283,7 @@ class DynamicShape(NamedTuple):
         function: Where it is, `function` or `Class.method`.
         reached: From where that is reached: `training`, `evaluation` or `unknown`.
         is_shape: A shape depends on data.
-        waits: The host waits for the device.
+        synchronizes: The host waits for the device.
         advice: What is better.
     """
 
@@ -291,7 +291,7 @@ class DynamicShape(NamedTuple):
     function: str
     reached: str
     is_shape: bool
-    waits: bool
+    synchronizes: bool
     advice: LocalizedText
 
 

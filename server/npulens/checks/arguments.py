@@ -65,14 +65,14 @@ def without(call: ast.Call, argument: Argument, context: Context) -> Edit | None
         removed = Span(context.span(arguments[index - 1]).end, context.span(argument).end)
     else:
         # All that stands between the brackets, so that no comma is left alone.
-        opening = context.text.find("(", context.span(call.func).end)
+        opening = context.code.text.find("(", context.span(call.func).end)
         removed = Span(opening + 1, context.span(call).end - 1)
-    if "#" in context.text[slice(*removed)] or is_bracketed(argument, removed, context):
+    if "#" in context.code.text[slice(*removed)] or is_bracketed(argument, removed, context):
         return None
     return Edit(removed, "")
 
 
 def is_bracketed(argument: Argument, removed: Span, context: Context) -> bool:
     """Whether an argument stands in brackets of its own, half of which would be taken out."""
-    around = context.text[slice(*removed)].replace(context.source(argument), "", 1)
+    around = context.code.text[slice(*removed)].replace(context.source(argument), "", 1)
     return "(" in around or ")" in around

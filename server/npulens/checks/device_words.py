@@ -274,7 +274,7 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
     return (
         isinstance(node, ast.BoolOp)
         and isinstance(node.op, ast.Or)
-        and is_from_device_function(node.values[0], scope, context.known)
+        and is_from_device_function(node.values[0], scope, context.regions.known)
     )
 
 
@@ -290,7 +290,7 @@ def report_composed(
         parts = (ast.Name, ast.Attribute)  # where it is assigned nothing tells what it is
         if last_identifier(node) == "accelerator":
             return  # but here, so what it is given is a finding of its own
-    elif context.facts.shimmed:
+    elif context.facts.shim.is_active:
         return
     if not isinstance(node, parts):
         return
@@ -332,7 +332,7 @@ def report_compared(
         return
     # With the device renamed throughout, the comparison decides as it did.
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
-    if context.facts.shimmed and word is WORDS[Meaning.DEVICE]:
+    if context.facts.shim.is_active and word is WORDS[Meaning.DEVICE]:
         # The shim renames devices, not texts.
         if any(_is_text(node, word, scope) for node in asked):
             settled = settled or context.by_shim()
@@ -366,7 +366,7 @@ def _is_asked_of_device(node: ast.expr) -> bool:
 def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:
     """The word where it is taken out of a text: `device.replace("cuda:", "")`."""
     rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shimmed:
+    if rule is None or context.facts.shim.is_active:
         return
     has_npu = context.code.mentions_npu(*nodes)
     settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
@@ -414,7 +414,7 @@ _OF_A_FILE = LocalizedText(
 def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Context) -> None:
     """The device that tensors of a file were saved from: `map_location={"cuda:0": "cuda:1"}`."""
     rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shimmed:
+    if rule is None or context.facts.shim.is_active:
         return
     info, unsafe = Severity.INFO, Applicability.UNSAFE
     finding = _Finding(word, rule, unsafe, _OF_A_FILE, severity=info)
@@ -466,9 +466,9 @@ def _report(
     settled: Settlement | None,
 ) -> None:
     span = context.span(node)
-    if span in context.reported:
+    if span in context.reported.spans:
         return
-    source = context.text[slice(*span)]
+    source = context.code.text[slice(*span)]
     opening = _OPENING.match(source)
     fixes: list[Fix] = []
     replacement = source

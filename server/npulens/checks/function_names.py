@@ -1,10 +1,8 @@
-"""What a function does with its own names, gathered in one walk however often it is asked for."""
+"""What a function does with its own names, gathered in one walk."""
 
 import ast
 from dataclasses import dataclass
 
-from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 
 _DEVICE_TYPES = frozenset({"type", "device_type"})
@@ -26,25 +24,10 @@ class FunctionNames:
 
 
 NO_NAMES = FunctionNames()
-Known = dict[ast.AST, FunctionNames]
 
 
-def names_of(scope: Scope, known: Known) -> FunctionNames:
-    """The names of the function that a scope is of; none of a module or class.
-
-    Args:
-        scope: The scope.
-        known: Keeps what was found out about functions.
-    """
-    function = getattr(scope, "node", None)
-    if not isinstance(function, Function):
-        return NO_NAMES
-    if function not in known:
-        known[function] = _gathered(function)
-    return known[function]
-
-
-def _gathered(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
+def names_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
+    """The names of a function."""
     loads: dict[str, set[ast.AST]] = {}
     refusals: set[ast.AST] = set()
     choices: set[ast.AST] = set()

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
-from npulens.checks.segments import Segment
+from npulens.checks.segments.segment import Segment, with_starts
 from npulens.fixes.imports import (
     FOR_EFFECT,
-    TorchImport,
     best_import,
     imports_as_itself,
     leading_imports_end,
@@ -50,15 +49,12 @@ class Insertions:
         by_name = need is ImportNeed.PLUGIN_NAME
         if not by_name and self._target.loads_plugin:
             return None
-        if any(p.binds_torch_npu if by_name else p.imports_torch_npu for p in self._segments):
+        imports = [(start, segment.imports) for start, segment in with_starts(self._segments)]
+        if any(each.binds_plugin if by_name else each.has_plugin for _, each in imports):
             return None
-        found: list[TorchImport] = []
-        start = 0
-        for segment in self._segments:
-            if segment.torch_import is not None:
-                found.append(segment.torch_import.shifted(start))
-            start += len(segment.parsed.text)
-        place = best_import(found)
+        place = best_import(
+            [each.torch.shifted(start) for start, each in imports if each.torch is not None]
+        )
         if place is not None:
             return plugin_edit(place, self._text, is_named=by_name)
         if need is ImportNeed.PLUGIN_BESIDE_TORCH:
@@ -67,21 +63,18 @@ class Insertions:
 
     def _without_shim(self) -> Edit | None:
         """Take out the import of the shim, which a fix puts elsewhere."""
-        start = 0
-        for segment in self._segments:
-            statement = segment.shim.statement
+        for start, segment in with_starts(self._segments):
+            statement = segment.imports.shim.statement
             if statement is not None:
                 return Edit(statement.shifted(start), "")
-            start += len(segment.parsed.text)
         return None
 
     def _at_top(self, statement: str) -> Edit:
         """Behind the docstring and the imports that a module starts with."""
-        place = start = 0
-        for segment in self._segments:
+        place = 0
+        for start, segment in with_starts(self._segments):
             end, is_all = leading_imports_end(segment.parsed.body, segment.parsed.lines)
             place = start + end if end else place
-            start += len(segment.parsed.text)
             if not is_all:
                 break
         return Edit(Span(place, place), f"{statement}\n")

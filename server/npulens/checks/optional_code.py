@@ -5,9 +5,12 @@ import re
 from bisect import bisect_right, insort
 from collections.abc import Callable
 
+from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
+from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.failing_imports import tried_parts
+from npulens.verdicts.library_questions import may_ask
 
 _DECORATOR = re.compile(r"require|skip_?if|skip_?unless|\bskip\b", re.IGNORECASE)
 _BINDING = (
@@ -19,11 +22,15 @@ _BINDING = (
 class OptionalCode:
     """Disjoint parts of a text; outer parts have to be added before what is inside of them.
 
+    Args:
+        known: What is known for conditions where no library is there that an NPU may lack.
+
     Attributes:
         is_wanted: Libraries are used here at all; `None` until that is looked up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known) -> None:
+        self._known = known
         self._spans: list[Span] = []
         self.is_wanted: bool | None = None
 
@@ -36,6 +43,13 @@ class OptionalCode:
         index = bisect_right(self._spans, Span(offset, 1 << 62)) - 1
         found = self._spans[index] if index >= 0 else None
         return found if found is not None and offset < found.end else None
+
+    def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
+        """What a condition comes to where no library is there, if it asks for one."""
+        if not may_ask(test, self._known.missing_libraries, self._known.missing_names):
+            return None
+        found = answer(test, scope, self._known)
+        return found.holds if found.reason == "fallback" else None
 
 
 def parts_with_other_way(node: ast.Try) -> list[ast.stmt]:

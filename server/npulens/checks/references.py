@@ -7,13 +7,7 @@ from npulens.catalog.model import Fix, LocalizedText, Severity
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
-from npulens.checks.entries import (
-    exists,
-    is_unknown,
-    longest_entry,
-    needs_newer,
-    report_entry,
-)
+from npulens.checks.entries import exists, is_unknown, longest_entry, needs_newer, report_entry
 from npulens.checks.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
 from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
@@ -70,7 +64,7 @@ def _imported_module(node: ast.Attribute, scope: Scope, context: Context) -> Non
     if isinstance(value, Imported):
         qualified = canonical(".".join((value.qualified, *path)))
         entry = longest_entry(qualified, context)
-        if entry is not None and not (context.facts.shimmed and entry.shimmed):
+        if entry is not None and not (context.facts.shim.is_active and entry.shimmed):
             report_entry(_owner(node, _levels(qualified, entry)), entry, [], context)
 
 
@@ -94,7 +88,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     name = dotted_name(target)
     if name is not None and node.value is not None:
-        context.alias_names[node.value] = ".".join((name.root, *name.path))
+        context.notes.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
 def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -116,7 +110,7 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
     if not context.may_be_brought(node, scope):
         return
     span = context.span(node)
-    if span in context.reported or _is_within_last(span, context):
+    if span in context.reported.spans or _is_within_last(span, context):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
         if not isinstance(value, Qualified):
@@ -141,7 +135,8 @@ def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
 
 def _is_within_last(span: Span, context: Context) -> bool:
     """Whether a place begins what was found last, as `cuda` does in `cuda.synchronize`."""
-    return bool(context.findings) and context.findings[-1].span.start == span.start
+    findings = context.reported.findings
+    return bool(findings) and findings[-1].span.start == span.start
 
 
 def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -155,7 +150,7 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
 def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
     assert isinstance(node, ast.Call)
-    if not context.holds("set_default_tensor_type"):
+    if not context.lookups.holds("set_default_tensor_type"):
         return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
         return
@@ -210,11 +205,11 @@ def _report_reference(
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
         rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shimmed:
+        if rule is not None and not context.facts.shim.is_active:
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
-    if context.span(target) in context.reported:
+    if context.span(target) in context.reported.spans:
         return
     written = dotted_name(target) or name
     fixes: list[Fix] = []
@@ -227,7 +222,7 @@ def _report_reference(
 
 def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
     """Whether a function, or the module, also calls what seeds all devices."""
-    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.said:
+    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.signs.said:
         return False
     function = getattr(scope.function_parent() or scope, "node", None)
     return not isinstance(function, Function) or _SEEDING in context.source(function)
@@ -262,17 +257,12 @@ def _missing_on_npu(
     is_renamed = becomes is not None and becomes != found
     rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else UNSUPPORTED_API)
     target = _owner(node, levels)
-    if rule is not None and context.span(target) not in context.reported:
+    if rule is not None and context.span(target) not in context.reported.spans:
         written = dotted_name(target) or name
         fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
         note = entry.note if exists(entry, context) else needs_newer(entry)
         context.report(
-            rule,
-            context.span(target),
-            found,
-            fixes,
-            replacement=entry.becomes or "",
-            note=note,
+            rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=note
         )
     return True
 

@@ -34,7 +34,7 @@ def npu_fix(
     edits: tuple[Edit, ...] = (Edit(context.span(node), text),)
     if need is not ImportNeed.NOTHING:
         edits, need = with_plugin(edits, need, scope, context)
-    alias = _alias(written, entry.symbol) or context.alias_names.get(node, "")
+    alias = _alias(written, entry.symbol) or context.notes.alias_names.get(node, "")
     isolation = f"alias:{alias}" if alias else ""
     return [Fix(use(text), entry.fix, edits, isolation=isolation, imports=need)]
 
@@ -47,7 +47,7 @@ def _other_package(
     module, _, member = becomes.rpartition(".")
     root = becomes.partition(".")[0]
     place = (node.lineno, node.col_offset)
-    isolation = f"alias:{alias}" if (alias := context.alias_names.get(node)) else ""
+    isolation = f"alias:{alias}" if (alias := context.notes.alias_names.get(node)) else ""
     for length in range(len(written.path), -1, -1):
         name = Name(written.root, written.path[:length])
         if resolve_name(name, scope, place) == [Qualified(module)]:
@@ -110,10 +110,7 @@ def _spelled(
 
 
 def with_plugin(
-    edits: tuple[Edit, ...],
-    need: ImportNeed,
-    scope: Scope,
-    context: Context,
+    edits: tuple[Edit, ...], need: ImportNeed, scope: Scope, context: Context
 ) -> tuple[tuple[Edit, ...], ImportNeed]:
     """Edits that use torch_npu with what imports it, and what is left to import at module level.
 
@@ -145,11 +142,12 @@ def local_import(scope: Scope, context: Context, *, is_named: bool = False) -> l
     current: Scope | None = scope
     while current is not None and not isinstance(current, ModuleScope):
         if isinstance(current, FunctionScope) and not isinstance(current.node, ast.Lambda):
-            place = torch_import(current.node.body, context.lines)
+            place = torch_import(current.node.body, context.code.lines)
             if place is not None:
                 if imports_module(current.node.body, "torch_npu"):
                     return []
                 is_loaded = context.target.loads_plugin and not is_named
-                found = [] if is_loaded else [plugin_edit(place, context.text, is_named=is_named)]
+                edit = plugin_edit(place, context.code.text, is_named=is_named)
+                found = [] if is_loaded else [edit]
         current = current.parent
     return found

@@ -258,7 +258,7 @@ def _name_is_on_host(
     places = {held.binding.place for held in found if held.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
-    assigned = _assignments(scope, context)
+    assigned = context.lookups.assignments(scope.node)
     values = [
         assigned[place].value
         for place in places
@@ -270,17 +270,6 @@ def _name_is_on_host(
         and all(is_on_host(value, scope, context, known) for value in values)
     )
     return known[use]
-
-
-def _assignments(scope: FunctionScope, context: Context) -> dict[Place, ast.Assign]:
-    """The assignments of a function by where they end."""
-    if scope.node not in context.assignments:
-        context.assignments[scope.node] = {
-            (part.end_lineno or 0, part.end_col_offset or 0): part
-            for part in nodes_below(scope.node)
-            if isinstance(part, ast.Assign)
-        }
-    return context.assignments[scope.node]
 
 
 def _first_type(written: list[ast.expr], scope: Scope) -> str | None:

@@ -115,7 +115,7 @@ def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) ->
 def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
     settled = context.settled
-    if settled is None and context.facts.asks_for_npu and _CUDA_PROBE.search(node.name):
+    if settled is None and context.facts.signs.asks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
         settled = context.settled = Settlement("npu-way-beside")
     owner = scope if isinstance(scope, ClassScope) else None

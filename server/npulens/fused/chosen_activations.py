@@ -1,37 +1,34 @@
 """What the configurations that a module knows name by default."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from npulens.catalog.project_model import ProjectFacts
-from npulens.checks.segments import Segment
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.syntax.values import Imported
 
 
-def activations_by_default(
-    segments: Sequence[Segment], project: ProjectFacts, path: str
-) -> Mapping[str, str]:
+def activations_by_default(module: AnalysedModule) -> Mapping[str, str]:
     """Activations by the attribute of the configuration: `{"hidden_act": "silu"}`.
 
     Only what all configurations agree on that the module defines or imports.
     """
-    known = OtherModules(project.members.activations, path)
+    known = OtherModules(module.target.project.members.activations, module.path)
     if known.is_empty:
         return {}
     named: dict[str, set[str]] = {}
-    for qualified in _classes(segments, known, path):
+    for qualified in _classes(module, known):
         for attribute, value in known.find(qualified) or ():
             named.setdefault(attribute, set()).add(value)
     return {attribute: values.pop() for attribute, values in named.items() if len(values) == 1}
 
 
 def _classes(
-    segments: Sequence[Segment], known: "OtherModules[tuple[tuple[str, str], ...]]", path: str
+    module: AnalysedModule, known: "OtherModules[tuple[tuple[str, str], ...]]"
 ) -> Iterator[str]:
     """Names of classes as imports have them, those of the module itself among them."""
-    own = f".{PurePath(path).stem}"
+    own = f".{PurePath(module.path).stem}"
     yield from (member_of(own, name) for name in known.names_in(own))
-    for segment in segments:
+    for segment in module.segments:
         for bindings in segment.bindings.names.values():
             yield from (b.value.qualified for b in bindings if isinstance(b.value, Imported))

@@ -2,20 +2,19 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from npulens.catalog.model import Finding, PatternSource, Target
-from npulens.catalog.tables import Catalogue
-from npulens.checks.segments import Recognition, Segment
+from npulens.catalog.model import Finding, PatternSource
+from npulens.checks.segments.analysed_module import AnalysedModule
+from npulens.checks.segments.fused_answers import Recognition
+from npulens.checks.segments.segment import Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
 from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
-from npulens.graphs.definitions import Definitions, ModuleDefinitions
-from npulens.graphs.interfaces import Interfaces
 from npulens.verdicts.file_role import FileRole, file_role
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
@@ -25,73 +24,55 @@ class Idioms:
     """What NPU operators can replace in a module.
 
     Args:
-        segments: The module.
-        definitions: What the module defines.
-        catalogue: Has the patterns and their rules.
-        target: Says which fixes come first, and what the project tells.
-        path: The path of the module.
-        place: Its path within the project.
+        module: The module.
         is_kept: What is found is asked for again after an edit.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
 
     def __init__(
-        self,
-        segments: Sequence[Segment],
-        definitions: ModuleDefinitions,
-        catalogue: Catalogue,
-        target: Target,
-        path: str,
-        place: str,
-        *,
-        is_kept: bool,
-        check_cancelled: Callable[[], None],
+        self, module: AnalysedModule, *, is_kept: bool, check_cancelled: Callable[[], None]
     ) -> None:
         self._check_cancelled = check_cancelled
         self._is_kept = is_kept
-        self._segments = segments
-        self._shared = definitions
-        self._catalogue = catalogue
-        self._target = target
-        self._path = path
-        self._place = place
-        self._needs = _needs_of(catalogue.patterns)
+        self._module = module
+        self._segments = module.segments
+        self._needs = _needs_of(module.catalogue.patterns)
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
         for segment in self._segments:
-            is_same = self._interfaces.are(segment.asked)
-            known = segment.recognized_before if segment.recognized is None else segment.recognized
+            is_same = self._module.interfaces.are(segment.fused.queried)
+            fused, known = segment.fused, segment.fused.known
             if not (
-                is_same and segment.recognized is not None and all(map(self._holds, known.values()))
+                is_same and fused.recognized is not None and all(map(self._holds, known.values()))
             ):
                 found = self._look_through(segment, known if is_same else {})
-                segment.recognized_before, segment.recognized = {}, found
+                fused.recognized_before, fused.recognized = {}, found
 
     def findings(self, segment: Segment) -> Iterator[Finding]:
         """The findings in a segment; of a helper, none that belong to a larger computation."""
         starts = segment.parsed.lines.starts
-        for recognition in (segment.recognized or {}).values():
+        for recognition in (segment.fused.recognized or {}).values():
             for idiom in recognition.idioms:
                 if (idiom.function, idiom.rule) not in self._inlined:
                     yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
 
     def _holds(self, recognition: Recognition) -> bool:
-        """Whether all functions that were asked for are what they were."""
+        """Whether all functions that were queried are what they were."""
         return not recognition.rests_on or recognition.rests_on <= self._nodes
 
     def _look_through(
         self, segment: Segment, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a segment, but for what is known and holds still."""
-        is_on_host = FileRole.HOST in file_role(
-            self._place
-        )  # where data is prepared, nothing runs on the NPU
+        catalogue, target = self._module.catalogue, self._module.target
+        # Where data is prepared, nothing runs on the NPU.
+        is_on_host = FileRole.HOST in file_role(target.project.place_of(self._module.path))
         if is_on_host or not self._has_torch or not self._may_hold_some(segment):
             return {}
-        lines, definitions = segment.parsed.lines, self._definitions
-        definitions.asked = set(segment.asked) if known else set()
+        lines, definitions = segment.parsed.lines, self._module.definitions.all
+        definitions.queried = set(segment.fused.queried) if known else set()
         candidates = Candidates(
             lines,
             segment.words,
@@ -105,9 +86,9 @@ class Idioms:
         functions = list(candidates.among(segment.parsed.body))
         if not functions:
             return {}
-        patterns = read_patterns(self._catalogue.patterns)
-        style, configured = self._target.style, self._configured
-        recognizer = Recognizer(lines, definitions, patterns, self._catalogue, style, configured)
+        patterns = read_patterns(catalogue.patterns)
+        style, configured = target.style, self._configured
+        recognizer = Recognizer(lines, definitions, patterns, catalogue, style, configured)
         recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
@@ -117,46 +98,41 @@ class Idioms:
             recognized[function.node] = found
         if self._is_kept:
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            segment.asked = {name: self._interfaces.of(name) for name in definitions.asked | owners}
+            names = definitions.queried | owners
+            segment.fused.queried = {name: self._module.interfaces.of(name) for name in names}
         return recognized
 
     @cached_property
     def _configured(self) -> Mapping[str, str]:
-        return activations_by_default(self._segments, self._target.project, self._path)
+        return activations_by_default(self._module)
 
     @cached_property
     def _inlined(self) -> frozenset[tuple[ast.AST, str]]:
-        found = (each.inlined for p in self._segments for each in (p.recognized or {}).values())
-        return frozenset().union(*found)
+        found = ((s.fused.recognized or {}).values() for s in self._segments)
+        return frozenset().union(*(each.inlined for each in chain.from_iterable(found)))
 
     @cached_property
     def _nodes(self) -> frozenset[ast.AST]:
         """The functions of the module, and the methods of its classes."""
-        definitions = self._definitions
+        definitions = self._module.definitions.all
         methods = (each.methods.values() for each in definitions.classes.values())
         functions = chain(definitions.functions.values(), *methods)
         return frozenset(function.node for function in functions)
-
-    @cached_property
-    def _interfaces(self) -> Interfaces:
-        return Interfaces(self._shared)
 
     def _may_hold_some(self, segment: Segment) -> bool:
         text = segment.parsed.text
         return bool(self._places(segment)) or any(name in text for name in self._helpers)
 
     def _places(self, segment: Segment) -> Places:
-        if segment.word_places is None:
-            segment.word_places = word_places(segment.words, self._needs.words)
-        return segment.word_places
+        if segment.fused.word_places is None:
+            segment.fused.word_places = word_places(segment.words, self._needs.words)
+        return segment.fused.word_places
 
     @cached_property
     def _has_torch(self) -> bool:
         """Whether the module imports PyTorch; other frameworks have modules alike."""
-        return any(
-            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
-            for segment in self._segments
-        )
+        texts = (segment.parsed.text for segment in self._segments)
+        return self._module.facts.imports_torch or any(map(_IMPORT.search, texts))
 
     @property
     def traits(self) -> frozenset[tuple[str, frozenset[str]]]:
@@ -165,25 +141,21 @@ class Idioms:
 
     @cached_property
     def _helpers(self) -> Parts:
-        functions = self._definitions.functions
+        functions = self._module.definitions.all.functions
         return {name: part for name, part in self._parts.items() if name in functions}
 
     @cached_property
     def _parts(self) -> Parts:
         parts: dict[str, Part] = {}
         for segment in self._segments:
-            if segment.parts is None:
+            if segment.fused.parts is None:
                 places = self._places(segment)
                 body, lines = segment.parsed.body, segment.parsed.lines
-                segment.parts = parts_in(body, lines, places) if places else {}
-            for name, part in segment.parts.items():
+                segment.fused.parts = parts_in(body, lines, places) if places else {}
+            for name, part in segment.fused.parts.items():
                 assert isinstance(part, Part)
                 parts[name] = part
         return parts
-
-    @cached_property
-    def _definitions(self) -> Definitions:
-        return self._shared.all
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
-from npulens.checks.segments import Idiom, Recognition
+from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
 from npulens.fused.matching import Match, is_type_of, matches, stripped
 from npulens.fused.pattern_conditions import holds

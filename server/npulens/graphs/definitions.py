@@ -77,14 +77,14 @@ class ClassHere:
 class Definitions:
     """What a file defines at its top level, filled segment by segment.
 
-    `asked` collects the names of functions and classes that were looked up, so that a result can
+    `queried` collects the names of functions and classes that were looked up, so that a result can
     be kept as long as these stay as they are.
     """
 
     def __init__(self) -> None:
         self.functions: dict[str, FunctionHere] = {}
         self.classes: dict[str, ClassHere] = {}
-        self.asked: set[str] = set()
+        self.queried: set[str] = set()
 
     def add(self, body: Iterable[ast.stmt], scope: Scope) -> None:
         """The definitions of one segment of the file, also those under a plain `if` or `try`."""
@@ -98,7 +98,7 @@ class Definitions:
 
     def function(self, name: str) -> FunctionHere | None:
         """The function of this name at module level."""
-        self.asked.add(name)
+        self.queried.add(name)
         return self.functions.get(name)
 
     def lineage(self, owner: ClassHere) -> Iterator[ClassHere]:
@@ -109,7 +109,7 @@ class Definitions:
             seen += 1
             yield current
             for name in current.base_names:
-                self.asked.add(name)
+                self.queried.add(name)
                 base = self.classes.get(name)
                 if base is not None:
                     pending.append(base)

@@ -251,7 +251,7 @@ def _hotspots(
                     shape.score,
                     finding.rule,
                     shape.is_shape,
-                    shape.waits,
+                    shape.synchronizes,
                     shape.function,
                     shape.reached,
                     finding.rule.message.in_language(language).format_map(finding.arguments),

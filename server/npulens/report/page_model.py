@@ -186,7 +186,7 @@ class HotspotRow:
     score: int
     rule: Rule
     is_shape: bool
-    waits: bool
+    synchronizes: bool
     function: str
     reached: str
     message: str

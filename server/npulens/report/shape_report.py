@@ -39,7 +39,7 @@ def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
             place.rule.code,
             place.rule.name,
             _kind(place, "en"),
-            ranked.function,
+            ranked.hotspot.function,
             reached(ranked.reach),
         ),
         *(hotspot.symbol, _why(place, language), uses),
@@ -83,8 +83,8 @@ def as_table(places: Sequence[Place], language: Language) -> str:
 def _kind(place: Place, language: Language) -> str:
     hotspot = place.ranked.hotspot
     if hotspot.is_shape:
-        return (_BOTH if hotspot.waits else _SHAPE).in_language(language)
-    return (_WAIT if hotspot.waits else _OTHER).in_language(language)
+        return (_BOTH if hotspot.synchronizes else _SHAPE).in_language(language)
+    return (_WAIT if hotspot.synchronizes else _OTHER).in_language(language)
 
 
 def _why(place: Place, language: Language) -> str:

@@ -79,7 +79,7 @@ class SegmentText:
 
     def __init__(self, lines: LineMap, words: Sequence[tuple[int, int]]) -> None:
         self.text = lines.text
-        self._lines = lines
+        self.lines = lines
         self._words = words
         self._author_words = _author_words(lines.text, words)
         self.has_npu_words = bool(words)
@@ -88,8 +88,8 @@ class SegmentText:
     def span(self, node: ast.AST) -> Span:
         """Where a node stands."""
         assert isinstance(node, _POSITIONED)
-        start = self._lines.offset(node.lineno, node.col_offset)
-        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        start = self.lines.offset(node.lineno, node.col_offset)
+        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""

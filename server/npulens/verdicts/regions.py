@@ -52,7 +52,7 @@ class Regions:
 
     def __init__(self, code: SegmentText, known: Known) -> None:
         self._code = code
-        self._known = known
+        self.known = known
         self._evidence = Evidence(code)
         self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
@@ -71,7 +71,7 @@ class Regions:
         """What a condition comes to on an NPU; kept, for several ask."""
         found = self._answers.get(test)
         if found is None:
-            found = answer(test, scope, self._known)
+            found = answer(test, scope, self.known)
             if self._mentions_extensions and _CUDA_HOME in self._code.source(found.node or test):
                 found = UNKNOWN  # where the toolkit is decides what is built, which is to be ported
             self._answers[test] = found
@@ -158,7 +158,7 @@ class Regions:
 
     def operands(self, node: ast.BoolOp, scope: Scope) -> list[Part]:
         """The operands of `and` and `or`: one that decides for the NPU settles the others."""
-        if node not in self.to_port and holds_on_cuda(node, scope, self._known) is not None:
+        if node not in self.to_port and holds_on_cuda(node, scope, self.known) is not None:
             return self._all(node.values, self.settlement("ported", node))
         answers = [self.answer(value, scope) for value in node.values]
         decides = isinstance(node.op, ast.Or)
@@ -219,7 +219,7 @@ class Regions:
                 first, last = map(self._code.span, (node.body[0], node.body[-1]))
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
-            if asks_for_kernel(node, scope, self._known, block[index + 1 :]):
+            if asks_for_kernel(node, scope, self.known, block[index + 1 :]):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -233,7 +233,7 @@ class Regions:
                     *self.statements(node.body, scope),
                     *self._orelse(node, None, scope),
                 ]
-            if moves_what_the_host_has(node.body, scope, self._known):
+            if moves_what_the_host_has(node.body, scope, self.known):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -287,7 +287,7 @@ class Regions:
         Such a test is about CUDA alone, but for one behind which devices are set or models moved:
         nothing of that would happen on an NPU.
         """
-        on_cuda = holds_on_cuda(node.test, scope, self._known)
+        on_cuda = holds_on_cuda(node.test, scope, self.known)
         if on_cuda is None:
             return None
         for_cuda, others = (node.body, node.orelse) if on_cuda else (node.orelse, node.body)
@@ -374,7 +374,7 @@ class Regions:
             beside = self.settlement("npu-way-beside", node.orelse)
             return [(node.test, beside), (node.body, beside), (node.orelse, None)]
         settled = None if found.holds is None else self._settled(found)
-        on_cuda = holds_on_cuda(node.test, scope, self._known)
+        on_cuda = holds_on_cuda(node.test, scope, self.known)
         if on_cuda is not None:
             if effects((node.body if on_cuda else node.orelse,), self._code).sets_devices:
                 self.to_port.update(nodes_below(node.test))

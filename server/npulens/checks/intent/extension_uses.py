@@ -11,7 +11,7 @@ from dataclasses import replace
 from npulens.catalog.model import Finding, LocalizedText, Related
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.settlements import Settlement
-from npulens.checks.own_extensions import BOUND, EXTENSION
+from npulens.checks.segments.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names
@@ -56,12 +56,12 @@ def without_exempt_extensions(
 ) -> list[Finding]:
     """The findings without those about extensions that the module does without."""
     path = str(module.place)
-    spared = {name for file, name in project.optional.imports if file == path}
+    exempt = {name for file, name in project.optional.imports if file == path}
     return [
         finding
         for finding in findings
         if finding.rule.name not in (EXTENSION_IMPORT, EXTENSION_CALL)
-        or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in spared
+        or finding.arguments.get(EXTENSION, "").rpartition(".")[2] not in exempt
     ]
 
 

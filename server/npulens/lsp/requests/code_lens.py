@@ -46,7 +46,7 @@ def reported_functions(analysis: Analysis, language: Language) -> Iterator[tuple
     for ranked in analysis.shapes.ranked:
         index = bisect_right(functions, ranked.hotspot.span) - 1
         # What stands in a function within a function belongs to neither.
-        name = ranked.function.rpartition(".")[2]
+        name = ranked.hotspot.function.rpartition(".")[2]
         if index >= 0 and text[slice(*functions[index])] == name and _is_reported(ranked, analysis):
             held[index].append(ranked)
     for span, found in zip(functions, held, strict=True):
@@ -63,7 +63,7 @@ def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
 
 def _counted(found: Sequence[Ranked], language: Language) -> str:
     shapes = sum(ranked.hotspot.is_shape for ranked in found)
-    waits = sum(ranked.hotspot.waits for ranked in found)
+    waits = sum(ranked.hotspot.synchronizes for ranked in found)
     counts = []
     if shapes:
         counts.append((say.ONE_SHAPE if shapes == 1 else say.SHAPES, shapes))

@@ -7,7 +7,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from npulens.checks.segments import Hint
+from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.requests.shape_paths import code_of, in_its_line
 from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis

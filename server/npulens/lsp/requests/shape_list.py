@@ -80,10 +80,10 @@ def _records(
         **_location(hotspot.span, view, terms),
         "score": ranked.score,
         "code": rule.code,
-        "function": ranked.function,
+        "function": hotspot.function,
         "reached": "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
         "isShape": hotspot.is_shape,
-        "waits": hotspot.waits,
+        "waits": hotspot.synchronizes,
         "message": finding.message(terms.language),
         "uses": [_location(span, view, terms) for _, span in hotspot.used],
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from npulens.catalog.model import Language, LocalizedText
-from npulens.checks.segments import Hint
+from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.views import View
@@ -62,8 +62,8 @@ def _told(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
 def _kind(ranked: Ranked) -> tuple[LocalizedText, LocalizedText]:
     """What a hotspot is, and what happens there."""
     if ranked.hotspot.is_shape:
-        return say.DYNAMIC_SHAPE, say.BOTH_HERE if ranked.hotspot.waits else say.SHAPE_HERE
-    if ranked.hotspot.waits:
+        return say.DYNAMIC_SHAPE, say.BOTH_HERE if ranked.hotspot.synchronizes else say.SHAPE_HERE
+    if ranked.hotspot.synchronizes:
         return say.HOST_SYNC, say.WAITS_HERE
     return say.BATCH_SIZE, say.SIZE_HERE
 

@@ -170,4 +170,4 @@ def _analysis_of(task: Task, judged: Judgement, shapes: ShapeReport) -> Analysis
 
 def _shown(shapes: ShapeReport) -> ShapesShown:
     hints = tuple((hint.shape, hint.is_dynamic) for hint in shapes.hints)
-    return hints, tuple((each.function, each.score) for each in shapes.ranked)
+    return hints, tuple((each.hotspot.function, each.score) for each in shapes.ranked)

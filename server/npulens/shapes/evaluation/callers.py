@@ -28,25 +28,25 @@ def given_parameters(method: FunctionHere) -> frozenset[str]:
 
 
 def arguments_from_host(
-    method: FunctionHere, handed: Mapping[ast.Call, Mapping[str, Value]]
+    method: FunctionHere, passed: Mapping[ast.Call, Mapping[str, Value]]
 ) -> dict[str, Value]:
     """Parameters that each call in the class of a method fills with a tensor of the host.
 
     Args:
         method: The method.
-        handed: What the calls that were evaluated hand to it.
+        passed: What the calls that were evaluated pass to it.
     """
     owner, name = method.owner, method.node.name
-    if owner is None or not handed:
+    if owner is None or not passed:
         return {}
-    first, *others = handed.values()
+    first, *others = passed.values()
     found: dict[str, Value] = {
         name: Tensor(kind=value.kind, on_host=True)
         for name, value in first.items()
         if isinstance(value, Tensor)
         and all(is_on_host(given.get(name, UNKNOWN)) for given in (first, *others))
     }
-    is_all = found and all(call in handed for _, call in _uses(owner).get(name, ()))
+    is_all = found and all(call in passed for _, call in _uses(owner).get(name, ()))
     return found if is_all else {}
 
 

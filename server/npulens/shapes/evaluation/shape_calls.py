@@ -5,16 +5,11 @@ import ast
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.shape_expressions import on_device
-from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, Handed
+from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
 from npulens.shapes.operators.builtins import BUILTINS
-from npulens.shapes.operators.factories import (
-    NEW,
-    is_host_device,
-    kind_of_type,
-    made,
-)
+from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
 from npulens.shapes.operators.shape_sources import meets, result_of
@@ -291,7 +286,7 @@ class Calls(Libraries):
         if is_of_self:
             given = dict(zip(named_parameters(function), call.arguments, strict=False))
             values = {**given, **call.keywords}
-            self.session.handed.append(Handed(function.node, node, values))
+            self.session.passed_arguments.append(PassedArguments(function.node, node, values))
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         if spread or any(keyword.arg is None for keyword in node.keywords):
             return self.invoke(function, [], {})

@@ -118,7 +118,7 @@ class Expressions(Indexing):
             return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
         if asks_for_flash(node):
             definitions = self.session.definitions
-            definitions.asked.update(definitions.classes)
+            definitions.queried.update(definitions.classes)
             return False if lacks_flash(definitions.classes.values()) else None
         name, known = asked_of_parameter(node)
         if name in self.given and known is not None and is_given(self.names.get(name)):

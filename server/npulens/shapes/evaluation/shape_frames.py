@@ -53,8 +53,8 @@ class ExhaustedError(Exception):
     """A function is too long to be evaluated to its end."""
 
 
-class Handed(NamedTuple):
-    """What a call within a class hands to one of its methods."""
+class PassedArguments(NamedTuple):
+    """What a call within a class passes to one of its methods."""
 
     method: ast.AST
     call: ast.Call
@@ -68,13 +68,13 @@ class Result(NamedTuple):
         value: What it returned.
         events: What was found.
         visited: The functions that were asked for, each as often as that happened.
-        handed: What calls in it handed to methods of their class.
+        passed_arguments: What calls in it passed to methods of their class.
     """
 
     value: Value
     events: tuple[Event, ...]
     visited: tuple[ast.AST, ...]
-    handed: tuple[Handed, ...]
+    passed_arguments: tuple[PassedArguments, ...]
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Session:
         given: Parameters that default to `None` and that all calls fill.
         attributes: What constructors assign to attributes.
         visited: The functions that the current one rests on.
-        handed: What calls within a class hand to its methods.
+        passed_arguments: What calls within a class pass to its methods.
         on_host: Attributes of classes that their methods move to the host.
         definers: The functions that define nested functions and lambdas, whoever calls those.
     """
@@ -123,7 +123,7 @@ class Session:
     given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
-    handed: list[Handed] = field(default_factory=list)
+    passed_arguments: list[PassedArguments] = field(default_factory=list)
     on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     calls: int = 0
@@ -352,7 +352,7 @@ class Frame:
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):
             return None
-        self.session.definitions.asked.add(node.id)
+        self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
 
     def controlled_since(self, depth: int) -> Sources:

@@ -305,15 +305,15 @@ class Statements(Binding):
             for event in known.events:
                 recorder.add_copy(event)
             session.visited += known.visited
-            session.handed += known.handed
+            session.passed_arguments += known.passed_arguments
             return known.value
         if not self.can_look_into(function.node):
             return UNKNOWN
-        start = len(recorder.log), len(session.visited), len(session.handed)
+        start = len(recorder.log), len(session.visited), len(session.passed_arguments)
         value = evaluate(session, function, names, given)
         events = tuple(dict.fromkeys(recorder.log[start[0] :]))
         visited = tuple(dict.fromkeys(session.visited[start[1] :]))
-        result = Result(value, events, visited, tuple(session.handed[start[2] :]))
+        result = Result(value, events, visited, tuple(session.passed_arguments[start[2] :]))
         session.results[key] = result
         # In a long chain of functions, each would have all that those before it have.
         is_small = len(events) <= _MOST_SHARED and len(visited) <= _MOST_SHARED

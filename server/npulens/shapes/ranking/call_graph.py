@@ -1,18 +1,13 @@
 """The call graph of a module: from where its functions are reached, and which of them count."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 
-from npulens.checks.segments import DescribedFunction, Hotspot, Segment
-from npulens.graphs.definitions import Definitions
+from npulens.checks.segments.analysed_module import AnalysedModule
+from npulens.checks.segments.shape_answers import Described, Hotspot
 from npulens.shapes.ranking.described import MODULE, described
-from npulens.shapes.ranking.scoring import (
-    Described,
-    Reach,
-    leaving,
-    reaches,
-    score,
-)
+from npulens.shapes.ranking.scoring import Reach, leaving, reaches, score
 from npulens.shapes.ranking.twins import has_npu_twin, is_for_npu
 from npulens.shapes.values.shape_rules import PIPELINES
 from npulens.verdicts.file_role import FileRole, file_role
@@ -24,26 +19,16 @@ class CallGraph:
     """From where the functions of a module are reached.
 
     Args:
-        segments: The module.
-        definitions: Its functions and classes.
-        path: Tells what the module is for.
-        unused: Classes and functions that nothing of the project uses.
-        is_unused: Nothing of the project imports the module.
+        module: The module.
     """
 
-    def __init__(
-        self,
-        segments: Sequence[Segment],
-        definitions: Definitions,
-        path: str,
-        unused: Container[str],
-        is_unused: bool = False,
-    ) -> None:
-        self._segments = segments
-        self._definitions = definitions
-        self._unused = unused
-        role = file_role(path)
-        self.is_cold_file = is_unused or FileRole.COLD in role
+    def __init__(self, module: AnalysedModule) -> None:
+        project = module.target.project
+        self._segments = module.segments
+        self._definitions = module.definitions.all
+        self._unused = project.unused.names
+        role = file_role(project.place_of(module.path))
+        self.is_cold_file = module.path in project.unused.modules or FileRole.COLD in role
         self.is_of_host = FileRole.HOST in role
 
     def reach(self, function: str) -> Reach:
@@ -51,7 +36,7 @@ class CallGraph:
         return self._reaches.get(function, _NOWHERE)
 
     def is_exempt(self, function: str) -> bool:
-        """Whether all that happens in a function scores too low to be told."""
+        """Whether all that happens in a function scores too low to be reported."""
         reach = self.reach(function)
         return reach.is_cold or reach.is_unused or self._is_apart(function)
 
@@ -87,10 +72,10 @@ class CallGraph:
     def _reaches(self) -> Mapping[str, Reach]:
         """The call graph is only read where there is something to score."""
         for segment in self._segments:
-            if segment.described is None:
-                segment.described = tuple(described(segment, self._definitions))
+            if segment.shapes.described is None:
+                segment.shapes.described = tuple(described(segment, self._definitions))
         return _reaches(
-            tuple(segment.described for segment in self._segments if segment.described),
+            tuple(s.shapes.described for s in self._segments if s.shapes.described),
             tuple(self._leaving),
         )
 
@@ -104,10 +89,10 @@ class CallGraph:
 
 @lru_cache(maxsize=4)
 def _reaches(
-    segments: tuple[tuple[DescribedFunction, ...], ...], leaving: tuple[str, ...]
+    segments: tuple[tuple[Described, ...], ...], leaving: tuple[str, ...]
 ) -> Mapping[str, Reach]:
     """From where functions are reached; most edits leave what the graph has to know of them."""
-    return reaches([Described(*each) for segment in segments for each in segment], leaving)
+    return reaches([*chain.from_iterable(segments)], leaving)
 
 
 def _is_rare(hotspot: Hotspot) -> bool:

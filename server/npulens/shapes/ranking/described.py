@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.checks.segments import DescribedFunction, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Described
 from npulens.graphs.definitions import Definitions
 from npulens.shapes.ranking.evaluation_prefilter import functions_of
 from npulens.shapes.ranking.reporting import name_of
@@ -17,8 +18,8 @@ MODULE = "<module>"
 Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
-def described(segment: Segment, definitions: Definitions) -> Iterator[DescribedFunction]:
-    """The functions and methods of a segment, and its blocks that train, as `Described` says."""
+def described(segment: Segment, definitions: Definitions) -> Iterator[Described]:
+    """The functions and methods of a segment, and its blocks that train."""
     lines = segment.parsed.lines
     for function in functions_of(segment.parsed.body, definitions):
         owner = function.owner
@@ -27,11 +28,11 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[DescribedF
         is_module = owner is not None and "forward" in owner.methods
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
-        yield name_of(function), calls, trains, is_module, sends
+        yield Described(name_of(function), calls, trains, is_module, sends)
     for node in segment.parsed.body:
         text = text_of(node, lines) if isinstance(node, Block) else ""
         if ".backward(" in text:
-            yield MODULE, calls_in(text), True, False, False
+            yield Described(MODULE, calls_in(text), True, False, False)
 
 
 def lines_span(node: ast.stmt, lines: LineMap) -> Span:

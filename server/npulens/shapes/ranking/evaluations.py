@@ -4,10 +4,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from npulens.checks.segments import Evaluation
+from npulens.checks.segments.shape_answers import Evaluation
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.callers import arguments_from_host
-from npulens.shapes.evaluation.shape_frames import Handed, Session
+from npulens.shapes.evaluation.shape_frames import PassedArguments, Session
 from npulens.shapes.evaluation.shape_statements import evaluate
 from npulens.shapes.evaluation.tensor_evidence import parameters
 from npulens.shapes.ranking.reporting import Reporter
@@ -37,21 +37,21 @@ def evaluations(
         if before is None or not before.rests_on <= live.keys():
             before = _evaluation(function, session, reporter, {})
         found.append(before)
-    handed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
+    passed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
     for evaluation in found:
-        for each in evaluation.handed:
-            assert isinstance(each, Handed)
-            handed.setdefault(each.method, {})[each.call] = each.values
+        for each in evaluation.passed_arguments:
+            assert isinstance(each, PassedArguments)
+            passed.setdefault(each.method, {})[each.call] = each.values
     for index, function in enumerate(functions):
         evaluation = found[index]
-        calls = handed.get(function.node, {}) if evaluation.has_events else {}
+        calls = passed.get(function.node, {}) if evaluation.has_events else {}
         from_host = arguments_from_host(function, calls)
         if from_host != evaluation.from_host:
             again = _evaluation(function, session, reporter, from_host)
-            # What it hands on counts as it is for any arguments.
-            rests_on = evaluation.rests_on | again.rests_on
-            handed_on = evaluation.handed
-            found[index] = replace(again, rests_on=rests_on, handed=handed_on, has_events=True)
+            # What it passes on counts as it is for any arguments.
+            rests_on, given = evaluation.rests_on | again.rests_on, evaluation.passed_arguments
+            again = replace(again, rests_on=rests_on, passed_arguments=given)
+            found[index] = replace(again, has_events=True)
     return found
 
 
@@ -66,7 +66,7 @@ def _evaluation(
         hotspots,
         hints,
         frozenset(session.visited),
-        tuple(session.handed),
+        tuple(session.passed_arguments),
         bool(session.recorder.events),
         from_host,
     )
@@ -80,7 +80,7 @@ def _session_for(known: Session) -> Session:
         active=[],
         results={},
         visited=[],
-        handed=[],
+        passed_arguments=[],
         calls=0,
         steps=0,
     )

@@ -11,7 +11,7 @@ _USED = LocalizedText("works on a shape that depends on data", "在依赖数据�
 
 
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
-    """A finding for each hotspot that is worth telling."""
+    """A finding for each hotspot that is worth reporting."""
     for each in ranked:
         if each.score < REPORTED:
             continue
@@ -29,10 +29,10 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             related=tuple(Related(span, _USED) for _, span in hotspot.used),
             dynamic_shape=DynamicShape(
                 each.score,
-                each.function,
+                hotspot.function,
                 reached(each.reach),
                 hotspot.is_shape,
-                hotspot.waits,
+                hotspot.synchronizes,
                 hotspot.advice,
             ),
         )

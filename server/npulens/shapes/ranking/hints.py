@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from npulens.checks.segments import Hint
+from npulens.checks.segments.shape_answers import Hint
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.values.events import Assigned, Event, Recorder, depends
 from npulens.shapes.values.shape_values import Tensor
@@ -14,9 +14,9 @@ Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
 
 
 def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
-    """How many dynamic shapes and waits the statements of a function hold."""
+    """How many dynamic shapes and synchronizations the statements of a function hold."""
     shapes = sum(event.is_shape for event in events)
-    return Hint(name, home, "", bool(shapes), shapes, sum(event.waits for event in events))
+    return Hint(name, home, "", bool(shapes), shapes, sum(event.synchronizes for event in events))
 
 
 def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 
-from npulens.catalog.project_model import ProjectFacts, ReturnedShape
+from npulens.catalog.project_model import ReturnedShape
 from npulens.catalog.tables import Catalogue, OperatorEntry
-from npulens.checks.segments import Evaluation, Hint, Hotspot, Segment, never_cancel
-from npulens.graphs.definitions import Definitions, FunctionHere, ModuleDefinitions
-from npulens.graphs.interfaces import Interfaces
+from npulens.checks.segments.analysed_module import AnalysedModule
+from npulens.checks.segments.segment import Segment, never_cancel
+from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
+from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
 from npulens.shapes.evaluation.shape_frames import Session
@@ -24,8 +25,6 @@ from npulens.shapes.ranking.scoring import Reach
 from npulens.shapes.ranking.shape_candidates import Candidates
 from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder
-from npulens.syntax.scopes import ModuleScope
-from npulens.verdicts.conditions import Known
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
@@ -37,13 +36,11 @@ class Ranked:
     Attributes:
         hotspot: What it is; spans are in the text of the module.
         score: How much it hurts, from 0 to 100.
-        function: `function` or `Class.method`.
         reach: From where that is reached.
     """
 
     hotspot: Hotspot
     score: int
-    function: str
     reach: Reach
 
 
@@ -51,63 +48,50 @@ class Hotspots:
     """Where shapes depend on data and where the host waits, in one module.
 
     Args:
-        segments: The module.
-        definitions: What the module defines.
-        catalogue: Has the operators and their rules.
-        project: What is known of other modules.
-        path: Tells what the module is for.
-        known: What is known for its conditions.
-        reported_only: Nothing is asked about places that score too low to be told, nor for hints.
+        module: The module.
+        reported_only: Places that score too low to be reported are left out, and so are hints.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
 
     def __init__(
         self,
-        segments: Sequence[Segment],
-        definitions: ModuleDefinitions,
-        catalogue: Catalogue,
-        project: ProjectFacts,
-        path: str,
-        known: Known,
+        module: AnalysedModule,
         *,
         reported_only: bool = False,
         check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
         self._check_cancelled = check_cancelled
-        self._segments = segments
-        self._shared = definitions
-        self._catalogue = catalogue
-        self._elsewhere = Elsewhere(project.members.returned_shapes, path)
-        self._unused = project.unused.names
-        self._place = project.place_of(path)
-        self._is_unused = path in project.unused.modules
-        self._known = replace(known, in_step=True)
+        self._module = module
+        self._segments = module.segments
+        self._elsewhere = Elsewhere(module.target.project.members.returned_shapes, module.path)
+        self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
-        for segment in self._segments:
-            if not self._interfaces.are(segment.looked_up):
-                segment.evaluations = {}
-            if segment.hotspots is None or self._have_changed(segment):
-                segment.hotspots = None
-                functions = list(self._candidates.among(segment)) if self._has_torch else []
+        for segment, scope in zip(self._segments, self._module.definitions.scopes, strict=True):
+            shapes = segment.shapes
+            if not self._module.interfaces.are(shapes.queried):
+                shapes.evaluations = {}
+            if shapes.hotspots is None or self._have_changed(shapes):
+                shapes.hotspots = None
+                functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
                 if functions:
                     # What is said of runtimes anywhere in a class counts for all of it.
-                    known = segment.evaluations if self._runtimes is None else {}
+                    known = shapes.evaluations if self._runtimes is None else {}
                     self._look_through(segment, functions, known)
                 else:
-                    segment.hotspots = segment.quiet_hotspots = segment.hints = ()
-                    segment.evaluations, segment.looked_through = {}, {}
+                    shapes.hotspots = shapes.exempt_hotspots = shapes.hints = ()
+                    shapes.evaluations, shapes.looked_through = {}, {}
 
     def ranked(self) -> list[Ranked]:
         """All hotspots of the module, the worst first."""
-        if not any(segment.hotspots or segment.quiet_hotspots for segment in self._segments):
+        if not any(s.shapes.hotspots or s.shapes.exempt_hotspots for s in self._segments):
             return []
         graph = self._call_graph
         found = [
-            Ranked(hotspot, graph.score(hotspot), hotspot.function, graph.reach(hotspot.function))
+            Ranked(hotspot, graph.score(hotspot), graph.reach(hotspot.function))
             for hotspot in Places(self._segments, self.homes).hotspots()
             if graph.counts(hotspot)
         ]
@@ -124,13 +108,13 @@ class Hotspots:
             wanted: The names of functions that are asked about.
         """
         found = {}
-        for name, function in self._definitions.functions.items():
+        for name, function in self._module.definitions.all.functions.items():
             if name not in wanted or is_host_code(function) or not self._has_torch:
                 continue
             session = self._session()
             optional = optional_parameters(function.node)
             value = evaluated(function, session, {each.name: each.left_out for each in optional})
-            waits = any(event.waits for event in session.recorder.events.values())
+            waits = any(event.synchronizes for event in session.recorder.events.values())
             summary = summary_of(value, waits=waits)
             if summary is not None:
                 deciding = filter(partial(self._is_fixed_with, function), optional)
@@ -144,13 +128,13 @@ class Hotspots:
         value = evaluated(function, self._session(), given, frozenset(given))
         return summary_of(value, waits=False) is None
 
-    def _have_changed(self, segment: Segment) -> bool:
+    def _have_changed(self, shapes: ShapeAnswers) -> bool:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
-        if len(segment.evaluations) < len(segment.looked_through):
+        if len(shapes.evaluations) < len(shapes.looked_through):
             return True
-        return not all(map(self._holds, segment.evaluations.values())) or any(
+        return not all(map(self._holds, shapes.evaluations.values())) or any(
             self._call_graph.is_exempt(name) != is_exempt
-            for name, is_exempt in segment.looked_through.items()
+            for name, is_exempt in shapes.looked_through.items()
         )
 
     def _holds(self, evaluation: Evaluation) -> bool:
@@ -170,22 +154,21 @@ class Hotspots:
             functions: Those of its functions that count.
             known: What was found from its functions on before.
         """
-        self._definitions.asked = set(segment.looked_up) if known else set()
+        shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
+        self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
-        told = self._evaluated(segment, [each for each in functions if not is_exempt[each]], known)
-        quiet = {}
+        reported = evaluate([each for each in functions if not is_exempt[each]])
+        exempt = {}
         if not self._reported_only:
-            quiet = self._evaluated(segment, [each for each in functions if is_exempt[each]], known)
+            exempt = evaluate([each for each in functions if is_exempt[each]])
             owners = {each.owner.node.name for each in functions if each.owner is not None}
-            asked = self._definitions.asked | owners
-            segment.looked_up = {name: self._interfaces.of(name) for name in asked}
-        segment.evaluations = {**told, **quiet}
-        segment.hotspots = tuple(chain.from_iterable(each.hotspots for each in told.values()))
-        segment.quiet_hotspots = tuple(
-            chain.from_iterable(each.hotspots for each in quiet.values())
-        )
-        segment.hints = tuple(chain.from_iterable(e.hints for e in segment.evaluations.values()))
-        segment.looked_through = {name_of(each): is_exempt[each] for each in functions}
+            names = self._module.definitions.all.queried | owners
+            shapes.queried = {name: self._module.interfaces.of(name) for name in names}
+        shapes.evaluations = {**reported, **exempt}
+        shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
+        shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
+        shapes.hints = tuple(chain.from_iterable(e.hints for e in shapes.evaluations.values()))
+        shapes.looked_through = {name_of(each): is_exempt[each] for each in functions}
 
     def _evaluated(
         self,
@@ -201,9 +184,9 @@ class Hotspots:
         return {function.node: each for function, each in zip(functions, found, strict=True)}
 
     def _session(self) -> Session:
-        operators, methods = self._catalogue.operators, _methods(self._catalogue)
+        operators, methods = self._module.catalogue.operators, _methods(self._module.catalogue)
         return Session(
-            self._definitions,
+            self._module.definitions.all,
             operators,
             methods,
             Recorder(notes_names=not self._reported_only),
@@ -231,19 +214,8 @@ class Hotspots:
 
     @cached_property
     def _has_torch(self) -> bool:
-        return any(
-            segment.torch_import is not None or _IMPORT.search(segment.parsed.text)
-            for segment in self._segments
-        )
-
-    @cached_property
-    def _scopes(self) -> dict[int, ModuleScope]:
-        pairs = zip(self._segments, self._shared.scopes, strict=True)
-        return {id(segment): scope for segment, scope in pairs}
-
-    @cached_property
-    def _definitions(self) -> Definitions:
-        return self._shared.all
+        texts = (segment.parsed.text for segment in self._segments)
+        return self._module.facts.imports_torch or any(map(_IMPORT.search, texts))
 
     @cached_property
     def homes(self) -> dict[ast.AST, Home]:
@@ -254,30 +226,18 @@ class Hotspots:
             )
             for segment in self._segments
             for starts in (segment.parsed.lines.starts,)
-            for function in functions_of(segment.parsed.body, self._definitions)
+            for function in functions_of(segment.parsed.body, self._module.definitions.all)
         }
-
-    @cached_property
-    def _interfaces(self) -> Interfaces:
-        return Interfaces(self._shared)
 
     @cached_property
     def _candidates(self) -> Candidates:
         return Candidates(
-            self._segments,
-            self._scopes,
-            self._definitions,
-            self._call_graph,
-            self._catalogue,
-            self._elsewhere,
-            reported_only=self._reported_only,
+            self._module, self._call_graph, self._elsewhere, reported_only=self._reported_only
         )
 
     @cached_property
     def _call_graph(self) -> CallGraph:
-        return CallGraph(
-            self._segments, self._definitions, self._place, self._unused, self._is_unused
-        )
+        return CallGraph(self._module)
 
 
 def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:

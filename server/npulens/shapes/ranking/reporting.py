@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from npulens.checks.segments import Hint, Hotspot, Segment
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Hint, Hotspot
 from npulens.fixes.edit_guard import expecting
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.ranking.evaluation_prefilter import is_host_code
@@ -64,7 +65,7 @@ class Reporter:
         self._whole = Home("", segment, 0, segment.parsed.body)
         self._runtimes = runtimes
         self._known_repairs: dict[ast.AST, Repairs] = {}
-        self._held: dict[str, frozenset[int]] = {}
+        self._node_ids: dict[str, frozenset[int]] = {}
 
     def report(
         self, function: FunctionHere, recorder: Recorder
@@ -81,7 +82,7 @@ class Reporter:
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
             if event.is_elsewhere and not event.is_shape:
-                continue  # a number is told where it decides about a size
+                continue  # a number is reported where it decides about a size
             kept.append(event)
             if event.used or not event.is_elsewhere:
                 hotspots.append(self._hotspot(event))
@@ -124,7 +125,7 @@ class Reporter:
             event.cost,
             event.loops,
             event.is_rare,
-            event.waits,
+            event.synchronizes,
             event.is_shape,
             event.advice,
             used,
@@ -158,10 +159,10 @@ class Reporter:
         yield self._whole
 
     def _holds(self, home: Home, node: ast.AST) -> bool:
-        if home.name not in self._held:
+        if home.name not in self._node_ids:
             below = chain.from_iterable(map(nodes_below, home.nodes))
-            self._held[home.name] = frozenset(map(id, below))
-        return id(node) in self._held[home.name]
+            self._node_ids[home.name] = frozenset(map(id, below))
+        return id(node) in self._node_ids[home.name]
 
 
 def _span(node: ast.AST, lines: LineMap) -> Span:

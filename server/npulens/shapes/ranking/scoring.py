@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.catalog.model import Severity
+from npulens.checks.segments.shape_answers import Described
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
 
@@ -41,7 +42,7 @@ _LONGEST_NAME = 100
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
-"""By all but the first, the most costly operator in two loops stays below what is told."""
+"""By all but the first, the most costly operator in two loops stays below what is reported."""
 _WARNING, _INFO = 60, 40
 REPORTED = 20
 """Places of a lower score are in the ranked list alone."""
@@ -83,30 +84,10 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = F
 
 
 def severity_of(points: int) -> Severity:
-    """How loud a place of a score is told."""
+    """How severe a place of a score is."""
     if points >= _WARNING:
         return Severity.WARNING
     return Severity.INFO if points >= _INFO else Severity.HINT
-
-
-class Described(NamedTuple):
-    """A function as the call graph knows it.
-
-    Attributes:
-        name: `function` or `Class.method`.
-        calls: The last parts of the names that it calls.
-        trains: It holds a backward pass.
-        is_module: It is a method of a class with a `forward`.
-        sends_objects: It sends objects as bytes, or over a group of the hosts.
-        is_unused: It or its class will be removed, and nothing of the module calls it.
-    """
-
-    name: str
-    calls: frozenset[str]
-    trains: bool
-    is_module: bool
-    sends_objects: bool
-    is_unused: bool = False
 
 
 def sends_objects(text: str) -> bool:

@@ -3,12 +3,12 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
-from npulens.catalog.tables import Catalogue
-from npulens.checks.segments import Segment
-from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.checks.segments.analysed_module import AnalysedModule
+from npulens.checks.segments.segment import Segment
+from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.ranking.call_graph import CallGraph
 from npulens.shapes.ranking.described import MODULE, Block, code_span, lines_span, text_of
@@ -30,35 +30,21 @@ class Candidates:
     """Functions that hold a source of shapes that depend on data, or call one that does.
 
     Args:
-        segments: The module.
-        scopes: The scopes of the segments, by their identity.
-        definitions: What the module defines.
+        module: The module.
         graph: Its call graph.
-        catalogue: Has the operators.
         elsewhere: The functions of other modules.
-        reported_only: Nothing is asked about places that score too low to be told.
+        reported_only: Places that score too low to be reported are left out.
     """
 
     def __init__(
-        self,
-        segments: Sequence[Segment],
-        scopes: Mapping[int, ModuleScope],
-        definitions: Definitions,
-        graph: CallGraph,
-        catalogue: Catalogue,
-        elsewhere: Elsewhere,
-        *,
-        reported_only: bool,
+        self, module: AnalysedModule, graph: CallGraph, elsewhere: Elsewhere, *, reported_only: bool
     ) -> None:
-        self._segments = segments
-        self._scopes = scopes
-        self._definitions = definitions
+        self._module = module
         self._call_graph = graph
-        self._catalogue = catalogue
         self._elsewhere = elsewhere
         self._reported_only = reported_only
 
-    def among(self, segment: Segment) -> Iterator[FunctionHere]:
+    def among(self, segment: Segment, scope: ModuleScope) -> Iterator[FunctionHere]:
         """The functions of a segment that are worth it, and statements of the module as such."""
         text = segment.parsed.text
         if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
@@ -69,24 +55,23 @@ class Candidates:
         if sources.is_empty and not self._calls_helper(text):
             return
         lines = segment.parsed.lines
-        for function in functions_of(segment.parsed.body, self._definitions):
+        for function in functions_of(segment.parsed.body, self._module.definitions.all):
             span = code_span(function.node, lines)
             if self._call_graph.is_of_host or is_host_code(function):
                 if _PIPELINE.search(text, *span) is not None:
                     yield function
             elif sources.has_some(*span) or self._calls_helper(text, *span):
                 yield function
-        scope = self._scopes[id(segment)]
         for node in segment.parsed.body:
             is_run = isinstance(node, (Block, ast.Assign))
             if is_run and sources.has_some(*lines_span(node, lines)):
                 yield _as_function(node, scope)
 
     def _sources(self, segment: Segment) -> Sources:
-        if segment.sources is None:
-            segment.sources = Sources(segment.words)
-        assert isinstance(segment.sources, Sources)
-        return segment.sources
+        if segment.shapes.sources is None:
+            segment.shapes.sources = Sources(segment.words)
+        assert isinstance(segment.shapes.sources, Sources)
+        return segment.shapes.sources
 
     def _calls_helper(self, text: str, start: int = 0, end: int = sys.maxsize) -> bool:
         return self.helpers is not None and any(
@@ -96,10 +81,10 @@ class Candidates:
 
     @cached_property
     def helpers(self) -> re.Pattern[str] | None:
-        """Calls of functions of the module that hold a source, or that a mask is handed to."""
+        """Calls of functions of the module that hold a source, or that a mask is passed to."""
         holding: list[str] = []
         indexing: list[str] = []
-        for segment in self._segments:
+        for segment in self._module.segments:
             holding += self._other_names(segment)
             sources = self._sources(segment)
             lines = segment.parsed.lines
@@ -124,7 +109,7 @@ class Candidates:
                 value = binding.value
                 qualified = value.qualified if isinstance(value, Imported) else ""
                 is_other = not qualified.endswith(f".{name}")
-                if is_other and qualified in self._catalogue.operators:
+                if is_other and qualified in self._module.catalogue.operators:
                     yield name
                 elif qualified and not self._elsewhere.is_empty:
                     yield from self._of_other_modules(name, qualified)

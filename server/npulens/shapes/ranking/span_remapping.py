@@ -1,11 +1,12 @@
 """Where hotspots and hints stand in a module, whose functions may have moved since."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from npulens.checks.segments import Hint, Hotspot, Segment
+from npulens.checks.segments.segment import Segment, with_starts
+from npulens.checks.segments.shape_answers import Hint, Hotspot
 from npulens.shapes.ranking.reporting import Home
 from npulens.text.spans import Span
 
@@ -25,8 +26,8 @@ class Places:
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
         found: dict[Span, Hint] = {}
-        for start, segment in self._starts:
-            for hint in segment.hints:
+        for start, segment in with_starts(self._segments):
+            for hint in segment.shapes.hints:
                 moved = hint._replace(
                     span=hint.span.shifted(self._place_of(hint.home, start)),
                     home="",
@@ -43,8 +44,8 @@ class Places:
     def hotspots(self) -> list[Hotspot]:
         """The hotspots in offsets of the module, each once."""
         placed: dict[tuple[Span, str], Hotspot] = {}
-        for start, segment in self._starts:
-            for hotspot in segment.hotspots or ():
+        for start, segment in with_starts(self._segments):
+            for hotspot in segment.shapes.hotspots or ():
                 moved = self._moved(hotspot, start)
                 key = (moved.span, moved.rule)
                 before = placed.get(key)
@@ -52,8 +53,8 @@ class Places:
                     used = dict.fromkeys((*before.used, *moved.used))
                     moved = replace(before, used=tuple(used)[:8])
                 placed[key] = moved
-        for start, segment in self._starts:
-            for hotspot in segment.quiet_hotspots:
+        for start, segment in with_starts(self._segments):
+            for hotspot in segment.shapes.exempt_hotspots:
                 moved = self._moved(hotspot, start)
                 placed.setdefault((moved.span, moved.rule), replace(moved, is_rare=True))
         return list(placed.values())
@@ -76,12 +77,5 @@ class Places:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        starts = {id(segment): start for start, segment in self._starts}
+        starts = {id(segment): start for start, segment in with_starts(self._segments)}
         return {home.name: starts[id(home.segment)] + home.start for home in self._homes.values()}
-
-    @property
-    def _starts(self) -> Iterator[tuple[int, Segment]]:
-        start = 0
-        for segment in self._segments:
-            yield start, segment
-            start += len(segment.parsed.text)

@@ -21,7 +21,7 @@ class Event:
         node: The place.
         function: The function that it stands in.
         cost: How much it hurts in a step, from 0 to 100.
-        waits: The host waits for the device here.
+        synchronizes: The host waits for the device here.
         is_shape: A shape depends on data from here on.
         advice: What is better.
         is_whole: The mask has as many dimensions as what it selects from.
@@ -35,7 +35,7 @@ class Event:
     node: ast.AST
     function: FunctionHere
     cost: int
-    waits: bool
+    synchronizes: bool
     is_shape: bool
     advice: LocalizedText
     is_whole: bool = False

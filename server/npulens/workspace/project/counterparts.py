@@ -14,7 +14,7 @@ _FOR_NPU = {
 }
 _FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
 _IMAGES = frozenset({"Dockerfile", "Dockerfile.base"})
-"""Of a folder for CUDA the image, and what it is built from, whatever the folder for the NPU has."""
+"""Of a folder for CUDA the image, and its base, whatever images the folder for the NPU has."""
 _OF_NPU = re.compile(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
 
 

@@ -2,16 +2,10 @@
 
 import ast
 
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    MigrationStyle,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import keyword_of, without
 from npulens.checks.context import Context
-from npulens.checks.function_names import names_of
 from npulens.checks.titles import remove, use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
@@ -40,7 +34,7 @@ def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _is_chosen_by_device(test: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether the function made a flag from the device type: `fits = device_type == "cuda"`."""
-    flags = names_of(scope, context.function_names).of_device
+    flags = context.lookups.names_of(scope).of_device
     return not flags.isdisjoint(names_in(test))
 
 
@@ -63,7 +57,7 @@ def _report_format(
     context: Context,
 ) -> None:
     span = context.span(written)
-    if span in context.reported:
+    if span in context.reported.spans:
         return
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method == "is_contiguous":
@@ -130,9 +124,9 @@ def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
     assert isinstance(node, ast.Assign)
-    if not context.holds("is_contiguous(memory_format"):
+    if not context.lookups.holds("is_contiguous(memory_format"):
         return
-    if getattr(node.targets[0], "id", "") not in names_of(scope, context.function_names).chosen_by:
+    if getattr(node.targets[0], "id", "") not in context.lookups.names_of(scope).chosen_by:
         return
     for part in nodes_below(node.value):
         if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "is_contiguous":

@@ -58,7 +58,7 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     if qualified.partition(".")[0] in context.target.project.own_modules:
         return ()
     span = context.span(callee)
-    if span in context.reported:
+    if span in context.reported.spans:
         return ()
     return context.catalogue.calls.get(qualified, ())
 
@@ -123,7 +123,7 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
     dropped = [isinstance(a, ast.keyword) and a.arg in unwanted for a in arguments]
     edits = [Edit(context.span(node.func), entry.becomes)]
     for span in _removed(arguments, dropped, context):
-        left = context.text[slice(*span)]
+        left = context.code.text[slice(*span)]
         for argument, is_dropped in zip(arguments, dropped, strict=True):
             if is_dropped:
                 left = left.replace(context.source(argument), "", 1)
@@ -177,5 +177,5 @@ def _behind_last(node: ast.Call, arguments: Sequence[_Argument], context: Contex
     if not arguments:
         return closing
     last = context.span(arguments[-1]).end
-    is_plain = last <= closing and not context.text[last:closing].strip(" \t\r\n,")
+    is_plain = last <= closing and not context.code.text[last:closing].strip(" \t\r\n,")
     return last if is_plain else None

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 
 from npulens.catalog.model import Finding
 from npulens.catalog.native_tables import TENSOR, NativeEntry, NativeLimit, holds
@@ -10,7 +9,7 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import longest_entry
-from npulens.checks.purpose import ON_HOST, is_for_others
+from npulens.checks.purpose import ON_HOST
 from npulens.checks.python.apis.native_arguments import argument_breaking
 from npulens.checks.python.apis.unverified import report_unverified
 from npulens.checks.tensors import (
@@ -27,7 +26,6 @@ from npulens.syntax.values import Name, dotted_name, literal_attribute
 from npulens.text.spans import Span
 
 _UNIONS = frozenset({"Union", "Optional", "Type", "type", "Callable", "ClassVar", "Annotated"})
-_WALKS_LAYERS = re.compile(r"getattr\(self|\b(?:named_)?(?:children|modules)\(|_modules\b")
 _EXPORT = "torch.export.export"
 
 
@@ -35,7 +33,7 @@ def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.func.jvp`, `F.pdist`, `tensor.mode`; a mere mention of a class is none."""
     assert isinstance(node, ast.Attribute)
     native = context.catalogue.native
-    mentioned_for = context.mentions.get(node)
+    mentioned_for = context.notes.mentions.get(node)
     if not isinstance(node.ctx, ast.Load):
         return
     if node.attr not in native.words and (native.verified is None or mentioned_for is not None):
@@ -112,9 +110,9 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     limits = _limits(entry, context)
     inputs = _inputs(entry, node, owner)
     if any(limit.always for limit in limits) and _are_on_host(inputs, scope, context):
-        context.mentions[function] = "on-host"
+        context.notes.mentions[function] = "on-host"
         return
-    if all(limit.always for limit in limits) or is_for_others(scope, context):
+    if all(limit.always for limit in limits) or context.lookups.is_for_others(scope):
         return
     operand = owner if owner is not None else (node.args[0] if node.args else None)
     for limit in limits:
@@ -177,7 +175,7 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
             mentions += node.args[1:]
-        context.annotations.update(_host_profile(node))
+        context.notes.annotations.update(_host_profile(node))
     elif isinstance(node, ast.Compare):
         mentions += node.comparators
     elif isinstance(node, (ast.arg, ast.AnnAssign)):
@@ -194,15 +192,16 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
         mentions.append(node.slice)  # `layers[nn.RNN]`
     elif isinstance(node, ast.Assign):
         mentions += _asked_for(node, scope, context)
-        context.mentions.update((part, "reported-at-use") for part in _replaced(node))
-        context.mentions.update((p, "unreachable") for p in _unused_layer(node, scope, context))
+        context.notes.mentions.update((part, "reported-at-use") for part in _replaced(node))
+        unused = _unused_layer(node, scope, context)
+        context.notes.mentions.update(dict.fromkeys(unused, "unreachable"))
     if annotation is not None:
         types = _types(annotation)
-        context.annotations.update(types)
-        context.mentions.update(dict.fromkeys(types, "type-only"))
+        context.notes.annotations.update(types)
+        context.notes.mentions.update(dict.fromkeys(types, "type-only"))
     for mention in mentions:
         if mention is not None and not isinstance(mention, (ast.Name, ast.Constant)):
-            context.mentions.update(dict.fromkeys(_types(mention), "type-only"))
+            context.notes.mentions.update(dict.fromkeys(_types(mention), "type-only"))
 
 
 def _asked_for(node: ast.Assign, scope: Scope, context: Context) -> list[ast.expr]:
@@ -246,12 +245,7 @@ def _unused_layer(node: ast.Assign, scope: Scope, context: Context) -> list[ast.
     if name is None or len(name.path) != 1:
         return []
     owner = scope.owner.node
-    if owner not in context.class_words:
-        text = context.source(owner)
-        words = Counter(re.findall(r"\w+", text))
-        is_whole = "def forward(" in text and not _WALKS_LAYERS.search(text)
-        context.class_words[owner] = words if is_whole else Counter()
-    return [call.func] if context.class_words[owner][name.path[0]] == 1 else []
+    return [call.func] if context.lookups.layer_words(owner)[name.path[0]] == 1 else []
 
 
 def _types(node: ast.expr) -> list[ast.expr]:
@@ -303,8 +297,8 @@ def _counts(entry: NativeEntry, context: Context) -> bool:
 def _report_always(entry: NativeEntry, span: Span, scope: Scope, context: Context) -> None:
     """The first limit that every use of an API meets."""
     for limit in _limits(entry, context):
-        if limit.always and span not in context.reported and _counts(entry, context):
-            settled = ON_HOST if is_for_others(scope, context) else None
+        if limit.always and span not in context.reported.spans and _counts(entry, context):
+            settled = ON_HOST if context.lookups.is_for_others(scope) else None
             _report(limit, entry.api, span, context, settled=settled)
             return
 

@@ -13,7 +13,7 @@ def may_be_fused(node: ast.Call, context: Context) -> bool:
     Tests, code for any device and an optimizer of single tensors are left alone.
     """
     return (
-        context.facts.evidence.may_fuse_optimizer
+        context.facts.signs.evidence.may_fuse_optimizer
         and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
         and not _is_test(context)
         and not _is_of_single_tensors(node)
@@ -22,12 +22,12 @@ def may_be_fused(node: ast.Call, context: Context) -> bool:
 
 def loses_gradients(context: Context) -> bool:
     """Whether the module sets gradients to `None`, so that other lines have to change too."""
-    return context.facts.evidence.loses_gradients
+    return context.facts.signs.evidence.loses_gradients
 
 
 def _is_test(context: Context) -> bool:
     """Whether the module is one of tests; a script may have a function for them too."""
-    is_script = context.facts.evidence.is_script
+    is_script = context.facts.signs.evidence.is_script
     return any(
         isinstance(binding.value, Defined) and _names_tests(binding.value, is_script)
         for found in context.module.module.names.values()

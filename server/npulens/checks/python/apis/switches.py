@@ -44,7 +44,7 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
 def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
     """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
     assert isinstance(node, ast.Call)
-    if not context.holds("cudnn") or last_identifier(node.func) != "flags":
+    if not context.lookups.holds("cudnn") or last_identifier(node.func) != "flags":
         return
     if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
         context.settle(context.span(node.func), "no-effect")
@@ -62,7 +62,7 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     for name in qualified_names(target, scope):
         entry = context.catalogue.symbols.get(name)
-        if entry is None or context.span(target) in context.reported:
+        if entry is None or context.span(target) in context.reported.spans:
             continue
         if context.regions.is_under_cuda_test(context.span(target)):
             context.settle(context.span(target), "no-effect")
@@ -76,7 +76,7 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
             continue
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
-        if is_deterministic and context.facts.evidence.asks_for_determinism:
+        if is_deterministic and context.facts.signs.evidence.asks_for_determinism:
             continue  # the way that counts on the NPU is there too
         if name in _ON_IS_ASKED_FOR and value is not False:
             _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
@@ -94,7 +94,7 @@ def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
     are tried out there are none. Which precision products have is still to be decided.
     """
     assert isinstance(node, ast.If)
-    if not context.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
+    if not context.lookups.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
         return
     if not node.orelse and all(_is_switch(statement, scope) for statement in node.body):
         for statement in node.body:
@@ -128,7 +128,7 @@ def _is_usual(name: str, value: object, context: Context) -> bool:
     off elsewhere; turning it off does. There is no cuDNN, and nothing else to turn on or off.
     """
     if name == "torch.backends.cudnn.allow_tf32":
-        return value is True and "cudnn tf32 off" not in context.facts.said
+        return value is True and "cudnn tf32 off" not in context.facts.signs.said
     if name == "torch.backends.cudnn.enabled":
         return True
     return name in _USUAL and value is _USUAL[name]

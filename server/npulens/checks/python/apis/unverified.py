@@ -22,7 +22,7 @@ _NO_API_WORDS = frozenset(_NO_API.split())
 def report_unverified(name: str, span: Span, context: Context) -> None:
     """Report a name below `torch` that is not listed, under whatever path."""
     native = context.catalogue.native
-    if native.verified is None or span in context.reported:
+    if native.verified is None or span in context.reported.spans:
         return
     parts = name.split(".")
     if (

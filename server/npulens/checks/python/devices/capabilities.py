@@ -19,7 +19,7 @@ _RESULTS = frozenset({Instance(_ASKED), Instance("torch.npu.get_device_capabilit
 
 def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
     """`major, minor = torch.cuda.get_device_capability()`, `capability[0]`, `>= (8, 0)`."""
-    if "capability" not in context.facts.said:
+    if "capability" not in context.facts.signs.said:
         return
     entry = context.catalogue.symbols.get(_ASKED)
     rule = context.catalogue.rule_named(UNSUPPORTED_API)
@@ -59,4 +59,4 @@ def _is_asked_for_none(value: ast.expr, context: Context) -> bool:
     """Whether the code asks of a name first whether it holds anything."""
     if isinstance(value, ast.Call):
         return False
-    return context.source(value) in context.facts.checked_for_none
+    return context.source(value) in context.facts.signs.checked_for_none

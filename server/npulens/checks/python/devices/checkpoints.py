@@ -28,9 +28,10 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     if not names or rule is None:
         return
     start, end = context.span(node.args[0])
-    opening = context.text[context.span(node.func).end : start].strip()
+    opening = context.code.text[context.span(node.func).end : start].strip()
     fixes = []
-    if opening == "(" and context.text[end : end + 1] in (",", ")"):  # in no brackets of its own
+    closing = context.code.text[end : end + 1]
+    if opening == "(" and closing in (",", ")"):  # in no brackets of its own
         edit = Edit(Span(end, end), f', {_PLACE}="cpu"')
         fixes.append(Fix(use(f'{_PLACE}="cpu"'), Applicability.UNSAFE, (edit,)))
     symbol = min(names, key=len)

@@ -97,7 +97,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         for word in WORDS.values():
             if not holds(owner, word, scope):
                 continue
-            ported = is_from_device_function(owner, scope, context.known)
+            ported = is_from_device_function(owner, scope, context.regions.known)
             if node.func.attr in _COMPARING:
                 settled = Settlement("ported", context.span(owner)) if ported else None
                 report_compared(node.args, [owner], word, scope, context, settled=settled)
@@ -125,7 +125,7 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
         about = [s for s in sides if holds(s, word, scope) or _is_named_in_use(s, word, context)]
         if about:
             ported = node not in context.regions.to_port and any(
-                is_from_device_function(side, scope, context.known) for side in about
+                is_from_device_function(side, scope, context.regions.known) for side in about
             )
             settled = Settlement("ported", context.span(node)) if ported else None
             is_sure = any(
@@ -178,12 +178,9 @@ def _is_of_arguments(scope: Scope) -> bool:
 def _looks_backends_up(scope: Scope, context: Context) -> bool:
     """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
     function = getattr(scope, "node", None)
-    if not context.holds(_BACKENDS) or not isinstance(function, Function):
+    if not context.lookups.holds(_BACKENDS) or not isinstance(function, Function):
         return False
-    key = f"{_BACKENDS} in {context.span(function)}"
-    if key not in context.held:
-        context.held[key] = _BACKENDS in context.source(function)
-    return context.held[key]
+    return context.lookups.holds_within(_BACKENDS, function)
 
 
 def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
@@ -254,7 +251,7 @@ def _says(name: str, word: Word, context: Context) -> bool:
     """
     if not any(each is word for each in _words_of(name)):
         return False
-    return name.lower() != _MEGATRONS or "megatron" not in context.facts.said
+    return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.said
 
 
 def display(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -403,7 +400,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Match)
     for word in WORDS.values():
         if holds(node.subject, word, scope):
-            ported = is_from_device_function(node.subject, scope, context.known)
+            ported = is_from_device_function(node.subject, scope, context.regions.known)
             for arm, settled in context.regions.cases(node):
                 if context.code.mentions_npu(arm.pattern):
                     continue
@@ -411,14 +408,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 values = [p.value for p in pattern if isinstance(p, ast.MatchValue)]
                 if ported:
                     settled = Settlement("ported", context.span(node.subject))
-                report_compared(
-                    values,
-                    [node.subject],
-                    word,
-                    scope,
-                    context,
-                    settled=settled,
-                )
+                report_compared(values, [node.subject], word, scope, context, settled=settled)
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -441,16 +431,16 @@ def _word_of_the_project(node: ast.Constant, context: Context) -> None:
     """What no other check has an answer for, which all have looked at what is around it."""
     word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
     rule, span = context.catalogue.rule_named(word.rule), context.span(node)
-    if rule is not None and span not in context.reported:
+    if rule is not None and span not in context.reported.spans:
         settled = Settlement("own-word", None)
         context.report(rule, span, context.source(node), [], settled=settled)
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
     span = context.span(node)
-    if span in context.reported:
+    if span in context.reported.spans:
         return
-    at = context.text.find(entry.symbol, *span)
+    at = context.code.text.find(entry.symbol, *span)
     fixes: list[Fix] = []
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(entry.symbol)), entry.becomes)
@@ -481,10 +471,10 @@ def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     first = node.left
     if isinstance(first, ast.BinOp):
-        context.inner_sums.add(first)
+        context.notes.inner_sums.add(first)
     elif isinstance(first, ast.Constant) and first.value == "cuda:":
-        if node in context.inner_sums:
-            context.reported.add(context.span(first))  # a text that names a device
+        if node in context.notes.inner_sums:
+            context.reported.spans.add(context.span(first))  # a text that names a device
         else:
             report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
 

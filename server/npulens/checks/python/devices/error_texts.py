@@ -28,7 +28,7 @@ def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     rule = context.catalogue.rule_named(DEVICE_COMPARISON)
     whole = context.span(text)
-    start = context.text.find(OUT_OF_MEMORY, whole.start, whole.end)
+    start = context.code.text.find(OUT_OF_MEMORY, whole.start, whole.end)
     if rule is None or start < 0:
         return
     span = Span(start, start + len(OUT_OF_MEMORY))

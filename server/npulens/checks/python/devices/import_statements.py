@@ -54,7 +54,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
         shim = context.by_shim(entry.shimmed)
         if shim is not None and isinstance(scope, ModuleScope) and isinstance(node, ast.ImportFrom):
             bound_before_shim(node, alias, entry, context)
-        if context.span(alias) not in context.reported:
+        if context.span(alias) not in context.reported.spans:
             _report(node, alias, entry, written, context, settled or shim)
 
 
@@ -83,7 +83,7 @@ def _report(
 ) -> None:
     if is_unknown(written, entry):
         rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shimmed:
+        if rule is not None and not context.facts.shim.is_active:
             context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []
@@ -181,8 +181,8 @@ def _moved_out(
     span, source = context.span(node), context.source(node)
     if len(node.names) == 1:
         return () if "#" in source else (Edit(span, new),)
-    line_start = context.lines.starts[node.lineno - 1]
-    indentation = context.text[line_start : span.start]
+    line_start = context.code.lines.starts[node.lineno - 1]
+    indentation = context.code.text[line_start : span.start]
     if indentation.strip():
         return ()
     index = node.names.index(alias)
@@ -190,7 +190,7 @@ def _moved_out(
         removed = Span(context.span(alias).start, context.span(node.names[index + 1]).start)
     else:
         removed = Span(context.span(node.names[index - 1]).end, context.span(alias).end)
-    if "#" in context.text[slice(*removed)]:
+    if "#" in context.code.text[slice(*removed)]:
         return ()
     return (Edit(removed, ""), Edit(Span(span.end, span.end), f"\n{indentation}{new}"))
 
@@ -201,7 +201,7 @@ def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> t
     if not adds or context.facts.imports_torch_npu or context.target.loads_plugin:
         return ()
     start = context.span(node).start
-    indentation = context.text[context.lines.starts[node.lineno - 1] : start]
+    indentation = context.code.text[context.code.lines.starts[node.lineno - 1] : start]
     if indentation.strip():
         return (Edit(Span(start, start), "import torch_npu; "),)
     return (Edit(Span(start, start), f"{FOR_EFFECT}\n{indentation}"),)

@@ -29,8 +29,7 @@ from npulens.syntax.meanings import (
     resolve_name,
 )
 from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
-from npulens.syntax.values import Defined, Imported, Name, dotted_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
 
@@ -54,17 +53,8 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     function = getattr(scope, "node", None)
     if not isinstance(function, Function) or not any(_methods_taken(node.value, context)):
         return
-    if function not in context.called:
-        context.called[function] = frozenset(_called_names(function))
-    if target.id in context.called[function]:
+    if target.id in context.lookups.called_names(function):
         _taken(node.value, scope, context)
-
-
-def _called_names(function: ast.AST) -> Iterator[str]:
-    """The plain names that a function calls."""
-    for node in nodes_below(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id
 
 
 def _taken(value: ast.expr, scope: Scope, context: Context) -> None:
@@ -124,7 +114,7 @@ def _unbound(node: ast.Attribute, entry: MethodEntry, context: Context) -> None:
     """`map(torch.Tensor.cuda, tensors)`."""
     if entry.becomes is None:
         return
-    if node.attr in context.facts.tensor_method_overrides:
+    if node.attr in context.facts.own.tensor_method_overrides:
         return  # a class here overrides it and names what it overrides
     end = context.span(node).end
     span = Span(end - len(node.attr), end)
@@ -148,11 +138,8 @@ _LIKE_PYTORCH = frozenset({"jittor", "oneflow", "paddle"})
 
 def _is_of_like_framework(context: Context) -> bool:
     """Whether the module imports such a framework, and PyTorch not."""
-    if "of like framework" not in context.held:
-        roots = {name.partition(".")[0] for name in _imported_names(context)}
-        is_of_one = "torch" not in roots and not roots.isdisjoint(_LIKE_PYTORCH)
-        context.held["of like framework"] = is_of_one
-    return context.held["of like framework"]
+    roots = context.lookups.import_roots
+    return "torch" not in roots and not roots.isdisjoint(_LIKE_PYTORCH)
 
 
 def _method(
@@ -212,7 +199,8 @@ def _is_something_else(node: ast.Attribute, scope: Scope, context: Context) -> b
     if receivers and all(_is_foreign(value, node.attr, context) for value in receivers):
         return True
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
-        return node.value.func.id == "super" and node.attr in context.facts.tensor_method_overrides
+        overrides = context.facts.own.tensor_method_overrides
+        return node.value.func.id == "super" and node.attr in overrides
     return False
 
 
@@ -239,7 +227,7 @@ def _inherits(definition: Defined, method: str, context: Context) -> bool:
 
 def _is_function(name: str, method: str, context: Context) -> bool:
     """Whether a name is that of a function of the project: `cuda` of `utils.cuda(batch)`."""
-    return f"{method}()" in (context.facts.classes_elsewhere.find(name) or ())
+    return f"{method}()" in (context.facts.own.classes_elsewhere.find(name) or ())
 
 
 def _has_own(name: str, method: str, context: Context) -> bool:
@@ -248,7 +236,7 @@ def _has_own(name: str, method: str, context: Context) -> bool:
     What its own method returns, `batch = batch.cuda()`, is taken to be one again.
     """
     owner = name.removesuffix(f".{method}")
-    return method in (context.facts.classes_elsewhere.find(owner) or ())
+    return method in (context.facts.own.classes_elsewhere.find(owner) or ())
 
 
 def _npu_fix(
@@ -257,8 +245,10 @@ def _npu_fix(
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
     applicability = entry.fix
-    may_be_own = node.attr in context.facts.tensor_method_overrides or _imports_own(
-        node.attr, context
+    own = context.facts.own
+    may_be_own = (
+        node.attr in own.tensor_method_overrides
+        or node.attr in context.lookups.imported_methods(own.classes_elsewhere)
     )
     if may_be_own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
@@ -267,26 +257,6 @@ def _npu_fix(
     )
     title = use(f".{entry.becomes}" + ("()" if entry.called else ""))
     return [Fix(title, applicability, edits, imports=need)]
-
-
-def _imports_own(method: str, context: Context) -> bool:
-    """Whether the module imports a class of the project with such a method, or its module."""
-    key = f"imports its own {method}"
-    if key not in context.held:
-        elsewhere = context.facts.classes_elsewhere
-        context.held[key] = not elsewhere.is_empty and any(
-            method in (elsewhere.find(name) or ())
-            for imported in _imported_names(context)
-            for name in (imported, *(f"{imported}.{each}" for each in elsewhere.names_in(imported)))
-        )
-    return context.held[key]
-
-
-def _imported_names(context: Context) -> Iterator[str]:
-    for found in context.module.module.names.values():
-        for _, bindings in found:
-            values = (binding.value for binding in bindings)
-            yield from (value.qualified for value in values if isinstance(value, Imported))
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:

@@ -41,7 +41,7 @@ def bound_before_shim(
     """`from torch.cuda.amp import GradScaler` above the import of the shim."""
     bound = alias.asname or alias.name
     rule = context.catalogue.rule_named("bound-before-shim")
-    if rule is None or bound not in context.facts.unpatched_names:
+    if rule is None or bound not in context.facts.shim.unpatched_names:
         return
     if _is_module(entry, context):
         return  # the shim patches what is in it
@@ -73,7 +73,7 @@ def _is_of_torch(node: ast.Import | ast.ImportFrom) -> bool:
 
 def is_unpatched(callee: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether a function was taken from torch by name before the shim patched it there."""
-    if not isinstance(callee, ast.Name) or callee.id not in context.facts.unpatched_names:
+    if not isinstance(callee, ast.Name) or callee.id not in context.facts.shim.unpatched_names:
         return False
     return not _PATCHED_WITHIN.intersection(qualified_names(callee, scope))
 
@@ -85,7 +85,7 @@ def _is_module(entry: SymbolEntry, context: Context) -> bool:
 
 def _moved_shim(node: ast.ImportFrom, context: Context) -> list[Fix]:
     """Move the import of the shim above a statement of the module."""
-    if node.col_offset or not context.facts.shim_can_move:
+    if node.col_offset or not context.facts.shim.can_move:
         return []
     start = context.span(node).start
     edits = (Edit(Span(start, start), STATEMENT + "\n"),)

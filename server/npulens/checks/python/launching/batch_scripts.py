@@ -54,8 +54,8 @@ def _resource(text: str, node: ast.expr, context: Context) -> None:
     if asked is None:
         return
     span = context.span(node)
-    if not any(span.start <= each.start < span.end for each in context.reported):
-        report = LaunchReport(context.text, context.catalogue)
+    if not any(span.start <= each.start < span.end for each in context.reported.spans):
+        report = LaunchReport(context.code.text, context.catalogue)
         name, value = asked["name"] or asked["lsf"], asked["value"] or asked["wanted"]
         report.look_up(Place.SCHEDULER, name, value, span, span)
         take_over(report.finish(), context)
@@ -75,7 +75,7 @@ def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
     is_of_submitit = any(getattr(v, "name", "").startswith("submitit.") for v in values)
     if node.func.attr == "update_parameters" and not is_of_slurm and not is_of_submitit:
         return
-    report = LaunchReport(context.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue)
     for keyword in node.keywords:
         value = keyword.value.value if isinstance(keyword.value, ast.Constant) else "unknown"
         if keyword.arg is not None and value:
@@ -103,13 +103,13 @@ def _is_command(line: str, context: Context) -> bool:
 def _read(node: ast.expr, context: Context) -> bool:
     """Read a script in three quotation marks; whether there is one."""
     span = context.span(node)
-    opening = _OPENING.match(context.text, *span)
+    opening = _OPENING.match(context.code.text, *span)
     if opening is None or ("f" in opening["prefix"].lower()) != isinstance(node, ast.JoinedStr):
         return False
     start, end = opening.end(), span.end - len(opening["quote"])
-    if _SCRIPT.match(context.text, start, end) is None:
+    if _SCRIPT.match(context.code.text, start, end) is None:
         return True  # a text that speaks of commands
-    report = LaunchReport(_as_written_out(context.text, Span(start, end)), context.catalogue)
+    report = LaunchReport(_as_written_out(context.code.text, Span(start, end)), context.catalogue)
     shell_findings(report, start, end)
     take_over(report.finish(), context)
     return True

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
-from npulens.checks.function_names import names_of
 from npulens.checks.other_files.launch_report import (
     LaunchReport,
     hides_all,
@@ -54,7 +53,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle(context.span(node), "no-effect")
         _report(entry, context.span(node), entry.fix, scope, context)
         return
-    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.said:
+    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.signs.said:
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if _is_for_nvml(scope, context):
@@ -81,7 +80,7 @@ def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
     if not isinstance(asked, ast.Constant) or not _is_known(asked.value, context):
         return
     name = getattr(node.targets[0], "id", "")
-    if name in names_of(scope, context.function_names).refused:
+    if name in context.lookups.names_of(scope).refused:
         context.settle(context.span(asked), "no-effect", node)
 
 
@@ -163,7 +162,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         ):
             context.settle(context.span(name), "no-effect")
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
-    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.trains:
+    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.signs.trains:
         # A function may be the one that is called for debugging.
         _slow(name.value, str(value.value), context.span(name), context)
 
@@ -173,8 +172,8 @@ def _is_unconditional(node: ast.AST, context: Context) -> bool:
 
     Under a condition it is an option, which has to work on the NPU as well.
     """
-    line = context.text.rfind("\n", 0, context.span(node).start) + 1
-    return not context.text[line : line + 1].isspace()
+    line = context.code.text.rfind("\n", 0, context.span(node).start) + 1
+    return not context.code.text[line : line + 1].isspace()
 
 
 def _asks_for_determinism(scope: Scope, context: Context) -> bool:
@@ -193,7 +192,7 @@ def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
 
 def _slow(name: str, value: str, span: Span, context: Context) -> None:
     """A value of an NPU variable that costs speed."""
-    report = LaunchReport(context.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue)
     if report.look_up(Place.VARIABLE, name, value, span, span):
         _take_over(report, context)
 
@@ -205,12 +204,12 @@ def _report(
     scope: Scope,
     context: Context,
 ) -> None:
-    if span in context.reported:
+    if span in context.reported.spans:
         return
-    if span not in context.settlements and _is_answered(entry, scope, context):
+    if span not in context.reported.settlements and _is_answered(entry, scope, context):
         context.settle(span, "npu-way-beside")
     fixes: list[Fix] = []
-    at = context.text.find(entry.variable, *span)
+    at = context.code.text.find(entry.variable, *span)
     if entry.becomes is not None and applicability is not Applicability.MANUAL and at >= 0:
         edit = Edit(Span(at, at + len(entry.variable)), entry.becomes)
         fixes.append(Fix(use(entry.becomes), applicability, (edit,)))
@@ -253,12 +252,12 @@ def command_line(node: ast.expr, context: Context) -> None:
     for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
         place = _verbatim(part, context)
         if place is not None:
-            _read_shell(place, context.text[slice(*place)], context)
+            _read_shell(place, context.code.text[slice(*place)], context)
 
 
 def _read_shell(place: Span, script: str, context: Context) -> None:
-    before = context.text[: place.start - 1] + "\n"  # a script starts a line
-    text = before + script + context.text[place.end :]
+    before = context.code.text[: place.start - 1] + "\n"  # a script starts a line
+    text = before + script + context.code.text[place.end :]
     report = LaunchReport(text, context.catalogue)
     shell_findings(report, *place)
     report.finish()
@@ -268,15 +267,15 @@ def _read_shell(place: Span, script: str, context: Context) -> None:
 def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
     """Where a single literal has its text, and the text with spaces for what escapes."""
     span = context.span(node)
-    opening = _OPENING.match(context.text, *span)
+    opening = _OPENING.match(context.code.text, *span)
     if opening is None:
         return None
     inner = Span(opening.end(), span.end - 1)
-    written = context.text[slice(*inner)]
+    written = context.code.text[slice(*inner)]
     if "r" not in opening["prefix"].lower():
         written = _ESCAPE.sub(_unescaped, written)
-    several = opening["quote"] in _QUOTED.sub("", context.text[slice(*inner)])
-    return (span, _joined(context.text[slice(*span)])) if several else (inner, written)
+    several = opening["quote"] in _QUOTED.sub("", context.code.text[slice(*inner)])
+    return (span, _joined(context.code.text[slice(*span)])) if several else (inner, written)
 
 
 def _joined(literals: str) -> str:
@@ -315,8 +314,8 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
         if place is None:
             start = context.span(node).start
             place = Span(start, start)
-        words.append(Atom(place, context.text[slice(*place)]))
-    report = LaunchReport(context.text, context.catalogue)
+        words.append(Atom(place, context.code.text[slice(*place)]))
+    report = LaunchReport(context.code.text, context.catalogue)
     command_words(report, words)
     report.finish()
     _take_over(report, context)
@@ -327,7 +326,7 @@ def _verbatim(node: ast.expr, context: Context) -> Span | None:
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
         return None
     span = context.span(node)
-    at = context.text.find(node.value, *span)
+    at = context.code.text.find(node.value, *span)
     return Span(at, at + len(node.value)) if at >= 0 else None
 
 
@@ -340,5 +339,5 @@ def _take_over(report: LaunchReport, context: Context) -> None:
 def take_over(findings: Iterable[Finding], context: Context) -> None:
     """Report of Python what was found in a text for the shell inside of it."""
     for finding in findings:
-        if finding.span not in context.reported:
+        if finding.span not in context.reported.spans:
             context.add(finding)

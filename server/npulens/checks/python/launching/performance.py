@@ -43,7 +43,7 @@ _Loop = ast.For | ast.While
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
     """Anomaly detection left on, loaders that read in this process, compilation for shapes."""
     assert isinstance(node, ast.Call)
-    if not context.facts.trains:
+    if not context.facts.signs.trains:
         return
     names = frozenset(qualified_names(node.func, scope))
     if not names.isdisjoint(_ANOMALY):
@@ -57,7 +57,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
 def loop(node: ast.AST, scope: Scope, context: Context) -> None:
     """What every step of a training loop waits for."""
     assert isinstance(node, _Loop)
-    if not context.facts.trains or not _is_step_loop(node):
+    if not context.facts.signs.trains or not _is_step_loop(node):
         return
     for called in _every_step(node.body):
         names = frozenset(qualified_names(called.func, scope))
@@ -65,7 +65,7 @@ def loop(node: ast.AST, scope: Scope, context: Context) -> None:
             _report("cleanup-in-training-loop", called, context)
         elif _reads_value(called):
             _report("sync-in-training-loop", called, context)
-        elif context.facts.pins_memory and _copies_batch(called, node):
+        elif context.facts.signs.pins_memory and _copies_batch(called, node):
             _copy(called, context)
 
 
@@ -90,7 +90,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
     if _NOT_TRAINED_ON.search(context.source(node)) is not None:
         return  # not the loader that the training waits for
     dataset = positional[0] if positional else given.get("dataset")
-    if context.facts.evidence.makes_data:
+    if context.facts.signs.evidence.makes_data:
         return  # a toy, whose data costs nothing
     if dataset is not None and _is_in_memory(dataset, scope):
         return  # a worker would only copy it
@@ -100,7 +100,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
         isinstance(workers, ast.Constant)
         and isinstance(workers.value, int)
         and "persistent_workers" not in given
-        and "epochs" in context.facts.said
+        and "epochs" in context.facts.signs.said
     ):
         fix = _added_keyword(node, "persistent_workers=True", context)
         _report("loader-restarts-workers", node, context, fix, shown=node.func)

@@ -35,12 +35,12 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`install_requires = ["torch==1.10"]`, in a module that imports setuptools."""
     assert isinstance(node, ast.Assign)
     names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    if "setup" in context.facts.said and any(map(_NAMES.search, names)):
+    if "setup" in context.facts.signs.said and any(map(_NAMES.search, names)):
         _read(node.value, context)
 
 
 def _read(node: ast.expr, context: Context) -> None:
-    report = LaunchReport(context.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue)
     for string, for_hardware in _strings(node):
         span = context.span(string)
         text = str(string.value)

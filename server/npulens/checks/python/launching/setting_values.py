@@ -39,10 +39,10 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     """
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node
-    around = " ".join((context.source(statement), *sorted(context.facts.said)))
+    around = " ".join((context.source(statement), *sorted(context.facts.signs.said)))
     for each in choices(setting.value):
         if isinstance(each, ast.Constant) and _is_short(each.value):
-            report = LaunchReport(context.text, context.catalogue, around)
+            report = LaunchReport(context.code.text, context.catalogue, around)
             report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
             take_over(report.findings, context)
 

@@ -31,9 +31,6 @@ from npulens.text.spans import Span
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
-_HELD = "names of attention functions"
-
-
 def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
     """`out = flash_attn_func(q, k, v).flatten(2)`: what is done first in a statement.
 
@@ -77,7 +74,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     if rule is None:
         return False
     span = context.span(node.func)
-    if span in context.reported:
+    if span in context.reported.spans:
         return True
     library = name.partition(".")[0]
     fixes: list[Fix] = []
@@ -105,11 +102,10 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
 
 def _may_be_one(written: Name, context: Context) -> bool:
     """Whether a name may be that of an attention function, by the words of the segment alone."""
-    if _HELD not in context.held:
-        context.held[_HELD] = any(name in context.text for name in _LAST_NAMES)
     last = written.path[-1] if written.path else written.root
-    aliases = context.facts.aliases
-    return context.held[_HELD] or last in aliases or f".{last}" in aliases
+    if not _LAST_NAMES.isdisjoint(context.lookups.identifiers):
+        return True
+    return last in context.facts.aliases or f".{last}" in context.facts.aliases
 
 
 def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple[str, bool] | None:
@@ -165,15 +161,11 @@ def _can_be_preceded(statement: ast.stmt | None, context: Context) -> bool:
 
 
 def _before_on_line(node: ast.stmt | ast.expr, context: Context) -> str:
-    return context.text[context.lines.starts[node.lineno - 1] : context.span(node).start]
+    return context.code.text[context.code.lines.starts[node.lineno - 1] : context.span(node).start]
 
 
 def _fixes(
-    node: ast.Call,
-    statement: ast.stmt | None,
-    written: Written,
-    scope: Scope,
-    context: Context,
+    node: ast.Call, statement: ast.stmt | None, written: Written, scope: Scope, context: Context
 ) -> list[Fix]:
     span = context.span(node)
     call = context.source(node)
@@ -185,7 +177,7 @@ def _fixes(
     indentation = line[: len(line) - len(line.lstrip())]
     edits: tuple[Edit, ...] = (Edit(span, laid_out(written, len(line), indentation)),)
     if before and statement is not None:
-        start = context.lines.starts[statement.lineno - 1]
+        start = context.code.lines.starts[statement.lineno - 1]
         margin = _before_on_line(statement, context)
         edits = (Edit(Span(start, start), "".join(f"{margin}{b}\n" for b in before)), *edits)
     edits, need = with_plugin(edits, ImportNeed.PLUGIN_NAME, scope, context)

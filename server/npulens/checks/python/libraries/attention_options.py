@@ -57,5 +57,5 @@ def _report_named(
     name: str, node: ast.expr | ast.keyword, context: Context, settled: Settlement | None = None
 ) -> None:
     entry = context.catalogue.libraries.get(name)
-    if entry is not None and context.span(node) not in context.reported:
+    if entry is not None and context.span(node) not in context.reported.spans:
         report_entry(node, entry, [], context, settled or context.fallback(node))

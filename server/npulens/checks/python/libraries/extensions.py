@@ -13,8 +13,8 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
-from npulens.checks.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.purpose import out_of_reach
+from npulens.checks.segments.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
 from npulens.syntax.other_modules import member_of
@@ -47,7 +47,7 @@ def built(node: ast.AST, scope: Scope, context: Context) -> None:
     for name in qualified_names(node.func, scope):
         entry = context.catalogue.symbols.get(name)
         if entry is not None and entry.rule.name == CUDA_EXTENSION:
-            if not (context.facts.shimmed and entry.shimmed):
+            if not (context.facts.shim.is_active and entry.shimmed):
                 settled = out_of_reach(entry.rule, node.func, scope, context)
                 report_entry(node.func, entry, [], context, settled)
             return
@@ -71,7 +71,7 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
-    if last_identifier(node.func) not in _PLAIN_NAMES or not context.holds(".cu"):
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.holds(".cu"):
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
@@ -88,7 +88,7 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     """`import boxes_cuda`, `from . import _C`, `from .backend import kernels` of the project."""
     assert isinstance(node, (ast.Import, ast.ImportFrom))
-    extensions = context.facts.extensions
+    extensions = context.facts.own.extensions
     if extensions.names.is_empty:
         return
     if isinstance(node, ast.Import):
@@ -112,7 +112,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 def _module_span(node: ast.ImportFrom, context: Context) -> Span:
     """Where the module behind `from` stands."""
     whole = context.span(node)
-    start = context.text.find(node.module or "", whole.start, whole.end)
+    start = context.code.text.find(node.module or "", whole.start, whole.end)
     return Span(start, start + len(node.module or "")) if start >= 0 else whole
 
 
@@ -121,7 +121,7 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
-        found = context.facts.extensions.find(module.qualified)
+        found = context.facts.own.extensions.find(module.qualified)
         _report_import(context.span(node.args[0]), module.qualified, "", found, context)
     elif last_identifier(node.func) == "load_library":
         rule = context.catalogue.rule_named(EXTENSION_IMPORT)
@@ -135,7 +135,7 @@ def _report_import(
     span: Span, name: str, bound: str, found: ExtensionName | None, context: Context
 ) -> None:
     rule = context.catalogue.rule_named(EXTENSION_IMPORT)
-    if found is None or rule is None or span in context.reported:
+    if found is None or rule is None or span in context.reported.spans:
         return
     arguments = {"symbol": name, "replacement": "", EXTENSION: found.module, BOUND: bound}
     note = who_builds(found, context.target.project)
@@ -154,7 +154,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     span = context.span(node.func)
     rule = context.catalogue.rule_named(EXTENSION_CALL)
-    if rule is None or span in context.reported:
+    if rule is None or span in context.reported.spans:
         return
     for value in resolve(node.func, scope):
         extension = (
@@ -183,7 +183,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
     if isinstance(value, Member):
         loader, _, _ = value.name.rpartition(".")
         return "" if loader in _LOADERS else None
-    known = context.facts.extensions.around(value.name)
+    known = context.facts.own.extensions.around(value.name)
     if known is not None:
         return known.module
     is_bound = len(parts) > 1 and (parts[-2], parts[-1]) in project.extensions.operators
@@ -192,14 +192,14 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
 
 def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     """Whether a call is for CUDA tensors, and there is code for all others beside it."""
-    if not isinstance(scope, FunctionScope) or not context.holds("is_cuda"):
+    if not isinstance(scope, FunctionScope) or not context.lookups.holds("is_cuda"):
         return False
     for part in nodes_below(scope.node):
         if (
             not isinstance(part, ast.If)
             or not part.orelse
             or "is_cuda" not in context.source(part.test)
-            or calls_extension(part.orelse, scope, context.known)
+            or calls_extension(part.orelse, scope, context.regions.known)
         ):
             continue
         first, last = part.body[0], part.body[-1]

@@ -96,7 +96,8 @@ def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
     """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
     assert isinstance(node, ast.Constant)
     value, span = node.value, context.span(node)
-    if not isinstance(value, str) or _WITH_OPTIONS.match(value) is None or span in context.reported:
+    is_command = isinstance(value, str) and _WITH_OPTIONS.match(value) is not None
+    if not is_command or span in context.reported.spans:
         return
     rule = context.catalogue.rule_named(_RULE)
     if rule is not None and not _is_for_nvidia(scope):
@@ -115,7 +116,7 @@ def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
     )
     span = context.span(first)
     rule = context.catalogue.rule_named(_RULE)
-    if rule is None or not is_command or span in context.reported or _is_for_nvidia(scope):
+    if rule is None or not is_command or span in context.reported.spans or _is_for_nvidia(scope):
         return
     fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)
     context.report(rule, span, "nvidia-smi", fixes, replacement="npu-smi info")
@@ -141,8 +142,8 @@ def _npu_smi(
     if is_list and isinstance(command, (ast.List, ast.Tuple)) and len(command.elts) > 1:
         return []
     span = context.span(first)
-    quote = context.text[span.start]
-    if quote not in "\"'" or context.text[span.start : span.start + 3] == quote * 3:
+    quote = context.code.text[span.start]
+    if quote not in "\"'" or context.code.text[span.start : span.start + 3] == quote * 3:
         return []
     words = ["npu-smi"] if is_path else ["npu-smi", "info"]
     text = f"{quote}, {quote}".join(words) if is_list else " ".join(words)
@@ -166,9 +167,9 @@ def provider(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     entry = context.catalogue.libraries.get(value)
     span = context.span(node)
-    if entry is None or span in context.reported:
+    if entry is None or span in context.reported.spans:
         return
-    at = context.text.find(value, *span)
+    at = context.code.text.find(value, *span)
     fixes = []
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(value)), entry.becomes)

@@ -72,7 +72,7 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
     """
     rule = context.catalogue.rule_named("library-needs-npu-build")
     if rule is not None and _APEX not in context.target.project.own_modules:
-        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.said
+        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.signs.said
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
 
@@ -107,7 +107,7 @@ def _report_module(
     if all(library_entry(name, context) is not entry for name in names):
         return
     whole = context.span(node)
-    start = context.text.find(node.module, whole.start, whole.end)
+    start = context.code.text.find(node.module, whole.start, whole.end)
     span = Span(start, start + len(node.module)) if start >= 0 else whole
     context.report(
         entry.rule,
@@ -154,19 +154,19 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
             return
         used = used.value
     span = context.span(used)
-    if span in context.reported:
+    if span in context.reported.spans:
         return
-    if node in context.mentions:
-        context.settle(span, context.mentions[node])
+    if node in context.notes.mentions:
+        context.settle(span, context.notes.mentions[node])
     if not _is_reported_here(written.root, qualified, entry, scope, place, context):
         context.settle(span, "reported-at-import")
     name = dotted_name(used)
     fixes = npu_fix(used, name, entry, scope, context) if name and exists(entry, context) else []
     report_entry(used, entry, fixes, context, context.fallback(used))
     if not fixes:
-        found = context.findings[-1]
+        found = context.reported.findings[-1]
         arguments = {**found.arguments, _USED: entry.symbol}
-        context.findings[-1] = replace(found, arguments=arguments)
+        context.reported.findings[-1] = replace(found, arguments=arguments)
 
 
 def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -186,7 +186,7 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
 def _settle_use(node: ast.expr, entry: SymbolEntry, context: Context) -> None:
     """A use of what an import brings, of which the finding at the import says all there is."""
     span = context.span(node)
-    if span in context.reported or span in context.settlements:
+    if span in context.reported.spans or span in context.reported.settlements:
         return
     if context.settled is None and context.fallback(node) is None:  # else nothing is needed
         context.settle(span, "reported-at-import")
@@ -228,16 +228,10 @@ def uses_libraries(context: Context) -> bool:
         roots |= context.target.project.extensions.foreign
         roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
         # Everybody writes this word, of the library only an import tells.
-        words = (roots - {"cuda"}) & context.identifiers
-        text, module = context.text, context.module.module
+        words = (roots - {"cuda"}) & context.lookups.identifiers
+        text, of_module = context.code.text, context.lookups.import_roots
         context.optional.is_wanted = bool(words) or "import cuda" in text or "from cuda" in text
-        context.optional.is_wanted |= any(
-            isinstance(binding.value, Imported)
-            and binding.value.qualified.partition(".")[0] in roots
-            for found in module.names.values()
-            for _, bindings in found
-            for binding in bindings
-        )
+        context.optional.is_wanted |= not roots.isdisjoint(of_module)
     return context.optional.is_wanted
 
 
@@ -292,11 +286,11 @@ def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     if not uses_libraries(context):
         return
     if isinstance(node, ast.BoolOp):
-        if context.without_libraries(node.values[0], scope) is isinstance(node.op, ast.Or):
+        if context.optional.without_libraries(node.values[0], scope) is isinstance(node.op, ast.Or):
             _set_aside(node.values[1:], context)
         return
     assert isinstance(node, (ast.If, ast.IfExp))
-    holds = context.without_libraries(node.test, scope)
+    holds = context.optional.without_libraries(node.test, scope)
     body, others = (
         (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
     )
@@ -337,7 +331,7 @@ def _leaves(statement: ast.stmt, scope: Scope, context: Context) -> bool:
     return (
         isinstance(statement, ast.If)
         and leaves(statement.body)
-        and context.without_libraries(statement.test, scope) is True
+        and context.optional.without_libraries(statement.test, scope) is True
     )
 
 

@@ -7,12 +7,7 @@ becomes depends on what is passed to it.
 import ast
 from dataclasses import replace
 
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    Severity,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import is_spread, keyword_of, without
 from npulens.checks.context import Context
@@ -55,7 +50,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     name = names[0]
     if name in _CUDA_SCALERS and _is_switched_off(node):
-        context.reported.add(context.span(node.func))
+        context.reported.spans.add(context.span(node.func))
         return
     if name in _CUDA_SCALERS:
         _positional_enabled(node, context)
@@ -73,7 +68,7 @@ def _is_switched_off(node: ast.Call) -> bool:
 
 def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
     """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
-    if not context.holds("GradScaler"):
+    if not context.lookups.holds("GradScaler"):
         return
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
@@ -90,7 +85,7 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
     assert isinstance(node, ast.Compare)
-    if not context.holds("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+    if not context.lookups.holds("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
     asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
     names = (name for part in asked_of for name in qualified_names(part, scope))
@@ -106,12 +101,12 @@ def _may_be_amp(callee: ast.expr, context: Context) -> bool:
     if isinstance(callee, ast.Attribute):
         if callee.attr in _LAST_NAMES:
             return dotted_name(callee) is not None
-        is_own = getattr(callee.value, "id", "") == "self" and context.holds("GradScaler")
+        is_own = getattr(callee.value, "id", "") == "self" and context.lookups.holds("GradScaler")
         return is_own or f".{callee.attr}" in context.facts.aliases
     return isinstance(callee, ast.Name) and (
         callee.id in _LAST_NAMES
         or callee.id in context.facts.aliases
-        or context.holds("GradScaler")
+        or context.lookups.holds("GradScaler")
     )
 
 
@@ -131,7 +126,7 @@ def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
     if len(node.args) != _POSITION_OF_ENABLED + 1 or is_spread(node):
         return None
     start = context.span(node.args[-1]).start
-    before = context.text[context.span(node.args[-2]).end : start]
+    before = context.code.text[context.span(node.args[-2]).end : start]
     return None if "(" in before else Edit(Span(start, start), "enabled=")
 
 
@@ -152,11 +147,7 @@ def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _report(
-    node: ast.expr,
-    name: str,
-    more: tuple[Edit, ...],
-    scope: Scope,
-    context: Context,
+    node: ast.expr, name: str, more: tuple[Edit, ...], scope: Scope, context: Context
 ) -> None:
     """The finding that the name alone would be, with what else the fix has to change.
 
@@ -164,18 +155,13 @@ def _report(
     """
     entry = context.catalogue.symbols.get(name)
     written = dotted_name(node)
-    if entry is None or written is None or (context.facts.shimmed and entry.shimmed):
+    if entry is None or written is None or (context.facts.shim.is_active and entry.shimmed):
         return
     fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
     fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
     becomes = entry.becomes or ""
     context.report(
-        entry.rule,
-        context.span(node),
-        entry.symbol,
-        fixes,
-        replacement=becomes,
-        note=entry.note,
+        entry.rule, context.span(node), entry.symbol, fixes, replacement=becomes, note=entry.note
     )
 
 
@@ -184,7 +170,7 @@ def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -
     entry = context.catalogue.symbols.get(name)
     if entry is None:
         return
-    context.reported.add(context.span(node.func))  # the call says more than the name
+    context.reported.spans.add(context.span(node.func))  # the call says more than the name
     device = node.args[0] if node.args else None
     keyword = keyword_of(node, "device")
     if device is None and keyword is not None:
@@ -194,7 +180,7 @@ def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -
     if device is not None and not _is_cuda(device, scope):
         return
     if device is not None:
-        context.reported.add(context.span(device))
+        context.reported.spans.add(context.span(device))
     removed = keyword if keyword is not None else device
     context.report(
         entry.rule,

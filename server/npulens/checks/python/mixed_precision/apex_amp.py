@@ -99,9 +99,9 @@ def _require(condition: bool) -> None:
 
 def _read(node: ast.Assign, call: ast.Call, context: Context) -> _Script:
     """The parts of the script, from a tree of their own that holds the whole of it."""
-    _require(_NAME_TAKEN.search(context.text) is None and "#" not in context.source(node))
+    _require(_NAME_TAKEN.search(context.code.text) is None and "#" not in context.source(node))
     try:
-        tree = module_tree(context.text)
+        tree = module_tree(context.code.text)
     except (SyntaxError, ValueError, RecursionError):
         raise _OtherShapeError from None
     alias = call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -199,7 +199,7 @@ def _loss(script: _Script) -> str:
 def _new_line(statement: ast.stmt, context: Context) -> str:
     """A line end with the indentation of a statement, which must start its line."""
     start = context.span(statement).start
-    indentation = context.text[context.lines.starts[statement.lineno - 1] : start]
+    indentation = context.code.text[context.code.lines.starts[statement.lineno - 1] : start]
     _require(not indentation.strip())
     return "\n" + indentation
 
@@ -207,7 +207,7 @@ def _new_line(statement: ast.stmt, context: Context) -> str:
 def _backward_edit(script: _Script, context: Context) -> Edit:
     statement = script.block[script.backward]
     span = context.span(statement)
-    _require("#" not in context.text[slice(*span)])
+    _require("#" not in context.code.text[slice(*span)])
     text = f"scaler.scale({_loss(script)}).backward()"
     if script.step > script.backward + 1:
         # What stands between looks at gradients, which apex had unscaled by then.
@@ -250,8 +250,8 @@ def _forward_edits(script: _Script, amp: str, context: Context) -> list[Edit]:
     inside = _lines_inside_strings(before[calls[0] : losses[-1] + 1])
     for line in range(first.lineno + 1, end_line + 1):
         _require(line not in inside)
-        place = context.lines.starts[line - 1]
-        if context.text[place : place + 1] not in ("\n", "\r", ""):
+        place = context.code.lines.starts[line - 1]
+        if context.code.text[place : place + 1] not in ("\n", "\r", ""):
             edits.append(Edit(Span(place, place), _INDENTATION))
     return edits
 
@@ -330,9 +330,9 @@ def _blocks_everywhere(tree: ast.Module) -> Iterator[list[ast.stmt]]:
 
 
 def _line_removed(statement: ast.stmt, context: Context) -> Edit:
-    starts = context.lines.starts
+    starts = context.code.lines.starts
     start = starts[statement.lineno - 1]
     last = statement.end_lineno or statement.lineno
-    end = starts[last] if last < len(starts) else len(context.text)
-    _require(context.text[start:end].strip() == context.source(statement))
+    end = starts[last] if last < len(starts) else len(context.code.text)
+    _require(context.code.text[start:end].strip() == context.source(statement))
     return Edit(Span(start, end), "")

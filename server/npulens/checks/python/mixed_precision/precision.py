@@ -119,7 +119,7 @@ def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
     """`torch.set_default_dtype(...)` in a module that puts something on the device."""
     return (
         len(node.args) == 1
-        and context.facts.evidence.names_device
+        and context.facts.signs.evidence.names_device
         and not _DEFAULTS.isdisjoint(qualified_names(node.func, scope))
     )
 
@@ -202,7 +202,7 @@ def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bo
 
 def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
     rule = context.catalogue.rule_named("double-on-device")
-    if rule is not None and span not in context.reported:
+    if rule is not None and span not in context.reported.spans:
         note, severity = (_IF_THERE, Severity.INFO) if likely else (None, None)
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
@@ -210,7 +210,7 @@ def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) ->
 def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
     assert isinstance(node, ast.Call)
-    if not context.facts.evidence.collectives_unordered:
+    if not context.facts.signs.evidence.collectives_unordered:
         return
     mode = keyword_of(node, "mode")
     value = node.args[0] if node.args else mode and mode.value
@@ -225,9 +225,9 @@ def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
 def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
     """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
     assert isinstance(node, (ast.For, ast.While))
-    if not context.facts.evidence.trains_in_full_precision or _in_class(scope):
+    if not context.facts.signs.evidence.trains_in_full_precision or _in_class(scope):
         return
-    if not (isinstance(scope, ModuleScope) or context.facts.evidence.is_script):
+    if not (isinstance(scope, ModuleScope) or context.facts.signs.evidence.is_script):
         return
     calls = list(_method_calls(node))
     backward = next((c for c in calls if _is_backward(c)), None)
@@ -236,7 +236,7 @@ def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
     if backward is None or not steps or rule is None:
         return
     span = context.span(backward)
-    if span not in context.reported:
+    if span not in context.reported.spans:
         context.report(rule, span, context.source(backward), [])
 
 

@@ -25,7 +25,7 @@ _List = ast.List | ast.Tuple | ast.Set
 def declared(node: ast.AST, scope: Scope, context: Context) -> None:
     """`add_argument("--backend", default="nccl", choices=["nccl", "gloo"])`."""
     assert isinstance(node, ast.Call)
-    if last_identifier(node.func) not in _DECLARING or context.facts.shimmed:
+    if last_identifier(node.func) not in _DECLARING or context.facts.shim.is_active:
         return
     word = WORDS[Meaning.BACKEND]
     keys = [a.value for a in node.args if isinstance(a, ast.Constant)]
@@ -88,7 +88,7 @@ def _report(nodes: list[ast.expr], edits: list[Edit], scope: Scope, context: Con
     rule = context.catalogue.rule_named(WORDS[Meaning.BACKEND].rule)
     for node in nodes:
         span = context.span(node)
-        if rule is None or span in context.reported:
+        if rule is None or span in context.reported.spans:
             continue
         replacement = _renamed(node, context).replacement
         fixes = []

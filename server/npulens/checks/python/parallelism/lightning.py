@@ -50,7 +50,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     for keyword in given:
         if keyword.arg in _DATA_PARALLEL and _is_one_of(keyword.value, frozenset({"dp"})):
             _data_parallel(keyword.value, context)
-    if not context.facts.shimmed and _is_for_device(node, gpus):
+    if not context.facts.shim.is_active and _is_for_device(node, gpus):
         _precision(node, context)
     if _chooses_itself(node, callee, scope):
         rule = context.catalogue.rule_named(AUTO_ACCELERATOR)

@@ -38,7 +38,7 @@ def _report(value: ast.Constant, context: Context) -> None:
     if is_auto:
         rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
     span = context.span(value)
-    if entry is not None and rule is not None and span not in context.reported:
+    if entry is not None and rule is not None and span not in context.reported.spans:
         note = None if is_auto else entry.note
         context.report(rule, span, context.source(value), [], note=note)
 

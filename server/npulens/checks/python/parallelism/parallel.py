@@ -23,10 +23,7 @@ _DISTRIBUTED = frozenset(
     }
 )
 _BACKEND = frozenset(
-    {
-        "torch.distributed.Backend.NCCL",
-        "torch.distributed.distributed_c10d.Backend.NCCL",
-    }
+    {"torch.distributed.Backend.NCCL", "torch.distributed.distributed_c10d.Backend.NCCL"}
 )
 _REDUCTIONS = frozenset(
     f"torch.distributed.{module}{name}"
@@ -113,7 +110,7 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
     wrappers_together(tested, scope, context)
     rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
     for part in (tested, *alternatives(tested)):
-        if not is_attribute_of_wrapper(part) or context.span(part) in context.reported:
+        if not is_attribute_of_wrapper(part) or context.span(part) in context.reported.spans:
             continue
         names = DATA_PARALLEL.intersection(qualified_names(part, scope))
         if names and rule is not None:
@@ -131,7 +128,7 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
 def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
     assert isinstance(node, ast.Compare)
-    if not context.facts.shimmed or context.code.mentions_npu(node):
+    if not context.facts.shim.is_active or context.code.mentions_npu(node):
         return
     for side in (node.left, *node.comparators):
         for part in (side, *alternatives(side)):
@@ -139,7 +136,7 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
             if isinstance(part, ast.Attribute) and part.attr == "NCCL" and names:
                 entry = context.catalogue.symbols[min(names)]
                 span = context.span(part)
-                text = context.text[span.start : span.end - len("NCCL")] + "HCCL"
+                text = context.code.text[span.start : span.end - len("NCCL")] + "HCCL"
                 fix = Fix(use(text), Applicability.SAFE, (Edit(span, text),))
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
 
@@ -150,7 +147,7 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     A barrier of another backend takes no `device_ids`, and needs none.
     """
     assert isinstance(node, ast.Assign)
-    if not context.holds("barrier(") or not isinstance(node.targets[0], ast.Name):
+    if not context.lookups.holds("barrier(") or not isinstance(node.targets[0], ast.Name):
         return
     sides = [
         side
@@ -178,7 +175,7 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
 def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
     assert isinstance(node, ast.If)
-    if not context.holds("barrier(") or not isinstance(node.test, ast.Compare):
+    if not context.lookups.holds("barrier(") or not isinstance(node.test, ast.Compare):
         return
     in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
     if in_body and any(
@@ -274,7 +271,7 @@ def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
     )
     fixes: list[Fix] = []
     place = (node.lineno, node.col_offset)
-    if rule is None or context.span(given) in context.reported:
+    if rule is None or context.span(given) in context.reported.spans:
         return
     if scope_binds("local_rank", scope, place):
         edit = Edit(context.span(given), "[local_rank]")
@@ -308,9 +305,9 @@ def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
 def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) -> None:
     """The type of a tensor that is reduced, if it is one that HCCL refuses."""
     span = context.span(node)
-    if span in context.reported or not _DOUBLE.intersection(qualified_names(node, scope)):
+    if span in context.reported.spans or not _DOUBLE.intersection(qualified_names(node, scope)):
         return
-    written = context.text[slice(*span)]
+    written = context.code.text[slice(*span)]
     text = written.rpartition(".")[0] + ".float32" if "." in written else ""
     fixes = [Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))] if text else []
     context.report(rule, span, written, fixes, replacement="torch.float32")

@@ -24,7 +24,7 @@ def asked(node: ast.AST, scope: Scope, context: Context) -> None:
     named = [
         keyword for keyword in node.keywords if keyword.arg in _NUMBERS or keyword.arg == _TABLE
     ]
-    if not named or "ray" not in context.facts.said or not _is_of_ray(node.func, scope):
+    if not named or "ray" not in context.facts.signs.said or not _is_of_ray(node.func, scope):
         return
     for keyword in named:
         places = _in_table(keyword.value) if keyword.arg == _TABLE else [keyword]

@@ -4,11 +4,14 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
 from npulens.catalog.model import Edit, Fix, Related
-from npulens.checks.segments import Evaluation, Hint, Hotspot, Idiom, Recognition, Segment
+from npulens.checks.segments.fused_answers import Idiom, Recognition
+from npulens.checks.segments.segment import Segment
+from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot
 from npulens.syntax.bindings import Function
 from npulens.text.differences import changed_part
 from npulens.text.spans import Span
@@ -26,13 +29,16 @@ def follow_comment(segment: Segment, before: Segment, others: Sequence[Segment])
     """
     functions = dict(_functions(before.parsed.body))
     moves = _Moves(before, segment, functions)
-    segment.recognized_before = _kept(segment.recognized_before, moves.recognition)
-    segment.evaluations = _kept(segment.evaluations, moves.own_evaluation)
+    fused, shapes = segment.fused, segment.shapes
+    of_others = partial(moves.evaluation, starts=moves.starts)
+    own = partial(moves.evaluation, starts={**moves.starts, "": 0})
+    fused.recognized_before = _kept(fused.recognized_before, moves.recognition)
+    shapes.evaluations = _kept(shapes.evaluations, own)
     for other in others:
-        rests_on = (each.rests_on for each in other.evaluations.values())
+        rests_on = (each.rests_on for each in other.shapes.evaluations.values())
         if not frozenset(functions.values()).isdisjoint(chain.from_iterable(rests_on)):
-            other.evaluations = _kept(other.evaluations, moves.evaluation)
-            other.hotspots = None
+            other.shapes.evaluations = _kept(other.shapes.evaluations, of_others)
+            other.shapes.hotspots = None
 
 
 def _functions(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, ast.stmt]]:
@@ -68,25 +74,14 @@ class _Moves:
         self._lines = lines
         self._edit = changed_part(lines.text, after.parsed.text)
         self._longer = len(after.parsed.text) - len(lines.text)
-        self._starts = {name: self._start_of(node) for name, node in functions.items()}
+        self.starts = {name: lines.starts[f.lineno - 1] for name, f in functions.items()}
 
     def recognition(self, found: Recognition) -> Recognition:
         """What was found in a function."""
         return found._replace(idioms=tuple(map(self._idiom, found.idioms)))
 
-    def own_evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of the edited segment on."""
-        return self._evaluation(found, {**self._starts, "": 0})
-
-    def evaluation(self, found: Evaluation) -> Evaluation:
-        """What was found from a function of another segment on."""
-        return self._evaluation(found, self._starts)
-
-    def _start_of(self, function: ast.stmt) -> int:
-        return self._lines.starts[function.lineno - 1]
-
     def _idiom(self, idiom: Idiom) -> Idiom:
-        start = self._start_of(idiom.function)
+        start = self._lines.starts[idiom.function.lineno - 1]
         finding = idiom.finding
         related = (Related(self._span(each.span, start), each.text) for each in finding.related)
         moved = replace(
@@ -97,7 +92,8 @@ class _Moves:
         )
         return idiom._replace(finding=moved)
 
-    def _evaluation(self, found: Evaluation, starts: Mapping[str, int]) -> Evaluation:
+    def evaluation(self, found: Evaluation, starts: Mapping[str, int]) -> Evaluation:
+        """What was found from a function on; places count from the starts of their homes."""
         return replace(
             found,
             hotspots=tuple(self._hotspot(each, starts) for each in found.hotspots),

@@ -17,10 +17,7 @@ _SAID = {
     "apex": ("apex.", re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]")),
     "seeds": ("torch.manual_seed(", None),
     "capability": ("get_device_capability", None),
-    "cudnn tf32 off": (
-        "cudnn.allow_tf32",
-        re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
-    ),
+    "cudnn tf32 off": ("cudnn.allow_tf32", re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")),
 }
 """By name a word that a text must have, and the pattern that it must have then."""
 _CHECKED_FOR_NONE = re.compile(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from npulens.checks.segments import Segment
+from npulens.checks.segments.segment import Segment
 from npulens.syntax.values import Defined, Imported
 
 _SEEN_FROM_AFAR = re.compile(

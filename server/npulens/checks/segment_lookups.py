@@ -1,0 +1,137 @@
+"""What checks look up in one segment: its words, its imports, and functions."""
+
+import ast
+import re
+from collections import Counter
+from functools import cached_property
+
+from npulens.checks.function_names import NO_NAMES, FunctionNames, names_in
+from npulens.syntax.bindings import Function, Place
+from npulens.syntax.other_modules import OtherModules
+from npulens.syntax.scopes import ModuleScope, Scope
+from npulens.syntax.values import Imported
+from npulens.syntax.walking import nodes_below
+from npulens.verdicts.npu_words import SegmentText
+
+_EXEMPT = re.compile(
+    r"(?<!to)(?<!from)(?<!offload)_cpu\Z|\Acpu_(?!offload)"
+    r"|Dataset\Z|Collat(?:e|or)\Z|\Acollate|\A__getitem__\Z|(?i:cudnn|nvshmem)"
+)
+"""Functions for the host, those that load data, and those about a library for CUDA."""
+_WALKS_LAYERS = re.compile(r"getattr\(self|\b(?:named_)?(?:children|modules)\(|_modules\b")
+_OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xla\b")
+
+
+class SegmentLookups:
+    """Answers about one segment that several places ask for; each is looked up once.
+
+    Args:
+        code: The text of the segment.
+        identifiers: Its identifiers.
+        module: The names of its module.
+    """
+
+    def __init__(self, code: SegmentText, identifiers: frozenset[str], module: ModuleScope) -> None:
+        self.identifiers = identifiers
+        self._code = code
+        self._module = module
+        self._held: dict[str, bool] = {}
+        self._held_within: dict[tuple[str, ast.AST], bool] = {}
+        self._names: dict[ast.AST, FunctionNames] = {}
+        self._called: dict[ast.AST, frozenset[str]] = {}
+        self._assignments: dict[ast.AST, dict[Place, ast.Assign]] = {}
+        self._layer_words: dict[ast.ClassDef, Counter[str]] = {}
+        self._exempt: dict[ast.AST, bool] = {}
+        self._imported_methods: frozenset[str] | None = None
+
+    def holds(self, word: str) -> bool:
+        """Whether a word stands in the segment."""
+        if word not in self._held:
+            self._held[word] = word in self._code.text
+        return self._held[word]
+
+    def holds_within(self, word: str, function: ast.AST) -> bool:
+        """Whether a word stands in a function."""
+        key = word, function
+        if key not in self._held_within:
+            self._held_within[key] = word in self._code.source(function)
+        return self._held_within[key]
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """The qualified names that the module imports."""
+        found = (bindings for each in self._module.module.names.values() for _, bindings in each)
+        values = (binding.value for bindings in found for binding in bindings)
+        return frozenset(value.qualified for value in values if isinstance(value, Imported))
+
+    @cached_property
+    def import_roots(self) -> frozenset[str]:
+        """The packages that these are from."""
+        return frozenset(name.partition(".")[0] for name in self.imports)
+
+    def imported_methods(self, elsewhere: OtherModules[frozenset[str]]) -> frozenset[str]:
+        """The methods of classes of the project that the module imports, or whose modules."""
+        if elsewhere.is_empty:
+            return frozenset()
+        if self._imported_methods is None:
+            names = {f"{name}.{each}" for name in self.imports for each in elsewhere.names_in(name)}
+            found = (elsewhere.find(name) or () for name in self.imports | names)
+            self._imported_methods = frozenset().union(*found)
+        return self._imported_methods
+
+    def names_of(self, scope: Scope) -> FunctionNames:
+        """What a function does with its names; nothing where the scope is of no function."""
+        function = getattr(scope, "node", None)
+        if not isinstance(function, Function):
+            return NO_NAMES
+        if function not in self._names:
+            self._names[function] = names_in(function)
+        return self._names[function]
+
+    def called_names(self, function: ast.AST) -> frozenset[str]:
+        """The plain names that a function calls."""
+        if function not in self._called:
+            calls = (part.func for part in nodes_below(function) if isinstance(part, ast.Call))
+            names = (callee.id for callee in calls if isinstance(callee, ast.Name))
+            self._called[function] = frozenset(names)
+        return self._called[function]
+
+    def assignments(self, function: ast.AST) -> dict[Place, ast.Assign]:
+        """The assignments of a function by where they end."""
+        if function not in self._assignments:
+            self._assignments[function] = {
+                (part.end_lineno or 0, part.end_col_offset or 0): part
+                for part in nodes_below(function)
+                if isinstance(part, ast.Assign)
+            }
+        return self._assignments[function]
+
+    def layer_words(self, owner: ast.ClassDef) -> Counter[str]:
+        """How often each word stands in a class that calls its layers by name; else none does."""
+        if owner not in self._layer_words:
+            text = self._code.source(owner)
+            is_whole = "def forward(" in text and not _WALKS_LAYERS.search(text)
+            self._layer_words[owner] = Counter(re.findall(r"\w+", text) if is_whole else ())
+        return self._layer_words[owner]
+
+    def is_for_others(self, scope: Scope) -> bool:
+        """Whether a function, or one around it, is for the host or another accelerator.
+
+        It says so by its name, as `_init_weight_cpu` and `TextDataset.__getitem__`, or by what it
+        uses.
+        """
+        current: Scope | None = scope
+        while current is not None:
+            node = getattr(current, "node", None)
+            if isinstance(node, ast.AST) and self._is_exempt(node):
+                return True
+            current = getattr(current, "owner", None) or current.parent
+        return False
+
+    def _is_exempt(self, node: ast.AST) -> bool:
+        if node not in self._exempt:
+            text = self._code.source(node) if isinstance(node, Function) else "cuda"
+            uses_other = "cuda" not in text and _OTHER_BACKEND.search(text) is not None
+            named = _EXEMPT.search(getattr(node, "name", "")) is not None
+            self._exempt[node] = named or uses_other
+        return self._exempt[node]

@@ -1,0 +1,61 @@
+"""Names that are given to what takes a device or the backend of a process group."""
+
+import re
+from functools import cached_property
+
+from npulens.syntax.words import Words
+
+_DEVICE_USE = re.compile(
+    r"(?:\.to\(|\bdevice\s*=\s*|(?<=torch\.)device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
+)
+_DEVICE_TAKERS = (".to(", "device", "map_location")
+"""What such a use begins with, which is searched for first."""
+_OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
+_COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
+_NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
+_LONGEST_NAME = 80
+_BACKEND_USE = re.compile(
+    r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
+    r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
+)
+_BACKEND_TYPE = re.compile(
+    r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
+)
+
+
+class DeviceUses:
+    """Such names of one segment, each kind searched for when it is first queried.
+
+    Args:
+        words: The words of the segment.
+    """
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    @cached_property
+    def device_names(self) -> frozenset[str]:
+        """Names that are given to something that takes a device."""
+        places = (at for taker in _DEVICE_TAKERS for at in self._words.places(taker))
+        found = (_DEVICE_USE.match(self._words.text, at) for at in places)
+        return frozenset(use[1] for use in found if use is not None)
+
+    @cached_property
+    def compared_names(self) -> frozenset[str]:
+        """Names that are compared with another device: `kind` in `if kind == "mps"`."""
+        if self._words.identifiers.isdisjoint(_OTHER_DEVICES):
+            return frozenset()
+        text = self._words.text
+        places = (found.start() for found in _COMPARED.finditer(text))
+        found = (_NAME_BEFORE.search(text, max(at - _LONGEST_NAME, 0), at) for at in places)
+        return frozenset(name[1] for name in found if name is not None)
+
+    @cached_property
+    def backend_names(self) -> frozenset[str]:
+        """Names that are given to something that makes a process group."""
+        return frozenset(_BACKEND_USE.findall(self._words.text))
+
+    @cached_property
+    def backend_types(self) -> frozenset[str]:
+        """Names of `Literal[...]` types with backends, which callers rely on."""
+        return frozenset(_BACKEND_TYPE.findall(self._words.text))

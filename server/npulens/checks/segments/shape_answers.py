@@ -1,0 +1,141 @@
+"""What is known of the shapes in a segment that depend on data."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from npulens.catalog.model import Fix, LocalizedText
+from npulens.graphs.interfaces import Interface
+from npulens.text.spans import Span
+
+
+class Hint(NamedTuple):
+    """Something to show at a place.
+
+    Attributes:
+        span: A name that is assigned, or the name of a function.
+        home: The function that it stands in, see `Hotspot`.
+        shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
+        is_dynamic: The shape depends on data.
+        shapes: How many places of the function make shapes depend on data.
+        synchronizations: In how many places the host waits for the device.
+        sources: Where the shape of the name comes from, each with its `home`.
+    """
+
+    span: Span
+    home: str = ""
+    shape: str = ""
+    is_dynamic: bool = False
+    shapes: int = 0
+    synchronizations: int = 0
+    sources: tuple[tuple[str, Span], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A place where a shape comes to depend on data, or where the host waits for the device.
+
+    Attributes:
+        rule: The name of the rule that it breaks.
+        span: The place, in offsets from the first line of its home.
+        symbol: Its text, in one line.
+        home: `function` or `Class.method` at the top of the module; empty for the segment itself.
+        function: `function` or `Class.method` that it stands in.
+        cost: How much it hurts in a step, from 0 to 100.
+        loops: How many loops of the function are around it.
+        is_rare: It is reached every so many steps, or in evaluation only.
+        synchronizes: The host waits for the device here.
+        is_shape: A shape depends on data from here on.
+        advice: What is better.
+        used: Where what comes of it is worked on, each with its `home`.
+        fixes: Ways to repair it.
+    """
+
+    rule: str
+    span: Span
+    symbol: str
+    home: str
+    function: str
+    cost: int
+    loops: int
+    is_rare: bool
+    synchronizes: bool
+    is_shape: bool
+    advice: LocalizedText
+    used: tuple[tuple[str, Span], ...]
+    fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What evaluating one function on shapes has found.
+
+    Attributes:
+        hotspots: The hotspots, also in functions that it calls.
+        hints: The hints.
+        rests_on: The functions that were queried: it holds as long as these are what they were.
+        passed_arguments: What calls in it pass to methods of their class.
+        has_events: Something happened in it.
+        from_host: Parameters that were taken to be on the host, with what they hold.
+    """
+
+    hotspots: tuple[Hotspot, ...]
+    hints: tuple[Hint, ...]
+    rests_on: frozenset[ast.AST]
+    passed_arguments: tuple[object, ...]
+    has_events: bool
+    from_host: Mapping[str, object]
+
+
+class Described(NamedTuple):
+    """A function as the call graph knows it.
+
+    Attributes:
+        name: `function` or `Class.method`.
+        calls: The last parts of the names that it calls.
+        trains: It holds a backward pass.
+        is_module: It is a method of a class with a `forward`.
+        sends_objects: It sends objects as bytes, or over a group of the hosts.
+        is_unused: It or its class will be removed, and nothing of the module calls it.
+    """
+
+    name: str
+    calls: frozenset[str]
+    trains: bool
+    is_module: bool
+    sends_objects: bool
+    is_unused: bool = False
+
+
+@dataclass(slots=True)
+class ShapeAnswers:
+    """What `shapes` has come to know of one segment.
+
+    Attributes:
+        hotspots: What was found from its functions on; `None` until that is known.
+        exempt_hotspots: What was found from functions of which nothing is reported.
+        looked_through: The functions they were looked for in, by name: whether these are exempt.
+        hints: What an editor can show of shapes besides.
+        evaluations: What was found from each of its functions on, by node.
+        queried: The interfaces that its hotspots rest on, by name.
+        sources: Where words of sources of dynamic shapes stand; `None` until queried.
+        described: Its functions with what they call; `None` until queried.
+    """
+
+    hotspots: tuple[Hotspot, ...] | None = None
+    exempt_hotspots: tuple[Hotspot, ...] = ()
+    looked_through: dict[str, bool] = field(default_factory=dict)
+    hints: tuple[Hint, ...] = ()
+    evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
+    queried: dict[str, Interface | None] = field(default_factory=dict)
+    sources: object = None
+    described: tuple[Described, ...] | None = None
+
+    def take_over(self, before: "ShapeAnswers") -> None:
+        """Keep what holds for functions that an edit of one statement has left as they were."""
+        self.evaluations, self.queried = before.evaluations, before.queried
+
+    def forget(self) -> None:
+        """Forget the hotspots, which have to be looked for anew."""
+        self.hotspots, self.evaluations = None, {}
