@@ -545,24 +545,6 @@ class TestHtml:
         assert "阻塞项" in shown
 
 
-def test_every_text_is_there_in_both_languages() -> None:
-    tables: list[Any] = [wording.TEXTS, wording.STATES, wording.MEANINGS, wording.FIXES]
-    tables += [wording.FAMILIES, wording.REACHED, wording.STYLES]
-    same = {text.en for table in tables for text in table.values() if text.en == text.zh}
-    assert same == {"PyTorch API"}
-    for text in wording.TEXTS.values():
-        assert set(re.findall(r"\{(\w+)\}", text.en)) == set(re.findall(r"\{(\w+)\}", text.zh))
-    families = {rule.family for rule in CATALOGUE.rules.values()}
-    assert families == set(wording.FAMILIES)
-
-
-def test_every_text_is_used() -> None:
-    folder = Path(wording.__file__).parent
-    sources = [*folder.glob("page_*.py"), *(folder / "templates").iterdir()]
-    text = "".join(p.read_text(encoding="utf-8") for p in sources if p.name != "page_wording.py")
-    assert [key for key in wording.TEXTS if f'"{key}"' not in text] == []
-
-
 @pytest.mark.parametrize(
     ("minutes", "english", "chinese"),
     [

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Finding,
     Fix,
@@ -34,10 +35,6 @@ from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.regions import Regions
 
 _BY_SHIM = Settlement("by-shim")
-_BEFORE_KERNELS = LocalizedText(
-    "CUDA code of this project is built, imported or called where it holds: port that first.",
-    "此条件成立时会编译、导入或调用本项目的 CUDA 代码，请先移植后者。",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +233,7 @@ class Context:
         led_to = self.regions.leads_to(finding.span) if finding.fixes else ""
         if led_to and finding.rule.family == "device":
             fixes = () if led_to == CALLED else tuple(map(Fix.to_be_read, finding.fixes))
-            finding = replace(finding.with_note(_BEFORE_KERNELS), fixes=fixes)
+            finding = replace(finding.with_note(message("check.before-kernels")), fixes=fixes)
         self.reported.add(finding.span)
         self.findings.append(finding if settled is None else replace(finding, settlement=settled))
 

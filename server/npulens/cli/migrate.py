@@ -210,7 +210,7 @@ def _migrated(
         changed = request.source / str(error)
         raise Refusal(f"nothing is migrated: {changed} changed meanwhile; try again") from error
     except DistributionError as error:
-        reason = error.reason.in_language(language)
+        reason = error.text.in_language(language)
         raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
     except MigrationNeverEndsError as error:
         raise Refusal(f"nothing is migrated: {error}") from error

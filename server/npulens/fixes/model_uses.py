@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -85,9 +86,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
         text = script.source(node)
         raise UnclearError(
             node.lineno,
-            f"`{text}` would go around the wrapper, and the cards would train apart; call the "
-            "model itself, and let its `forward` do this",
-            f"`{text}` 会绕过包装，使各卡各自训练；请直接调用模型，由 `forward` 完成",
+            message("distributed.around-the-wrapper", code=text),
         )
     end = script.span(node.value).end
     yield Edit(Span(end, end), ".module")
@@ -131,9 +130,7 @@ def _require_same(script: Script, function: ast.FunctionDef, parameter: str, var
         if parameter not in _given(node, function, variable):
             raise UnclearError(
                 node.lineno,
-                f"`{function.name}` is given another model here, and asks it for what a wrapped "
-                "one does not have",
-                f"此处传给 `{function.name}` 的是另一个模型，而该函数会访问包装后没有的属性",
+                message("distributed.another-model", function=function.name),
             )
 
 

@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, ProjectFacts, Related
 from npulens.catalog.settlements import Settlement
 from npulens.checks.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
@@ -17,8 +18,6 @@ from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
-_IS_IMPORTED = LocalizedText("it is imported here", "在此导入")
-_IS_CALLED = LocalizedText("it is called here", "在此调用")
 _REASONS = {
     CUDA_EXTENSION: "reported-at-build",
     EXTENSION_IMPORT: "reported-at-import",
@@ -118,7 +117,12 @@ def _together(group: Sequence[Finding]) -> dict[int, Finding]:
     others = [finding for finding in others if finding.rule.name != CUDA_EXTENSION]
     settled = Settlement(_REASONS[lead.rule.name], lead.span)
     beside = [
-        Related(f.span, _IS_CALLED if f.rule.name == EXTENSION_CALL else _IS_IMPORTED)
+        Related(
+            f.span,
+            message("check.called-here")
+            if f.rule.name == EXTENSION_CALL
+            else message("check.imported-here"),
+        )
         for f in others[:_MOST_RELATED]
     ]
     found = {id(finding): replace(finding, settlement=settled) for finding in others}
