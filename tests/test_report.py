@@ -1,5 +1,6 @@
 """`npulens report`: what the page says, and that nobody can put a script into it."""
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import pytest
 
 from commands import CLEAN, CODE, command, invoke, records
 from npulens.catalog.loader import load_catalogue
+from npulens.catalog.messages import cannot_be_read
 from npulens.catalog.model import Applicability, Language, Severity, Target
 from npulens.report import page_settled
 from npulens.report import page_wording as wording
@@ -232,7 +234,7 @@ class TestModel:
             as_markdown(page({}, language))
 
     def test_what_cannot_be_read(self) -> None:
-        report = FileReport("gone.py", problem="cannot be read: No such file or directory")
+        report = FileReport("gone.py", problem=cannot_be_read(OSError(errno.ENOENT, "")))
         names = FileNames(str(Path.cwd()), str(Path.cwd()))
         made = page_of(Results("x", [report], CATALOGUE, Target(), names), "en")
         assert made.shares[Readiness.UNKNOWN] == 1

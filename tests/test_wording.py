@@ -16,6 +16,7 @@ import npulens
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.messages import messages
 from npulens.catalog.model import Applicability, MigrationStyle, Severity
+from npulens.text.decoding import UndecodableReason
 from npulens.workspace.files import copying, not_read
 from npulens.workspace.fixing.effort import EffortClass
 from npulens.workspace.migrating.readiness import Readiness
@@ -30,7 +31,38 @@ IS_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 CODE = re.compile(r"`[^`]*`|\{[^}]*\}|[A-Z]\w*|npulens|--[a-z-]+")
 """What is the same in every language: code, what is filled in, names."""
 
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        path.relative_to(SERVER).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SERVER.rglob("*.py"))
+        if path.name != "message_ids.py"
+    }
+
+
+def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def first_arguments(*functions: str) -> set[str]:
+    """What these functions are called with, where that is written out."""
+    nodes = (node for tree in trees().values() for node in ast.walk(tree))
+    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+    called = (call for call in calls if getattr(call.func, "id", "") in functions)
+    return set(strings(call.args[0] for call in called))
+
+
+def problems_of_files() -> tuple[str, ...]:
+    """What may be wrong with a file, of which the lowest floor knows the names alone."""
+    named = first_arguments("UnreadableNotebook", "UnsuitableFile", "UnsuitableToml")
+    return (*named, *UndecodableReason, "other-format", "no-notebook")
+
+
 COMPLETE = {
+    "unreadable": problems_of_files(),
     "severity": Severity,
     "report-fix": Applicability,
     "page-fix": Applicability,
@@ -59,29 +91,6 @@ def values(members: type[Enum] | tuple[str, ...]) -> set[str]:
 
 def keys(table: str) -> set[str]:
     return {name.partition(".")[2] for name in ENGLISH if name.startswith(f"{table}.")}
-
-
-@cache
-def trees() -> dict[str, ast.Module]:
-    return {
-        path.relative_to(SERVER).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(SERVER.rglob("*.py"))
-        if path.name != "message_ids.py"
-    }
-
-
-def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-def first_arguments(*functions: str) -> set[str]:
-    """What these functions are called with, where that is written out."""
-    nodes = (node for tree in trees().values() for node in ast.walk(tree))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
-    called = (call for call in calls if getattr(call.func, "id", "") in functions)
-    return set(strings(call.args[0] for call in called))
 
 
 def test_the_types_of_ids_are_up_to_date() -> None:
@@ -135,6 +144,7 @@ def test_no_text_is_for_a_value_that_is_not_there(table: str) -> None:
 
 def test_tables_are_asked_for_values_where_the_values_are_known_here() -> None:
     asked = first_arguments("message_of", "message_if_any")
+    assert "unreadable" in asked
     assert asked - COMPLETE.keys() - SOME.keys() == {"page"}
 
 
@@ -157,10 +167,6 @@ def test_texts_about_numbers_have_one_for_one() -> None:
 IN_CODE = {
     "cli/chinese_help.py": "a pattern that breaks lines of Chinese knows its punctuation",
     "cli/chinese_texts.py": "not moved yet",
-    "cli/refusals.py": "not moved yet",
-    "catalog/error_messages.py": "not moved yet",
-    "workspace/libraries/rules.py": "not moved yet",
-    "workspace/runs/run.py": "not moved yet",
 }
 """Where Chinese stands in the code, and why."""
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from npulens.catalog.compiled_tables import CompiledTables, data_folder
 from npulens.catalog.message_ids import MessageId, MessageTable
 from npulens.catalog.model import LANGUAGES, Language, LocalizedText
-from npulens.text.toml import parse_toml
+from npulens.text.toml import UnsuitableToml, parse_toml
+from npulens.text.unreadable import Unreadable, UnsuitableFile
 
 
 class LocalizedError(Exception):
@@ -58,8 +59,36 @@ def plural(name: MessageId, number: int, /, **values: object) -> LocalizedText:
     return _filled(text, {"number": number, **values})
 
 
+def about(what: object, problem: LocalizedText) -> LocalizedText:
+    """What is wrong with something, such as a file."""
+    return message("error.about", what=what, problem=problem)
+
+
+def cannot_be_read(error: OSError) -> LocalizedText:
+    """That something cannot be read, and why."""
+    return message("error.cannot-be-read", reason=os_error(error))
+
+
+def cannot_be_written(error: OSError) -> LocalizedText:
+    """That something cannot be written, and why."""
+    return message("error.cannot-be-written", reason=os_error(error))
+
+
+def not_toml(error: ValueError) -> LocalizedText:
+    """That something is no TOML, and why."""
+    reason = unreadable(error) if isinstance(error, UnsuitableToml) else error
+    return message("error.not-toml", reason=reason)
+
+
+def unreadable(error: Unreadable) -> LocalizedText:
+    """Why a file is not what it should be."""
+    return message_of("unreadable", error.problem, **error.values)
+
+
 def os_error(error: OSError) -> LocalizedText:
-    """What the system, or a reader of files, says of a file; what is not known in English."""
+    """Why the system, or we, cannot read or write; in English what has no text here."""
+    if isinstance(error, UnsuitableFile):
+        return unreadable(error)
     name = errno.errorcode.get(error.errno or 0, "").lower()
     said = str(error.strerror)
     return message_if_any("os", name) or LocalizedText(said, said)

@@ -29,7 +29,6 @@ def shipped_rules(folder: Path) -> list[RuleFile]:
     try:
         contents = rule_tables(folder).contents()
     except (OSError, ValueError) as error:
-        missing = message("error.no-rule-files", folder=folder)
-        raise CatalogueError(missing.en) from error
+        raise CatalogueError(message("error.no-rule-files", folder=folder)) from error
     files = [RuleFile.of(content, label) for label, content in contents]
     return [*files, RuleFile.read(folder / LIMITS, f"rules/{LIMITS}")]

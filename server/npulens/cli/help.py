@@ -2,11 +2,22 @@
 
 import click
 
-from npulens.cli.refusals import spoken
+from npulens.cli.refusals import WrongUsage, spoken
 
 
 class Command(click.Command):
     """A command."""
+
+    allow_extra_args = True  # and refused in the language of the user
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            from npulens.catalog.messages import plural
+
+            text = plural("usage.extra-arguments", len(rest), arguments=" ".join(map(str, rest)))
+            raise WrongUsage(text, ctx)
+        return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if spoken(ctx) == "en":

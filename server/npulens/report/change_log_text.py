@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import Any
 
 from npulens import __version__
-from npulens.catalog.error_messages import error_message
 from npulens.catalog.messages import joined, message, message_of
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.catalog.shipped_rules import rules_folder
@@ -63,7 +62,9 @@ def change_log_json(
             {"path": each.path, "folder": each.is_folder, "reason": each.reason.value}
             for each in log.not_read
         ],
-        "problems": [{"path": path, "problem": problem} for path, problem in log.problems.items()],
+        "problems": [
+            {"path": path, "problem": problem.en} for path, problem in log.problems.items()
+        ],
     }
     return json_text(record, indent=1) + "\n"
 
@@ -115,9 +116,7 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
         )
         parts += _section(message("log.notes"), notes, language)
     if log.problems:
-        lines = (
-            f"- {_code(path)}: {error_message(p, language)}" for path, p in log.problems.items()
-        )
+        lines = (f"- {_code(path)}: {p.in_language(language)}" for path, p in log.problems.items())
         parts += _section(message("log.problems"), lines, language)
     if log.not_read:
         unread = (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from npulens.catalog.messages import message
+from npulens.catalog.messages import about, cannot_be_written, message
 from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.fix_differences import differences
@@ -361,7 +361,7 @@ def _write(path: Path, records: list[dict[str, Any]]) -> None:
     try:
         path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise JsonRpcInvalidParams(f"{path}: cannot be written: {error.strerror}") from error
+        raise JsonRpcInvalidParams(about(path, cannot_be_written(error)).en) from error
 
 
 def _as_function(command: _Command) -> _Command:

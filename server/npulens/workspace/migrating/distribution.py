@@ -107,7 +107,7 @@ def distribute_entry(
     except UnclearError as error:
         raise DistributionError(f"{wanted.entry}:{error.line}", error.text) from error
     except UnreadableError as error:
-        reason = message("error.cannot-be-read", reason=error)
+        reason = message("error.cannot-be-read", reason=error.text)
         raise DistributionError(wanted.entry, reason) from error
     if not rewrite_file(entry, lambda _: fix, root, log, write):
         return
