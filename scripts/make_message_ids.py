@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/make_message_ids.py
 
-It comes from `messages/en.toml` alone.
+It comes from `messages/` alone. Tables of help are in `zh.toml` only: click has the English.
 """
 
 from pathlib import Path
@@ -11,20 +11,30 @@ from npulens.text.toml import parse_toml
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "server" / "npulens" / "catalog" / "message_ids.py"
-SOURCE = ROOT / "messages" / "en.toml"
+SOURCE = ROOT / "messages"
 
 
 def message_ids() -> str:
     """The text of the file."""
-    tables = parse_toml(SOURCE.read_text(encoding="utf-8"))
-    ids = [f"{table}.{key}" for table, texts in tables.items() for key in texts]
-    made_by = '"""Made by scripts/make_message_ids.py of messages/en.toml; do not edit."""\n'
-    imports = "\nfrom typing import Literal\n\n"
-    return made_by + imports + _literal("MessageId", ids) + _literal("MessageTable", [*tables])
+    english, chinese = (_read(SOURCE / f"{language}.toml") for language in ("en", "zh"))
+    ids = [f"{table}.{key}" for table, texts in english.items() for key in texts]
+    return (
+        '"""Made by scripts/make_message_ids.py of messages/; do not edit."""\n\n'
+        "from typing import TYPE_CHECKING, Literal\n\n"
+        "if TYPE_CHECKING:\n"
+        f"{_literal('MessageId', ids)}{_literal('MessageTable', [*chinese])}"
+        "else:\n"
+        "    MessageId = MessageTable = str  # only a checker of types needs to know all\n"
+    )
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    return parse_toml(path.read_text(encoding="utf-8"))
 
 
 def _literal(name: str, members: list[str]) -> str:
-    return f"{name} = Literal[\n" + "".join(f'    "{each}",\n' for each in members) + "]\n"
+    lines = "".join(f'        "{each}",\n' for each in members)
+    return f"    {name} = Literal[\n{lines}    ]\n"
 
 
 if __name__ == "__main__":

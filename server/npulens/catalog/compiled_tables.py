@@ -9,9 +9,8 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 COMPILED = "compiled.json"
 
@@ -23,8 +22,7 @@ def data_folder(name: str) -> Path:
     return installed if installed.is_dir() else here.parents[3] / name
 
 
-@dataclass(frozen=True)
-class CompiledTables:
+class CompiledTables(NamedTuple):
     """The files of a folder.
 
     Attributes:

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from npulens.catalog.compiled_tables import CompiledTables, data_folder
+from npulens.catalog.localized import LANGUAGES, Language, LocalizedText
 from npulens.catalog.message_ids import MessageId, MessageTable
-from npulens.catalog.model import LANGUAGES, Language, LocalizedText
-from npulens.text.toml import UnsuitableToml, parse_toml
 from npulens.text.unreadable import Unreadable, UnsuitableFile
 
 
@@ -76,7 +75,7 @@ def cannot_be_written(error: OSError) -> LocalizedText:
 
 def not_toml(error: ValueError) -> LocalizedText:
     """That something is no TOML, and why."""
-    reason = unreadable(error) if isinstance(error, UnsuitableToml) else error
+    reason = unreadable(error) if isinstance(error, Unreadable) else error
     return message("error.not-toml", reason=reason)
 
 
@@ -101,6 +100,8 @@ def messages() -> CompiledTables:
 
 def _read(path: Path, label: str) -> dict[str, str]:
     """The texts of one language by id."""
+    from npulens.text.toml import parse_toml  # seldom needed
+
     tables = parse_toml(path.read_text(encoding="utf-8"))
     return {
         f"{table}.{key}": text for table, texts in tables.items() for key, text in texts.items()
@@ -110,7 +111,7 @@ def _read(path: Path, label: str) -> dict[str, str]:
 @cache
 def _texts() -> dict[str, LocalizedText]:
     english, chinese = (texts for _, texts in messages().contents())
-    return {name: LocalizedText(text, chinese[name]) for name, text in english.items()}
+    return {name: LocalizedText(english.get(name, ""), text) for name, text in chinese.items()}
 
 
 def _filled(text: LocalizedText, values: dict[str, object]) -> LocalizedText:
