@@ -37,9 +37,8 @@ def write_help(
     with formatter.indentation():
         for text in _paragraphs("help", command):
             _write_paragraph(text, formatter)
-    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
-    rows = [_row(option, command, context) for option in options]
-    _write_list("help-word.options", rows, formatter)
+    rows = [_row(each, command, context) for each in command.get_params(context)]
+    _write_list("help-word.options", [row for row in rows if row is not None], formatter)
     with formatter.indentation():
         if command.epilog and command.epilog.startswith("\b"):
             formatter.write_paragraph()
@@ -60,15 +59,18 @@ def _paragraphs(table: MessageTable, command: click.Command) -> list[str]:
     return [] if text is None else text.zh.split("\n\n")
 
 
-def _row(option: click.Option, command: click.Command, context: click.Context) -> tuple[str, str]:
-    """How an option is written, and what it does; what click adds in brackets is translated."""
-    record = option.get_help_record(context)
-    assert record is not None, "an option is hidden"
+def _row(
+    parameter: click.Parameter, command: click.Command, context: click.Context
+) -> tuple[str, str] | None:
+    """How a parameter is written, and what it does; what click adds in brackets is translated."""
+    record = parameter.get_help_record(context)
+    if record is None:
+        return None
     names, english = record
-    name = max(option.opts, key=len).lstrip("-")
+    name = max(parameter.opts, key=len).lstrip("-")
     own = message_if_any("help-option", f"{command.name}-{name}")
     text = own or message_if_any("help-option", name)
-    _, bracket, added = english.partition("[")
+    _, bracket, added = " ".join(english.split()).partition("[")
     return names, f"{text.zh if text else ''} {bracket}{_replaced(added, *_IN_BRACKETS)}".strip()
 
 
