@@ -48,8 +48,8 @@ def write_help(
             _write_paragraph(text, formatter)
     if isinstance(command, click.Group):
         commands = [command.get_command(context, name) for name in command.list_commands(context)]
-        rows = [(each.name or "", _paragraphs("help", each)[0]) for each in commands if each]
-        _write_list("help-word.commands", rows, formatter)
+        known = [(each.name or "", _paragraphs("help", each)[0]) for each in commands if each]
+        _write_list("help-word.commands", known, formatter)
 
 
 def _paragraphs(table: MessageTable, command: click.Command) -> list[str]:

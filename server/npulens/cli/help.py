@@ -11,7 +11,12 @@ class Command(click.Command):
     allow_extra_args = True  # and refused in the language of the user
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.BadOptionUsage as error:
+            from npulens.cli.usage_errors import option_error
+
+            raise WrongUsage(option_error(error, self)) from None
         if rest and not ctx.resilient_parsing:
             from npulens.catalog.messages import plural
 

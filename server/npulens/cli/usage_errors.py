@@ -48,6 +48,15 @@ def usage_error(error: click.UsageError) -> LocalizedText:
     return LocalizedText(english, english if known is None else known.zh)
 
 
+def option_error(error: click.BadOptionUsage, command: click.Command) -> LocalizedText:
+    """What is wrong with an option of a command: it has a value, or it has none."""
+    named = [each for each in command.params if error.option_name in each.opts]
+    is_flag = any(isinstance(each, click.Option) and each.is_flag for each in named)
+    name = error.option_name
+    text = message("usage.takes-no-value" if is_flag else "usage.needs-value", name=name)
+    return LocalizedText(error.message, text.zh)
+
+
 def _known(error: click.UsageError) -> LocalizedText | None:
     if isinstance(error, WrongUsage):
         return error.text
@@ -63,11 +72,6 @@ def _known(error: click.UsageError) -> LocalizedText | None:
     if isinstance(error, click.NoSuchOption):
         problem = message("usage.no-such-option", name=error.option_name)
         return _with_possibilities(problem, error.possibilities)
-    if isinstance(error, click.BadOptionUsage):
-        name = error.option_name
-        return message(
-            "usage.takes-no-value" if _is_flag(error) else "usage.needs-value", name=name
-        )
     if name := getattr(error, "command_name", ""):  # `NoSuchCommand`, which is new in click 8.4
         problem = message("usage.no-such-command", name=name)
         return _with_possibilities(problem, getattr(error, "possibilities", None))
@@ -92,12 +96,6 @@ def _hint(error: click.BadParameter) -> str:
     if named is None and error.param is not None and error.ctx is not None:
         named = error.param.get_error_hint(error.ctx)
     return (named if isinstance(named, str) else " / ".join(named or ())).replace("'", "")
-
-
-def _is_flag(error: click.BadOptionUsage) -> bool:
-    parameters = [] if error.ctx is None else error.ctx.command.params
-    named = [each for each in parameters if error.option_name in each.opts]
-    return any(isinstance(each, click.Option) and each.is_flag for each in named)
 
 
 def _with_possibilities(problem: LocalizedText, names: list[str] | None) -> LocalizedText:
