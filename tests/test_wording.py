@@ -4,6 +4,8 @@ import ast
 import errno
 import importlib.util
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
@@ -164,6 +166,21 @@ def test_texts_about_numbers_have_one_for_one() -> None:
     asked = first_arguments("plural")
     assert asked
     assert {f"{name}-one" for name in asked} <= ENGLISH.keys()
+
+
+def test_no_text_is_read_while_modules_are_imported() -> None:
+    """Whoever imports npulens, or asks for its version, does not wait for texts."""
+    code = (
+        "import importlib, pkgutil, npulens, npulens.catalog.messages as messages\n"
+        "for each in pkgutil.walk_packages(npulens.__path__, 'npulens.'):\n"
+        "    if not each.name.endswith('__main__'):\n"
+        "        importlib.import_module(each.name)\n"
+        "print(messages._texts.cache_info().currsize)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=SERVER.parent, check=True
+    )
+    assert done.stdout == "0\n"
 
 
 IN_CODE = {

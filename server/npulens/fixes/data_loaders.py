@@ -54,45 +54,27 @@ def training_loader(
     if loader is None:
         raise _no_loader(body, made)
     if not _feeds_training(script, loader):
-        raise UnclearError(
-            loader.call.lineno,
-            message("distributed.loader-not-trained-with"),
-        )
+        raise UnclearError(loader.call.lineno, message("distributed.loader-not-trained-with"))
     return loader
 
 
 def _no_loader(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> UnclearError:
     """Why none of the loaders can be taken."""
     if not made:
-        return UnclearError(
-            1,
-            message("distributed.no-loader"),
-        )
+        return UnclearError(1, message("distributed.no-loader"))
     possible = [call for call in made if _may_shuffle(call)] or list(made)
     line = possible[0].lineno
     if len(possible) > 1:
         lines = ", ".join(str(call.lineno) for call in possible)
-        return UnclearError(
-            line,
-            message("distributed.several-loaders", lines=lines),
-        )
+        return UnclearError(line, message("distributed.several-loaders", lines=lines))
     keywords = {keyword.arg for keyword in possible[0].keywords}
     if None in keywords and "shuffle" not in keywords:
-        return UnclearError(
-            line,
-            message("distributed.loader-options-hidden"),
-        )
+        return UnclearError(line, message("distributed.loader-options-hidden"))
     if keywords & _TAKEN_BY_SAMPLER - {None}:
         return UnclearError(line, message("distributed.has-sampler"))
     if not any(getattr(s, "value", None) is possible[0] for s in body):
-        return UnclearError(
-            line,
-            message("distributed.loader-elsewhere"),
-        )
-    return UnclearError(
-        line,
-        message("distributed.shuffle-not-said"),
-    )
+        return UnclearError(line, message("distributed.loader-elsewhere"))
+    return UnclearError(line, message("distributed.shuffle-not-said"))
 
 
 def _trains_with(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> Loader | None:
@@ -200,10 +182,7 @@ def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> t
 
 
 def _no_place(loader: Loader) -> UnclearError:
-    return UnclearError(
-        loader.call.lineno,
-        message("distributed.no-place-for-sampler"),
-    )
+    return UnclearError(loader.call.lineno, message("distributed.no-place-for-sampler"))
 
 
 def _unused(names: Sequence[str], text: str) -> str | None:

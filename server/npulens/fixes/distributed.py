@@ -80,23 +80,16 @@ def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     is_function = any(_FUNCTIONS.intersection(qualified_names(*func_of(c))) for c in calls)
     if len(wrapped) != 1 or is_function:
         raise UnclearError(
-            wrapped[0][0].lineno if wrapped else 1,
-            message("distributed.one-wrapped-model"),
+            wrapped[0][0].lineno if wrapped else 1, message("distributed.one-wrapped-model")
         )
     call, scope = wrapped[0]
     home = home_of(script, call, scope)
     if home is None or not _is_always_reached(home, call, known):
-        raise UnclearError(
-            call.lineno,
-            message("distributed.wrapped-elsewhere"),
-        )
+        raise UnclearError(call.lineno, message("distributed.wrapped-elsewhere"))
     loader = training_loader(script, home.body, calls)
     construction = _construction(script, call, home.scope)
     if not construction:
-        raise UnclearError(
-            call.lineno,
-            message("distributed.form-of-wrapping"),
-        )
+        raise UnclearError(call.lineno, message("distributed.form-of-wrapping"))
     parts = (
         setup_edits(script, home),
         construction,

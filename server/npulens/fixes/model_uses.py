@@ -84,10 +84,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
     )
     if called and node.attr not in _OF_MODULE and not _is_without_gradient(script, node, body):
         text = script.source(node)
-        raise UnclearError(
-            node.lineno,
-            message("distributed.around-the-wrapper", code=text),
-        )
+        raise UnclearError(node.lineno, message("distributed.around-the-wrapper", code=text))
     end = script.span(node.value).end
     yield Edit(Span(end, end), ".module")
 
@@ -129,8 +126,7 @@ def _require_same(script: Script, function: ast.FunctionDef, parameter: str, var
             continue
         if parameter not in _given(node, function, variable):
             raise UnclearError(
-                node.lineno,
-                message("distributed.another-model", function=function.name),
+                node.lineno, message("distributed.another-model", function=function.name)
             )
 
 

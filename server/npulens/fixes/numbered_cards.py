@@ -156,8 +156,7 @@ class _Numbers:
             raise _numbered(device)
         if self._one not in (None, source):
             raise UnclearError(
-                device.lineno,
-                message("distributed.two-cards", first=self._one, second=source),
+                device.lineno, message("distributed.two-cards", first=self._one, second=source)
             )
         self._one = source
 
@@ -189,7 +188,4 @@ def _options(node: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def _numbered(node: ast.expr) -> UnclearError:
-    return UnclearError(
-        node.lineno,
-        message("distributed.numbered-card"),
-    )
+    return UnclearError(node.lineno, message("distributed.numbered-card"))

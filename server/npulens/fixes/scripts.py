@@ -186,8 +186,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
         if values != [Qualified(module)]:
             if is_bound:
                 raise UnclearError(
-                    home.first.lineno,
-                    message("distributed.other-module", module=module),
+                    home.first.lineno, message("distributed.other-module", module=module)
                 )
             missing.append(f"import {module}")
     setup = script.line_before(home.first, _SETUP)
@@ -208,7 +207,4 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
 
 
 def _no_place(node: ast.stmt) -> UnclearError:
-    return UnclearError(
-        node.lineno,
-        message("distributed.nothing-before"),
-    )
+    return UnclearError(node.lineno, message("distributed.nothing-before"))

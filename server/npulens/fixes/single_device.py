@@ -91,14 +91,10 @@ def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
     visible = _VISIBLE.search(text)
     if visible is not None:
         raise UnclearError(
-            text.count("\n", 0, visible.start()) + 1,
-            message("distributed.chooses-cards"),
+            text.count("\n", 0, visible.start()) + 1, message("distributed.chooses-cards")
         )
     if BACKWARD not in text:
-        raise UnclearError(
-            1,
-            message("distributed.no-training"),
-        )
+        raise UnclearError(1, message("distributed.no-training"))
     script = read_script(tree, text)
     if wraps_in_data_parallel(script):
         edits = process_per_card(script, known)
@@ -125,8 +121,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     place = following and script.line_before(following[0], _wrapping(model))
     if not place:
         raise UnclearError(
-            home.body[at].lineno,
-            message("distributed.nothing-follows", model=model),
+            home.body[at].lineno, message("distributed.nothing-follows", model=model)
         )
     yield from setup_edits(script, home)
     yield place
@@ -157,26 +152,17 @@ def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -
     homes = [home_of(script, call, scope) for call, scope in made]
     first = homes[0]
     if first is None:
-        raise UnclearError(
-            made[0][0].lineno,
-            message("distributed.made-elsewhere", model=model),
-        )
+        raise UnclearError(made[0][0].lineno, message("distributed.made-elsewhere", model=model))
     for (call, _), home in zip(made, homes, strict=True):
         if home is None or home.body is not first.body:
-            raise UnclearError(
-                call.lineno,
-                message("distributed.several-functions", model=model),
-            )
+            raise UnclearError(call.lineno, message("distributed.several-functions", model=model))
     return first
 
 
 def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> UnclearError:
     """Why no call is known to make the model, at the line that comes nearest to it."""
     if values:
-        return UnclearError(
-            values[0].lineno,
-            message("distributed.not-made-by-call", model=model),
-        )
+        return UnclearError(values[0].lineno, message("distributed.not-made-by-call", model=model))
     named = [
         node.lineno
         for node in nodes_below(script.tree)
@@ -184,14 +170,8 @@ def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> Uncle
         or (isinstance(node, ast.arg) and node.arg == model)
     ]
     if named:
-        return UnclearError(
-            min(named),
-            message("distributed.not-made", model=model),
-        )
-    return UnclearError(
-        1,
-        message("distributed.no-variable", model=model),
-    )
+        return UnclearError(min(named), message("distributed.not-made", model=model))
+    return UnclearError(1, message("distributed.no-variable", model=model))
 
 
 def _assigned(node: ast.AST, model: str) -> Iterator[ast.expr]:
@@ -272,10 +252,7 @@ def _saves(script: Script) -> Iterator[Edit]:
             continue
         statement = next((s for s in statements if s.value is call), None)
         if statement is None or not _is_alone(script, statement):
-            raise UnclearError(
-                call.lineno,
-                message("distributed.saves-within"),
-            )
+            raise UnclearError(call.lineno, message("distributed.saves-within"))
         lines = script.lines
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         start = lines.starts[first - 1]

@@ -82,9 +82,8 @@ class HumanReport:
             fix = finding.fixes[0]
             title = printable(fix.title.in_language(self._language))
             kind = self._named("report-fix", fix.applicability)
-            word = self._style(
-                message("report.help").in_language(self._language) + ":", fg="green", bold=True
-            )
+            word = message("report.help").in_language(self._language)
+            word = self._style(f"{word}:", fg="green", bold=True)
             lines.append(f" {margin}{self._style('=', fg='blue')} {word} {title} ({kind})")
         return "\n".join(lines) + "\n\n"
 

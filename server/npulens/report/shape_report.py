@@ -77,12 +77,12 @@ def as_table(places: Sequence[Place], language: Language) -> str:
 def _kind(place: Place, language: Language) -> str:
     hotspot = place.ranked.hotspot
     if hotspot.is_shape:
-        return (
-            message("shape.kind-both") if hotspot.waits else message("shape.kind-shape")
-        ).in_language(language)
-    return (
-        message("shape.kind-wait") if hotspot.waits else message("shape.kind-batch")
-    ).in_language(language)
+        return (message("shape.kind-both" if hotspot.waits else "shape.kind-shape")).in_language(
+            language
+        )
+    return (message("shape.kind-wait" if hotspot.waits else "shape.kind-batch")).in_language(
+        language
+    )
 
 
 def _why(place: Place, language: Language) -> str:

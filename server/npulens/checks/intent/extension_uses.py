@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, ProjectFacts, Related
+from npulens.catalog.model import Finding, LocalizedText, ProjectFacts, Related
 from npulens.catalog.settlements import Settlement
 from npulens.checks.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
@@ -116,15 +116,12 @@ def _together(group: Sequence[Finding]) -> dict[int, Finding]:
         return {id(finding): replace(finding, settlement=_OTHER_WAY) for finding in group}
     others = [finding for finding in others if finding.rule.name != CUDA_EXTENSION]
     settled = Settlement(_REASONS[lead.rule.name], lead.span)
-    beside = [
-        Related(
-            f.span,
-            message("check.called-here")
-            if f.rule.name == EXTENSION_CALL
-            else message("check.imported-here"),
-        )
-        for f in others[:_MOST_RELATED]
-    ]
+    beside = [Related(f.span, _what(f)) for f in others[:_MOST_RELATED]]
     found = {id(finding): replace(finding, settlement=settled) for finding in others}
     found[id(lead)] = replace(lead, related=(*lead.related, *beside))
     return found
+
+
+def _what(finding: Finding) -> LocalizedText:
+    is_call = finding.rule.name == EXTENSION_CALL
+    return message("check.called-here" if is_call else "check.imported-here")

@@ -113,11 +113,8 @@ def _program(rule: Rule, report: LaunchReport) -> None:
     for place in places:
         arguments = {"symbol": report.text[slice(*place)], "replacement": ""}
         settled = None if place is places[0] else Settlement("reported-at-build", places[0])
-        beside = (
-            tuple(Related(p, message("check.part-of-build")) for p in places[1:_MOST_RELATED])
-            if not settled
-            else ()
-        )
+        others = () if settled else places[1:_MOST_RELATED]
+        beside = tuple(Related(p, message("check.part-of-build")) for p in others)
         report.findings.append(Finding(rule, place, arguments, related=beside, settlement=settled))
 
 

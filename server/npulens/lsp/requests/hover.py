@@ -96,11 +96,7 @@ def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
     if facts.statuses:
         rows = [_status(status, language) for status in facts.statuses]
         yield "\n".join(
-            [
-                f"| PyTorch | {_said('editor.on-npu', language)} |",
-                "| --- | --- |",
-                *rows,
-            ]
+            [f"| PyTorch | {_said('editor.on-npu', language)} |", "| --- | --- |", *rows]
         )
     if facts.rule is not None:
         yield _titled(facts.rule, language)

@@ -78,9 +78,8 @@ class Indexing(Frame):
         if not isinstance(owner, Tensor):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
             if owner is UNKNOWN and _is_mask(index):
-                advice = (
-                    message("shape.scatter") if isinstance(value, Tensor) else message("shape.fill")
-                )
+                is_many = isinstance(value, Tensor)
+                advice = message("shape.scatter" if is_many else "shape.fill")
                 self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, waits=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
@@ -95,7 +94,7 @@ class Indexing(Frame):
                 self.report(
                     MASKED_ASSIGNMENT,
                     target,
-                    message("shape.scatter") if is_many else message("shape.fill"),
+                    message("shape.scatter" if is_many else "shape.fill"),
                     _STORE_COST,
                     waits=False,
                     is_whole=_are_alike(owner, index),

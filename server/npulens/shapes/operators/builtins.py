@@ -60,7 +60,7 @@ def _converted(reader: Reader, node: ast.Call, call: Applied) -> Value:
     value = call.get(0) or CONSTANT
     if _is_read(value):
         rule = BRANCH if call.name == "bool" else HOST_READ
-        advice = message("shape.decide-on-device") if call.name == "bool" else message("shape.stay")
+        advice = message("shape.decide-on-device" if call.name == "bool" else "shape.stay")
         found = reader.report(rule, node, advice, _READ_COST)
         assert isinstance(value, Tensor)
         return CONSTANT if value.is_fixed else Number("?", found)

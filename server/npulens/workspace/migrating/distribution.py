@@ -93,10 +93,7 @@ def distribute_entry(
     entry = root / wanted.entry
     launcher = entry.with_name(LAUNCHER_NAME)
     if launcher.exists():
-        raise DistributionError(
-            relative_path(launcher, root),
-            message("distributed.name-is-taken"),
-        )
+        raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
     try:
         text = read_source(entry).text
         fix = Fix(

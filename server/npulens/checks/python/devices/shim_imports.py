@@ -89,13 +89,5 @@ def _moved_shim(node: ast.ImportFrom, context: Context) -> list[Fix]:
     start = context.span(node).start
     edits = (Edit(Span(start, start), STATEMENT + "\n"),)
     need = ImportNeed.SHIM_MOVED
-    return [
-        Fix(
-            message("fix.import-shim-first"),
-            Applicability.UNSAFE,
-            edits,
-            Style.RUNTIME_SHIM,
-            "shim",
-            need,
-        )
-    ]
+    title = message("fix.import-shim-first")
+    return [Fix(title, Applicability.UNSAFE, edits, Style.RUNTIME_SHIM, "shim", need)]

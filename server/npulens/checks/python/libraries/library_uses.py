@@ -258,17 +258,8 @@ def _foreign(root: str, context: Context) -> SymbolEntry | None:
     if rule is None:
         return None
     manual = Applicability.MANUAL
-    return SymbolEntry(
-        root,
-        rule,
-        None,
-        manual,
-        None,
-        False,
-        None,
-        message("check.cuda-by-name"),
-        message("check.cuda-by-name").en,
-    )
+    note = message("check.cuda-by-name")
+    return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)
 
 
 def tried(node: ast.AST, scope: Scope, context: Context) -> None:
