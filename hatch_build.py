@@ -1,4 +1,4 @@
-"""Puts the rules into the wheel, those in TOML compiled into one file that loads quickly."""
+"""Puts rules and messages into the wheel, those in TOML compiled into files that load quickly."""
 
 import sys
 import tempfile
@@ -8,24 +8,28 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CompiledRules(BuildHookInterface):  # type: ignore[type-arg]
+class CompiledTables(BuildHookInterface):  # type: ignore[type-arg]
     """The hook of the build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile the rules, and say where they and the other files of `rules/` go."""
+        """Compile rules and messages, and say where they and the rest of `rules/` go."""
         root = Path(self.root)
         sys.path.insert(0, str(root / "server"))
-        from npulens.catalog.shipped_rules import COMPILED, compiled
+        from npulens.catalog.compiled_tables import COMPILED
+        from npulens.catalog.messages import messages
+        from npulens.catalog.shipped_rules import rule_tables
 
         rules = root / "rules"
-        self._folder = tempfile.TemporaryDirectory()
-        file = Path(self._folder.name) / COMPILED
-        file.write_text(compiled(rules), encoding="utf-8")
         others = [*rules.glob("fused/*.py"), *rules.glob("*/*.json")]
-        places = {path: path.relative_to(rules).as_posix() for path in others}
-        for path, place in {**places, file: COMPILED}.items():
-            build_data["force_include"][str(path)] = f"npulens/rules/{place}"
+        places = {path: path.relative_to(root).as_posix() for path in others}
+        self._folder = tempfile.TemporaryDirectory()
+        for name, tables in (("rules", rule_tables(rules)), ("messages", messages())):
+            file = Path(self._folder.name) / f"{name}.json"
+            file.write_text(tables.compiled(), encoding="utf-8")
+            places[file] = f"{name}/{COMPILED}"
+        for path, place in places.items():
+            build_data["force_include"][str(path)] = f"npulens/{place}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the compiled file."""
+        """Remove the compiled files."""
         self._folder.cleanup()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from npulens.catalog.messages import message_of
 from npulens.catalog.model import LANGUAGES, Language, Severity
-from npulens.catalog.rule_page import SEVERITIES as SEVERITIES_IN_WORDS
 from npulens.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +25,7 @@ WIDTH = 100
 LINE, LEFT, TOP = 20, 18, 44
 RED, YELLOW, BLUE = "#f47067", "#e0b45c", "#6cb6ff"
 SEVERITIES = {": error ": RED, ": warning ": YELLOW, ": info ": BLUE} | {
-    f": {SEVERITIES_IN_WORDS[severity].zh} ": colour
+    f": {message_of('severity', severity.value).zh} ": colour
     for severity, colour in zip(Severity, (RED, YELLOW, BLUE), strict=False)
 }
 FIX, PLAIN, DIM = "#8ddb8c", "#d0d7de", "#8b949e"

@@ -8,8 +8,9 @@ The pages are made from `rules/*/*.toml` alone. Run it after changing a rule:
 from pathlib import Path
 
 from npulens.catalog.loader import load_catalogue
+from npulens.catalog.messages import message_of
 from npulens.catalog.model import Language, LocalizedText, Rule
-from npulens.catalog.rule_page import SEVERITIES, rule_page
+from npulens.catalog.rule_page import rule_page
 from npulens.report.human import printable
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
@@ -50,7 +51,7 @@ def _index(rules: list[Rule], language: Language) -> str:
     other = "[简体中文](zh/README.md)" if language == "en" else "[English](../README.md)"
     rows = [
         f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.family} "
-        f"| {SEVERITIES[rule.severity].in_language(language)} "
+        f"| {message_of('severity', rule.severity.value).in_language(language)} "
         f"| {_cell(rule.message.in_language(language))} |"
         for rule in rules
     ]

@@ -471,7 +471,9 @@ class TestManyFiles:
         reports = [reports_of(many, jobs) for jobs in (1, 2, 7)]
         assert reports[0] == reports[1] == reports[2]
         assert [report.path for report in reports[0]] == [str(path) for path in many]
-        assert reports[0][9].problem == "cannot be read: No such file or directory"
+        problem = reports[0][9].problem
+        assert problem is not None
+        assert problem.en == "cannot be read: No such file or directory"
 
     def test_started_anew(self, many: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
         expected = reports_of(many, 1)

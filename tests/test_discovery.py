@@ -153,7 +153,7 @@ class TestLinks:
 def problems(*paths: str) -> dict[str, str]:
     result: Discovery = discover(paths, [], Path())
     assert result.files == []
-    return result.problems
+    return {path: problem.en for path, problem in result.problems.items()}
 
 
 def test_what_cannot_be_used_is_told(here: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_used_is_told(here: Path) -> None:
         assert problems(path) == {path: "No such file or directory"}
     for path in ("empty", "skipped"):
         assert problems(path) == {path: "no Python file in this folder"}
-    assert "not excluded" in discover(["empty"], ["x"], Path()).problems["empty"]
+    assert "not excluded" in discover(["empty"], ["x"], Path()).problems["empty"].en
 
 
 def test_one_bad_path_does_not_hide_the_others(here: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "scandir", refuse)
     result = discover(["."], [], Path())
     assert result.files == [Path("a.py")]
-    assert result.problems == {"./closed": "Permission denied"}
+    assert result.problems["./closed"].en == "Permission denied"
 
 
 def write(folder: Path, **texts: str) -> None:
@@ -275,7 +275,7 @@ def test_ignore_files_above_count_up_to_the_repository(here: Path) -> None:
     assert found("sub") == ["sub/c_gen.py"]
     (here / ".git/info").mkdir()
     (here / ".git/info/exclude").write_text("/sub/c_*\n!b_gen.py\n")
-    assert "git does not ignore" in discover(["sub"], [], Path()).problems["sub"]
+    assert "git does not ignore" in discover(["sub"], [], Path()).problems["sub"].en
     assert found(".") == ["a.py", "b_gen.py"]
 
 

@@ -10,9 +10,12 @@ import click
 import pytest
 
 from commands import command, invoke
+from npulens.catalog.messages import messages
 from npulens.cli.main import cli
 
 COMMANDS = ["", *cli.commands]
+_, (_, CHINESE_TEXTS) = messages().contents()
+HELP = re.compile(r"help(-after|-option)?\.")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -35,6 +38,21 @@ def texts(name: str) -> Iterator[str]:
     for text in (*paragraphs, *(getattr(option, "help", None) or "" for option in options)):
         if text and not text.startswith("\b"):
             yield " ".join(text.partition("  [")[0].split())
+
+
+def test_every_text_has_its_chinese_and_no_other_is_there() -> None:
+    wanted = set()
+    for name in COMMANDS:
+        asked, key = (cli.commands[name], name) if name else (cli, "npulens")
+        wanted.add(f"help.{key}")
+        if any(text and not text.startswith("\b") for text in (asked.epilog or "").split("\n\n")):
+            wanted.add(f"help-after.{key}")
+        for option in asked.get_params(click.Context(asked)):
+            if isinstance(option, click.Option) and option.help:
+                text = f"help-option.{max(option.opts, key=len).lstrip('-')}"
+                own = text.replace(".", f".{key}-")
+                wanted.add(own if own in CHINESE_TEXTS else text)
+    assert wanted == {text for text in CHINESE_TEXTS if HELP.match(text)}
 
 
 def columns(line: str) -> int:

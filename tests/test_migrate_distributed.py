@@ -373,7 +373,7 @@ def test_what_is_not_clear_is_refused(here: Path, name: str) -> None:
 def test_reasons_are_told_in_chinese(here: Path) -> None:
     code, errors, _ = distributed(here, SCRIPT.replace(", shuffle=True", ""), "--language", "zh")
     assert code == 2
-    assert "main.py:8: 此加载器未写明" in errors
+    assert "main.py:8：此加载器未写明" in errors
 
 
 def test_in_place_nothing_is_done_by_half(here: Path) -> None:

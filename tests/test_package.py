@@ -49,6 +49,14 @@ def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
     ]
 
 
+def test_wheel_has_the_messages_of_both_languages(wheel: zipfile.ZipFile) -> None:
+    compiled = json.loads(wheel.read("npulens/messages/compiled.json"))
+    assert [label for label, _ in compiled["files"]] == ["messages/en.toml", "messages/zh.toml"]
+    assert [name for name in wheel.namelist() if name.startswith("npulens/messages/")] == [
+        "npulens/messages/compiled.json"
+    ]
+
+
 def test_wheel_has_the_pages_of_the_rules(wheel: zipfile.ZipFile) -> None:
     pages = (ROOT / "docs" / "rules").rglob("*.md")
     expected = {p.relative_to(ROOT / "docs" / "rules").as_posix(): p.read_bytes() for p in pages}
@@ -65,7 +73,7 @@ def test_wheel_has_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None
     files += (server / "npulens" / "report" / "templates").iterdir()
     modules = {path.relative_to(server).as_posix() for path in files}
     metadata = f"npulens-{__version__}.dist-info/"
-    folders = (metadata, "npulens/rules/", "npulens/rule_pages/")
+    folders = (metadata, "npulens/rules/", "npulens/messages/", "npulens/rule_pages/")
     rest = {n for n in wheel.namelist() if not n.startswith(folders)}
     data = {"npulens/py.typed", "npulens_emulator/py.typed", "npulens_emulator/names.json"}
     assert rest - data == modules

@@ -5,6 +5,7 @@ field. `tables.py` holds what is looked up by name; `model.py` holds rules, find
 what a target is. Words of which one must stand in whatever can break a rule
 (`Catalogue.triggers`) come from the tables, so that a new entry needs no change of the engine.
 Entries for scripts and settings have expressions for names; `entry_names.py` compiles them when
-they are first asked. `error_messages.py` says what is wrong with a file of rules or settings in
-Chinese.
+they are first asked. `messages.py` gives the texts of `messages/` by their ids, all but those of
+rules; errors that users are told of hold one (`LocalizedError`). Rules and messages are written in
+TOML and loaded as JSON (`compiled_tables.py`).
 """

@@ -7,6 +7,8 @@ from enum import Enum
 from string import Formatter
 from typing import Any
 
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import LocalizedError, joined, message
 from npulens.catalog.model import (
     LANGUAGES,
     Applicability,
@@ -17,8 +19,17 @@ from npulens.catalog.model import (
 )
 
 
-class FormatError(Exception):
+class FormatError(LocalizedError):
     """Why a value is refused; whoever knows the place adds it."""
+
+    def in_field(self, name: str) -> "FormatError":
+        """The same, of a field."""
+        return FormatError(message("format.in-field", name=name, problem=self.text))
+
+
+def unknown_field(name: str) -> FormatError:
+    """That there is no such field."""
+    return FormatError(message("format.unknown-field", name=name))
 
 
 # Readers: each takes a JSON value and returns what the catalogue holds, or refuses it.
@@ -34,12 +45,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def matching(pattern: str, description: str) -> Reader:
+def refused(value: object, name: MessageId, /, **values: object) -> FormatError:
+    """That a value is not what it should be."""
+    what = message(name, **values)
+    return FormatError(message("format.wrong", what=what, value=shown(value)))
+
+
+def matching(pattern: str, name: MessageId) -> Reader:
     matches = re.compile(pattern).fullmatch
 
     def read(value: object) -> str:
         if not isinstance(value, str) or not matches(value):
-            raise FormatError(f"must be {description}, not {shown(value)}")
+            raise refused(value, name)
         return value
 
     return read
@@ -52,7 +69,7 @@ def one_of(
 
     def read(value: object) -> object:
         if not isinstance(value, str) or value not in members:
-            raise FormatError(f"must be one of {', '.join(members)}, not {shown(value)}")
+            raise refused(value, "format.one-of", members=", ".join(members))
         return members[value]
 
     return read
@@ -60,26 +77,26 @@ def one_of(
 
 def read_string(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise FormatError(f"must be a text, not {shown(value)}")
+        raise refused(value, "format.text")
     return value
 
 
 def read_flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise FormatError(f"must be true or false, not {shown(value)}")
+        raise refused(value, "format.switch")
     return value
 
 
 def read_position(value: object) -> int:
     if type(value) is not int or value < 0:
-        raise FormatError(f"must be a whole number from 0, not {shown(value)}")
+        raise refused(value, "format.position")
     return value
 
 
-def list_of(read: Reader, description: str) -> Reader:
+def list_of(read: Reader, name: MessageId) -> Reader:
     def read_all(value: object) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise FormatError(f"must be a list of {description}, not {shown(value)}")
+            raise refused(value, "format.list-of", what=message(name))
         return tuple(map(read, value))
 
     return read_all
@@ -87,13 +104,14 @@ def list_of(read: Reader, description: str) -> Reader:
 
 def read_localized(value: object) -> LocalizedText:
     if not isinstance(value, dict):
-        raise FormatError(f'must be {{"en": "...", "zh": "..."}}, not {shown(value)}')
+        raise refused(value, "format.localized")
     for language in LANGUAGES:
         text = value.get(language)
         if not isinstance(text, str) or not text:
-            raise FormatError(f'must have a text in the language "{language}"')
+            raise FormatError(message("format.no-language", language=language))
     if len(value) > len(LANGUAGES):
-        raise FormatError(f"must have no texts but {' and '.join(LANGUAGES)}")
+        listed = joined([LocalizedText(each, each) for each in LANGUAGES], "punctuation.and")
+        raise FormatError(message("format.other-languages", languages=listed))
     return LocalizedText(**value)
 
 
@@ -103,21 +121,21 @@ def read_template(value: object) -> LocalizedText:
         try:
             names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError:
-            raise FormatError("must not have a brace without its partner") from None
+            raise FormatError(message("format.lone-brace")) from None
         if not all(map(str.isidentifier, names)):
-            raise FormatError("must have only names between braces, such as {symbol}")
+            raise FormatError(message("format.names-in-braces"))
     return texts
 
 
 def read_code(value: object) -> str:
     if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
-        raise FormatError(f"must be a list of lines of code, not {shown(value)}")
+        raise refused(value, "format.lines")
     return "\n".join(value) + "\n"
 
 
 def read_example(value: object) -> Example:
     if not isinstance(value, dict) or value.keys() != {"before", "after"}:
-        raise FormatError('must hold objects with "before" and "after"')
+        raise FormatError(message("format.before-and-after"))
     after = value["after"]
     return Example(read_code(value["before"]), None if after is None else read_code(after))
 
@@ -125,23 +143,24 @@ def read_example(value: object) -> Example:
 def read_constants(value: object) -> dict[str, Any]:
     """Parameters with a value for each, which stands for a Python constant."""
     if not isinstance(value, dict):
-        raise FormatError(f"must be parameters with their values, not {shown(value)}")
+        raise refused(value, "format.parameters")
     for name, constant in value.items():
         if not name.isidentifier() or not isinstance(constant, (bool, int, float, str)):
-            raise FormatError(f"must give {shown(name)} a plain value, not {shown(constant)}")
+            values = {"name": shown(name), "value": shown(constant)}
+            raise FormatError(message("format.plain-value", **values))
     return value
 
 
 def read_version(value: object) -> TorchVersion:
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", value):
-        raise FormatError(f'must be a version such as "2.7", not {shown(value)}')
+        raise refused(value, "format.version")
     major, minor = value.split(".")
     return TorchVersion(int(major), int(minor))
 
 
-read_kebab_case = matching(r"[a-z0-9]+(-[a-z0-9]+)*", "a name in kebab-case")
-read_name = matching(NAME, "a name")
-read_qualified_name = matching(QUALIFIED_NAME, "a qualified name")
+read_kebab_case = matching(r"[a-z0-9]+(-[a-z0-9]+)*", "format.kebab-case")
+read_name = matching(NAME, "format.name")
+read_qualified_name = matching(QUALIFIED_NAME, "format.qualified-name")
 read_severity = one_of(Severity)
 read_applicability = one_of(Applicability)
 
@@ -151,5 +170,5 @@ def read_pattern(value: object) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError):
-        raise FormatError(f"must be a regular expression, not {shown(value)}") from None
+        raise refused(value, "format.pattern") from None
     return text

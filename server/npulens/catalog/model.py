@@ -3,25 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from npulens.catalog.localized import LANGUAGES as LANGUAGES
+from npulens.catalog.localized import Language as Language
+from npulens.catalog.localized import LocalizedText as LocalizedText
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.settlements import Settlement
 from npulens.text.spans import Span
-
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
-
-
-class LocalizedText(NamedTuple):
-    """One wording in each language npulens speaks."""
-
-    en: str
-    zh: str
-
-    def in_language(self, language: Language) -> str:
-        return self.zh if language == "zh" else self.en
 
 
 class Severity(str, Enum):

@@ -16,8 +16,10 @@ from npulens.catalog.fields import (
     read_severity,
     read_string,
     read_template,
+    refused,
     shown,
 )
+from npulens.catalog.messages import message
 from npulens.catalog.model import Rule, TorchVersion
 from npulens.catalog.native_tables import LimitKind, NativeLimit, Versions
 from npulens.catalog.sections import Section
@@ -35,32 +37,32 @@ def parse_versions(text: str) -> Versions:
         FormatError: It is something else.
     """
     if not _RANGES.fullmatch(text):
-        raise FormatError(f'must be releases such as "2.6, 2.8-2.10", not {shown(text)}')
+        raise refused(text, "format.releases")
     ranges = []
     for part in text.split(", "):
         ends = [TorchVersion(*map(int, end.split("."))) for end in part.split("-")]
         if ends[0] > ends[-1]:
-            raise FormatError(f"must count upwards, not {shown(part)}")
+            raise FormatError(message("format.counts-down", value=shown(part)))
         ranges.append((ends[0], ends[-1]))
     return tuple(ranges)
 
 
 def _versions(value: object) -> Versions:
     if not isinstance(value, str):
-        raise FormatError(f'must be releases such as "2.6, 2.8-2.10", not {shown(value)}')
+        raise refused(value, "format.releases")
     return parse_versions(value)
 
 
 def _constants(value: object) -> tuple[object, ...]:
     if isinstance(value, list) and all(isinstance(v, (str, int, float, bool)) for v in value):
         return tuple(value)
-    raise FormatError(f"must be a list of texts, numbers, true and false, not {shown(value)}")
+    raise refused(value, "format.constants")
 
 
 def _number(value: object) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    raise FormatError(f"must be a number, not {shown(value)}")
+    raise refused(value, "format.number")
 
 
 _LIMIT = Section(
@@ -77,7 +79,7 @@ _LIMIT = Section(
         "above": _number,
         "absent": read_flag,
         "given": read_flag,
-        "dtypes": list_of(read_name, "names of types"),
+        "dtypes": list_of(read_name, "format.names-of-types"),
         "instead": read_string,
     },
     {
@@ -98,7 +100,7 @@ _LIMIT = Section(
 def _limits(value: object) -> list[Any]:
     """Read later, since many are alike."""
     if not isinstance(value, list) or not value:
-        raise FormatError(f"must be a list of limits, not {shown(value)}")
+        raise refused(value, "format.limits")
     return value
 
 
@@ -127,7 +129,7 @@ SPELLINGS = Section(
 TENSORS = Section(
     "tensors",
     ("owner",),
-    {"owner": read_qualified_name, "names": list_of(read_name, "names")},
+    {"owner": read_qualified_name, "names": list_of(read_name, "format.names")},
     {},
 )
 NATIVE_SECTIONS = (KINDS, NATIVE, SPELLINGS, TENSORS)
@@ -142,7 +144,7 @@ def limit_kind(fields: Mapping[str, Any], rules: Mapping[str, Rule]) -> LimitKin
         FormatError: Its rule is unknown.
     """
     if fields["rule"] not in rules:
-        raise FormatError(f"unknown rule {shown(fields['rule'])}")
+        raise FormatError(message("format.unknown-rule", name=shown(fields["rule"])))
     return LimitKind(**{**fields, "rule": rules[fields["rule"]]})
 
 
@@ -156,17 +158,17 @@ def native_limit(value: object, kinds: Mapping[str, LimitKind]) -> NativeLimit:
     try:
         fields = _LIMIT.read(value)
     except FormatError as error:
-        raise FormatError(f'"limits" {error}') from None
+        raise error.in_field("limits") from None
     kind = kinds.get(fields["kind"])
     if kind is None:
-        raise FormatError(f"unknown kind {shown(fields['kind'])}")
+        raise FormatError(message("format.unknown-kind", name=shown(fields["kind"])))
     conditions = [n for n in _CONDITIONS if fields[n] not in ((), None) and fields[n] is not False]
     if (fields["argument"] is None) != (not conditions):
-        raise FormatError('a limit has an "argument" and a condition on it, or neither')
+        raise FormatError(message("format.half-a-limit"))
     text = kind.text.en + kind.text.zh if kind.text is not None else ""
     if "{instead}" in text and not fields["instead"]:
-        raise FormatError(f'the text of "{kind.kind}" needs an "instead"')
+        raise FormatError(message("format.needs-instead", kind=kind.kind))
     if "{argument}" in text and fields["argument"] is None:
-        raise FormatError(f'the text of "{kind.kind}" needs an "argument"')
+        raise FormatError(message("format.needs-argument", kind=kind.kind))
     values = {name: value for name, value in fields.items() if name not in ("kind", "in")}
     return NativeLimit(kind=kind, versions=fields["in"], **values)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from npulens.catalog.fields import FormatError, list_of, read_qualified_name, shown
+from npulens.catalog.messages import about, message
 from npulens.catalog.model import Rule
 from npulens.catalog.native_sections import (
     KINDS,
@@ -52,7 +53,7 @@ def native_table(files: Sequence[RuleFile], rules: Mapping[str, Rule]) -> Native
 
     def finish_spelling(fields: dict[str, Any]) -> None:
         if fields["api"] not in entries:
-            raise FormatError(f"unknown api {shown(fields['api'])}")
+            raise FormatError(message("format.unknown-api", name=shown(fields["api"])))
 
     for file in files:
         for fields in _once(file, NATIVE, finish_entry):
@@ -71,7 +72,7 @@ def _once(file: RuleFile, section: Section, finish: Any = None) -> Iterator[dict
     def check(fields: dict[str, Any]) -> None:
         key = fields[section.key[0]]
         if key in seen:
-            raise FormatError("is there twice")
+            raise FormatError(message("format.twice"))
         seen.add(key)
         if finish is not None:
             finish(fields)
@@ -88,12 +89,12 @@ def read_verified(folder: Path) -> dict[str, Versions]:
     label = "rules/native/verified.json"
     content = read_json(folder / "verified.json", label)
     names: dict[str, Versions] = {}
-    read_names = list_of(read_qualified_name, "qualified names")
+    read_names = list_of(read_qualified_name, "format.qualified-names")
     try:
         if not isinstance(content, dict):
-            raise FormatError("must be a JSON object")
+            raise FormatError(message("format.json-object"))
         for versions, found in content.items():
             names |= dict.fromkeys(read_names(found), parse_versions(versions))
     except FormatError as error:
-        raise CatalogueError(f"{label}: {error}") from None
+        raise CatalogueError(about(label, error.text)) from None
     return names

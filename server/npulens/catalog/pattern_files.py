@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from npulens.catalog.messages import about, cannot_be_read, message
 from npulens.catalog.model import PatternSource
 from npulens.catalog.rule_file import MEGABYTES, CatalogueError
 from npulens.text.regular_files import read_regular
@@ -66,15 +67,16 @@ def _read(path: Path) -> PatternSource:
     try:
         text = read_regular(path, MEGABYTES).decode("utf-8")
     except OSError as error:
-        raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from error
+        raise CatalogueError(about(path, cannot_be_read(error))) from error
     except UnicodeDecodeError as error:
-        raise CatalogueError(f"{path}: not UTF-8 text") from error
+        raise CatalogueError(about(path, message("error.not-utf-8"))) from error
     words = _constant(_WORDS, text)
     if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
-        raise CatalogueError(f"{path}: needs WORDS, a tuple of the words its code is told by")
+        raise CatalogueError(about(path, message("pattern.needs-words")))
     beside = _constant(_BESIDE, text) if _BESIDE.search(text) else ()
     if not isinstance(beside, tuple) or not all(name in BESIDES for name in beside):
-        raise CatalogueError(f"{path}: BESIDE must be a tuple of these names: {', '.join(BESIDES)}")
+        problem = message("pattern.beside", names=", ".join(BESIDES))
+        raise CatalogueError(about(path, problem))
     return PatternSource(path.name, text, frozenset(words), beside)
 
 

@@ -10,8 +10,11 @@ from npulens.catalog.fields import (
     FormatError,
     read_kebab_case,
     read_pattern,
+    refused,
     shown,
+    unknown_field,
 )
+from npulens.catalog.messages import LocalizedError, about, cannot_be_read, message, not_toml
 from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.name_expressions import is_quick
 from npulens.catalog.native_sections import NATIVE_SECTIONS
@@ -29,7 +32,7 @@ MEGABYTES = 16
 """How large a rule file may be."""
 
 
-class CatalogueError(Exception):
+class CatalogueError(LocalizedError):
     """A rule file cannot be used; the one sentence names the file, the entry and the reason."""
 
 
@@ -54,9 +57,9 @@ def read_content(path: Path, label: str, family: str = "") -> object:
     try:
         return as_lists(parse_toml(text), path.stem, family or path.parent.name)
     except FormatError as error:
-        raise CatalogueError(f"{label}: {error}") from None
+        raise CatalogueError(about(label, error.text)) from None
     except ValueError as error:
-        raise CatalogueError(f"{label}: not valid TOML: {error}") from error
+        raise CatalogueError(about(label, not_toml(error))) from error
 
 
 def read_json(path: Path, label: str) -> object:
@@ -69,19 +72,19 @@ def read_json(path: Path, label: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}: not valid JSON: {error.msg}"
-        raise CatalogueError(f"{label}: {reason}") from error
+        problem = message("error.not-json", line=error.lineno, reason=error.msg)
+        raise CatalogueError(about(label, problem)) from error
     except (RecursionError, ValueError) as error:
-        raise CatalogueError(f"{label}: not usable JSON: {error}") from error
+        raise CatalogueError(about(label, message("error.unusable-json", reason=error))) from error
 
 
 def _read_text(path: Path, label: str) -> str:
     try:
         return read_regular(path, MEGABYTES).decode("utf-8-sig")
     except OSError as error:
-        raise CatalogueError(f"{label}: cannot be read: {error.strerror}") from error
+        raise CatalogueError(about(label, cannot_be_read(error))) from error
     except UnicodeDecodeError as error:
-        raise CatalogueError(f"{label}: not UTF-8 text") from error
+        raise CatalogueError(about(label, message("error.not-utf-8"))) from error
 
 
 @dataclass(frozen=True)
@@ -120,25 +123,25 @@ class RuleFile:
         try:
             return cls._checked(content, label)
         except FormatError as error:
-            raise CatalogueError(f"{label}: {error}") from None
+            raise CatalogueError(about(label, error.text)) from None
 
     @classmethod
     def _checked(cls, content: object, label: str) -> "RuleFile":
         if not isinstance(content, dict):
-            raise FormatError("must be a JSON object")
+            raise FormatError(message("format.json-object"))
         if "family" not in content:
-            raise FormatError('field "family" is missing')
+            raise FormatError(message("format.missing-field", name="family"))
         sections = (*SECTIONS, *NATIVE_SECTIONS)
         lists = {section.name: content.get(section.name, []) for section in sections}
         for name in content.keys() - lists.keys() - {"family"}:
-            raise FormatError(f'unknown field "{name}"')
+            raise unknown_field(name)
         for name, value in lists.items():
             if not isinstance(value, list):
-                raise FormatError(f'"{name}" must be a list, not {shown(value)}')
+                raise refused(value, "format.list").in_field(name)
         try:
             return cls(label, read_kebab_case(content["family"]), lists)
         except FormatError as error:
-            raise FormatError(f'"family" {error}') from None
+            raise error.in_field("family") from None
 
     def add_rules(self, rules: dict[str, Rule]) -> None:
         """Add this file's rules to those by name of the files before it."""
@@ -148,11 +151,11 @@ class RuleFile:
                 family=self.family, **{name.replace("-", "_"): v for name, v in fields.items()}
             )
             if rule.code in codes:
-                taken = f'code {rule.code} is already taken by "{codes[rule.code]}"'
-                raise CatalogueError(f"{self.label}: rules {rule.name}: {taken}")
+                taken = message("format.code-taken", code=rule.code, name=codes[rule.code])
+                raise CatalogueError(about(f"{self.label}: rules {rule.name}", taken))
             if rule.name in rules:
-                taken = f'name "{rule.name}" is already taken by {rules[rule.name].code}'
-                raise CatalogueError(f"{self.label}: rules {rule.code}: {taken}")
+                taken = message("format.name-taken", name=rule.name, code=rules[rule.name].code)
+                raise CatalogueError(about(f"{self.label}: rules {rule.code}", taken))
             rules[rule.name] = rule
             codes[rule.code] = rule.name
 
@@ -163,20 +166,20 @@ class RuleFile:
         def resolve(fields: dict[str, Any]) -> None:
             key = tuple(fields[field] for field in section.key)
             if key in seen:
-                raise FormatError("is there twice")
+                raise FormatError(message("format.twice"))
             seen.add(key)
             rule = rules.get(fields["rule"])
             if rule is None:
-                raise FormatError(f"unknown rule {shown(fields['rule'])}")
+                raise FormatError(message("format.unknown-rule", name=shown(fields["rule"])))
             fields["rule"] = rule
             if self.is_own and section is LAUNCH:
                 _require_quick(fields)
             if "becomes" not in fields or fields["becomes"] is not None:
                 return
             if fields["fix"] is not Applicability.MANUAL:
-                raise FormatError(f'"fix" is {fields["fix"].value} but there is no "becomes"')
+                raise FormatError(message("format.fix-without-becomes", fix=fields["fix"].value))
             if any("{replacement}" in text for text in rule.message):
-                raise FormatError(f'the message of "{rule.name}" needs a "becomes"')
+                raise FormatError(message("format.needs-becomes", rule=rule.name))
 
         return self.checked(section, resolve)
 
@@ -191,7 +194,7 @@ class RuleFile:
                     finish(fields)
             except FormatError as error:
                 place = section.place(index, entry)
-                raise CatalogueError(f"{self.label}: {place}: {error}") from None
+                raise CatalogueError(about(f"{self.label}: {place}", error.text)) from None
             yield fields
 
 
@@ -199,11 +202,11 @@ def _read_pattern(name: str, value: str) -> str:
     try:
         return read_pattern(value)
     except FormatError as error:
-        raise FormatError(f'"{name}" {error}') from None
+        raise error.in_field(name) from None
 
 
 def _require_quick(fields: Mapping[str, Any]) -> None:
     for name in ("name", "value"):
         if fields[name] is not None and not is_quick(_read_pattern(name, fields[name])):
-            wanted = "must repeat single characters only, in two places at most"
-            raise FormatError(f'"{name}" {wanted}: {shown(fields[name])}')
+            problem = message("format.not-quick", pattern=shown(fields[name]))
+            raise FormatError(problem).in_field(name)

@@ -6,7 +6,7 @@ What comes out has the form of a rule file in JSON, in which several rules stand
 from collections.abc import Mapping
 from typing import Any
 
-from npulens.catalog.fields import FormatError
+from npulens.catalog.fields import unknown_field
 from npulens.catalog.native_sections import KINDS
 from npulens.catalog.sections import RULES, SECTIONS
 
@@ -28,7 +28,7 @@ def as_lists(content: Mapping[str, Any], name: str, family: str) -> dict[str, An
     of_rule = {key: value for key, value in content.items() if key in _OF_RULE}
     lists = {key: value for key, value in content.items() if key not in _OF_RULE}
     if RULES.name in lists:
-        raise FormatError(f'unknown field "{RULES.name}"')
+        raise unknown_field(RULES.name)
     if not of_rule:
         return {"family": family, **lists}
     for section in _WITH_RULE:

@@ -26,8 +26,10 @@ from npulens.catalog.fields import (
     read_string,
     read_template,
     read_version,
-    shown,
+    refused,
+    unknown_field,
 )
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.tables import Meaning, Place, When
@@ -52,7 +54,7 @@ class Section:
     def read(self, entry: object) -> dict[str, Any]:
         """All fields of an entry."""
         if not isinstance(entry, dict):
-            raise FormatError(f"must be an object, not {shown(entry)}")
+            raise refused(entry, "format.object")
         fields = dict(self.defaults)
         readers = self.readers
         name = ""
@@ -60,12 +62,12 @@ class Section:
             for name, value in entry.items():
                 fields[name] = readers[name](value)
         except KeyError:
-            raise FormatError(f'unknown field "{name}"') from None
+            raise unknown_field(name) from None
         except FormatError as error:
-            raise FormatError(f'"{name}" {error}') from None
+            raise error.in_field(name) from None
         if len(fields) < len(self.readers):
             missing = next(name for name in self.readers if name not in fields)
-            raise FormatError(f'field "{missing}" is missing')
+            raise FormatError(message("format.missing-field", name=missing))
         return fields
 
     def place(self, index: int, entry: object) -> str:
@@ -80,19 +82,19 @@ RULES = Section(
     "rules",
     ("code",),
     {
-        "code": matching(r"[A-Z]{2,10}\d{3}", "two to ten capital letters and three digits"),
+        "code": matching(r"[A-Z]{2,10}\d{3}", "format.code"),
         "name": read_kebab_case,
         "severity": read_severity,
         "enabled": read_flag,
         "message": read_template,
         "explanation": read_localized,
-        "examples": list_of(read_example, "examples"),
-        "valid": list_of(read_code, "pieces of code"),
+        "examples": list_of(read_example, "format.examples"),
+        "valid": list_of(read_code, "format.pieces-of-code"),
         "file": read_string,
         "minutes": read_position,
         "fix-minutes": read_position,
         "once": one_of(Once),
-        "settled-by": list_of(one_of(SettledBy), "what settles a finding"),
+        "settled-by": list_of(one_of(SettledBy), "format.settlements"),
         "library": one_of(LibraryState),
         "absent": one_of(Absent),
         "by-hand": read_flag,
@@ -100,7 +102,7 @@ RULES = Section(
         "any-device": read_flag,
         "verified-names": read_flag,
         "table": one_of(ReportTable),
-        "tags": list_of(one_of(Tag), "tags"),
+        "tags": list_of(one_of(Tag), "format.tags"),
     },
     {
         "enabled": True,
@@ -127,7 +129,7 @@ SYMBOLS = Section(
     {
         "symbol": read_qualified_name,
         "rule": read_string,
-        "becomes": matching(rf"{QUALIFIED_NAME}(\(\))?", "a qualified name"),
+        "becomes": matching(rf"{QUALIFIED_NAME}(\(\))?", "format.qualified-name"),
         "fix": read_applicability,
         "since": read_version,
         "shimmed": read_flag,
@@ -153,7 +155,7 @@ METHODS = Section(
     ("name",),
     {
         "name": read_name,
-        "owners": list_of(read_qualified_name, "qualified names"),
+        "owners": list_of(read_qualified_name, "format.qualified-names"),
         "called": read_flag,
         "rule": read_string,
         "becomes": read_name,
@@ -174,9 +176,7 @@ PARAMETERS = Section(
     "parameters",
     ("callable", "parameter"),
     {
-        "callable": matching(
-            rf"\.{NAME}|{QUALIFIED_NAME}", "a qualified name, or a dot and a method's name"
-        ),
+        "callable": matching(rf"\.{NAME}|{QUALIFIED_NAME}", "format.name-or-method"),
         "parameter": read_name,
         "position": read_position,
         "meaning": one_of(Meaning),
@@ -196,9 +196,9 @@ CALLS = Section(
         "rule": read_string,
         "becomes": read_qualified_name,
         "fix": read_applicability,
-        "positions": list_of(read_name, "names"),
-        "keywords": list_of(read_name, "names"),
-        "drops": list_of(read_name, "names"),
+        "positions": list_of(read_name, "format.names"),
+        "keywords": list_of(read_name, "format.names"),
+        "drops": list_of(read_name, "format.names"),
         "same": read_constants,
         "when": read_constants,
         "adds": read_constants,
@@ -251,9 +251,9 @@ LAUNCH = Section(
         "fix": read_applicability,
         "severity": read_severity,
         "note": read_localized,
-        "evidence": list_of(read_string, "texts"),
-        "unless": list_of(read_string, "texts"),
-        "releases": list_of(read_string, "texts"),
+        "evidence": list_of(read_string, "format.texts"),
+        "unless": list_of(read_string, "format.texts"),
+        "releases": list_of(read_string, "format.texts"),
         "source": read_string,
     },
     {

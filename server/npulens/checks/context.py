@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Finding,
     Fix,
@@ -28,10 +29,6 @@ from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.regions import Regions
 
 _BY_SHIM = Settlement("by-shim")
-_BEFORE_KERNELS = LocalizedText(
-    "CUDA code of this project is built, imported or called where it holds: port that first.",
-    "此条件成立时会编译、导入或调用本项目的 CUDA 代码，请先移植后者。",
-)
 
 
 @dataclass(slots=True)
@@ -156,7 +153,7 @@ class Context:
         led_to = self.regions.leads_to(finding.span) if finding.fixes else ""
         if led_to and finding.rule.family == "device":
             fixes = () if led_to == CALLED else tuple(map(Fix.to_be_read, finding.fixes))
-            finding = replace(finding.with_note(_BEFORE_KERNELS), fixes=fixes)
+            finding = replace(finding.with_note(message("check.before-kernels")), fixes=fixes)
         self.reported.spans.add(finding.span)
         found = finding if settled is None else replace(finding, settlement=settled)
         self.reported.findings.append(found)

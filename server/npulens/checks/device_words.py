@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Applicability,
     Edit,
@@ -403,29 +404,15 @@ def report_all(
         _report(literal, _Finding(word, rule, fix, note), scope, context, ported or settled or shim)
 
 
-_OF_A_FILE = LocalizedText(
-    "Files that were saved on a GPU name it `cuda`: keep this entry for them, and add one for files"
-    " that are saved on the NPU.",
-    "在 GPU 上保存的文件中记录的设备名为 `cuda`：请为这些文件保留此项，并为在 NPU 上保存的文件"
-    "另加一项。",
-)
-
-
 def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Context) -> None:
     """The device that tensors of a file were saved from: `map_location={"cuda:0": "cuda:1"}`."""
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or context.facts.shim.is_active:
         return
     info, unsafe = Severity.INFO, Applicability.UNSAFE
-    finding = _Finding(word, rule, unsafe, _OF_A_FILE, severity=info)
+    finding = _Finding(word, rule, unsafe, message("check.device-of-a-file"), severity=info)
     for literal, settled in literals(node, word, scope, context):
         _report(literal, finding, scope, context, settled)
-
-
-_UNKNOWN = LocalizedText(
-    "What takes it is not known here: see that it means a device.",
-    "此处不清楚由谁接收该参数：请确认它表示设备。",
-)
 
 
 def report_likely(
@@ -433,12 +420,13 @@ def report_likely(
     word: Word,
     scope: Scope,
     context: Context,
-    note: LocalizedText = _UNKNOWN,
+    note: LocalizedText | None = None,
 ) -> None:
     """The word as information: where it very likely means what it says, or only for some."""
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or not _matches(word.literal, node):
         return
+    note = note or message("check.unknown-receiver")
     finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
     _report(node, finding, scope, context, context.by_shim())
 

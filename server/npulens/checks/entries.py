@@ -2,6 +2,7 @@
 
 import ast
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Fix, LocalizedText
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
@@ -54,7 +55,4 @@ def report_entry(
 
 def needs_newer(entry: SymbolEntry) -> LocalizedText:
     """The note for a symbol whose counterpart the target does not have yet."""
-    return LocalizedText(
-        f"`{entry.becomes}` needs torch_npu {entry.since} or newer.",
-        f"`{entry.becomes}` 需要 torch_npu {entry.since} 或更高版本。",
-    )
+    return message("check.needs-newer", name=entry.becomes, version=entry.since)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Applicability,
     Finding,
@@ -27,20 +28,6 @@ _TENSOR_IS_ON_CUDA = "is_cuda"
 _VENDOR = re.compile(r"npu|hccl|ascend", re.IGNORECASE)
 _DOUBLE = re.compile(r"\bfloat64\b|\bdouble\b|\.DoubleTensor\b")
 """What some accelerators refuse, while the original ran on the CPU beside them."""
-ONE_CODE = LocalizedText(
-    "Write the device code of this file for any device", "将本文件的设备代码改写为适用于任何设备"
-)
-"""The title of the fix for a whole module."""
-_NO_NEUTRAL_WAY = LocalizedText(
-    "PyTorch has nothing for all devices here: keep it in an arm for CUDA, "
-    '`if device.type == "cuda":`, with one for the NPU beside it.',
-    "PyTorch 对此没有适用于所有设备的写法：请放在 CUDA 分支 "
-    '`if device.type == "cuda":` 中，并在旁边为 NPU 另写一个分支。',
-)
-_TOO_OLD = LocalizedText(
-    f"The device-agnostic style needs PyTorch {SINCE}: `torch.accelerator` is not in older ones.",
-    f"与设备无关的写法需要 PyTorch {SINCE}：更早的版本没有 `torch.accelerator`。",
-)
 
 
 def with_one_code(
@@ -56,7 +43,7 @@ def with_one_code(
     ours = [finding for finding in findings if is_about_devices(finding)]
     written = _written(ours, module, release)
     if written is None:
-        note = _TOO_OLD if release < SINCE else _NO_NEUTRAL_WAY
+        note = message("check.too-old", version=SINCE) if release < SINCE else None
         return [without_vendors(finding, note) for finding in findings]
     fix = _fix(written, ours, module)
     return [
@@ -92,7 +79,7 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
     is_safe &= _DOUBLE.search(module.text) is None
     applicability = Applicability.SAFE if is_safe else Applicability.UNSAFE
     style = MigrationStyle.DEVICE_AGNOSTIC
-    return Fix(ONE_CODE, applicability, written.edits, style)
+    return Fix(message("fix.one-code"), applicability, written.edits, style)
 
 
 def _asks_for_kernels(finding: Finding) -> bool:
@@ -106,17 +93,17 @@ def _is_safe_for_npu(finding: Finding) -> bool:
     return any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
 
 
-def without_vendors(finding: Finding, note: LocalizedText = _NO_NEUTRAL_WAY) -> Finding:
+def without_vendors(finding: Finding, note: LocalizedText | None = None) -> Finding:
     """A finding without fixes that name a vendor.
 
     Args:
         finding: It.
-        note: What is said of it if it is about devices and none is left.
+        note: What is said of it if it is about devices and none is left, if not the usual.
     """
     fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
     if fixes or finding.rule.family not in _DEVICE_RULES:
         return replace(finding, fixes=fixes)
-    return replace(finding, fixes=()).with_note(note)
+    return replace(finding, fixes=()).with_note(note or message("check.no-neutral-way"))
 
 
 def _names_vendor(fix: Fix) -> bool:

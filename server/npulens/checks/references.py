@@ -3,7 +3,8 @@
 import ast
 from dataclasses import replace
 
-from npulens.catalog.model import Fix, LocalizedText, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Fix, Severity
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
@@ -30,10 +31,6 @@ _SEEDS = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
 _SEEDING = "torch.manual_seed("
 _SEEDS_ALL_SINCE = (2, 1)
 """Source: torch/random.py, whose `_seed_custom_device` asks the plugin of a device."""
-_SEEDED = LocalizedText(
-    "`torch.manual_seed` beside it seeds the NPU as well, so that nothing is missing.",
-    "其旁边的 `torch.manual_seed` 也会设置 NPU 的随机种子，因此不会缺少任何效果。",
-)
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -216,7 +213,7 @@ def _report_reference(
     if exists(entry, context):
         fixes += npu_fix(target, written, entry, scope, context)
     if entry.symbol in _SEEDS and _is_seeded_by_torch(scope, context):
-        entry = replace(entry, severity=Severity.INFO, note=_SEEDED)
+        entry = replace(entry, severity=Severity.INFO, note=message("check.seeded-beside"))
     report_entry(target, entry, fixes, context, settled)
 
 

@@ -3,7 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.catalog.tables import Catalogue
 from npulens.syntax.comments import Suppression, suppressions
 from npulens.text.document import Document
@@ -65,7 +66,7 @@ def _silences(comment: Suppression, finding: Finding) -> Iterator[tuple[Suppress
 def _unused(
     comment: Suppression, unused: Sequence[str], text: str, catalogue: Catalogue
 ) -> Finding:
-    title = LocalizedText("Remove the unused suppression", "删除未使用的忽略注释")
+    title = message("fix.remove-suppression")
     kept = [code for code in _codes(comment) if code not in unused and code != _ALL]
     if kept:
         opening = text.index("[", comment.span.start)

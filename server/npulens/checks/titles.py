@@ -1,13 +1,14 @@
 """Titles of fixes, as they appear in a menu."""
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 
 
 def remove(name: str) -> LocalizedText:
     """Take something out."""
-    return LocalizedText(f"Remove `{name}`", f"去掉 `{name}`")
+    return message("fix.remove", name=name)
 
 
 def use(replacement: str) -> LocalizedText:
     """Replace what was found by something else."""
-    return LocalizedText(f"Use `{replacement}`", f"改用 `{replacement}`")
+    return message("fix.use", code=replacement)

@@ -18,7 +18,7 @@ from npulens.cli.options import (
     show_skipped_option,
     unsafe_option,
 )
-from npulens.cli.refusals import FAILURE, Refusal
+from npulens.cli.refusals import FAILURE, Refusal, refusal, wrong_usage
 
 if TYPE_CHECKING:
     from npulens.cli.outcome import Filter
@@ -105,7 +105,7 @@ def check(
     """
     reads_stdin = paths == ("-",) or (not paths and stdin_filename is not None)
     if not reads_stdin and ("-" in paths or stdin_filename is not None):
-        raise click.UsageError("standard input and paths cannot be checked at once")
+        raise wrong_usage("usage.stdin-and-paths")
     if reads_stdin:
         paths = (stdin_filename or "-",)
     paths = paths or (".",)
@@ -143,24 +143,24 @@ def _refuse_combinations(reads_stdin: bool, watch: bool, options: dict[str, Any]
     """Refuse what cannot be meant together."""
     changes = options["fix"] or options["add_suppressions"]
     if reads_stdin and (changes or watch):
-        raise click.UsageError("standard input can be neither changed nor watched")
+        raise wrong_usage("usage.stdin-stays")
     if options["fix"] and options["add_suppressions"]:
-        raise click.UsageError("--fix and --add-suppressions exclude each other")
+        raise wrong_usage("usage.fix-or-suppress")
     if watch and changes:
-        raise click.UsageError("--watch changes no files")
+        raise wrong_usage("usage.watch-changes-nothing")
     if options["as_library"] and (
         *(reads_stdin, watch, changes, options["statistics"], options["baseline"]),
         options["write_baseline"],
     ) != (False, False, False, False, None, None):
-        raise click.UsageError("--as-library writes a rule file and nothing else")
+        raise wrong_usage("usage.library-alone")
     if options["unsafe_fixes"] and not options["fix"]:
-        raise click.UsageError("--unsafe-fixes needs --fix")
+        raise wrong_usage("usage.unsafe-needs-fix")
     if options["allow_dirty"] and not changes:
-        raise click.UsageError("--allow-dirty needs --fix or --add-suppressions")
+        raise wrong_usage("usage.dirty-needs-change")
     if options["explain_silence"]:
         _require_listing(options)
     if options["statistics"] and options["output_format"] not in ("human", "json"):
-        raise click.UsageError("--statistics are for people or JSON")
+        raise wrong_usage("usage.forms-of-statistics")
 
 
 def _require_listing(options: dict[str, Any]) -> None:
@@ -169,11 +169,9 @@ def _require_listing(options: dict[str, Any]) -> None:
 
     form = options["output_format"]
     if options["statistics"]:
-        raise click.UsageError("--explain-silence lists places, and --statistics has none")
+        raise wrong_usage("usage.silence-has-places")
     if form in KNOW_PROBLEMS_ONLY:
-        raise click.UsageError(
-            f"--explain-silence lists what is no problem, and {form} knows only problems"
-        )
+        raise wrong_usage("usage.silence-is-no-problem", form=form)
 
 
 def _check(
@@ -248,17 +246,18 @@ def _what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) ->
 
 
 def _check_stdin(name: str, asked: Settings) -> "FileReport":
+    from npulens.catalog.messages import cannot_be_read
     from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.runs.file_report import FileReport
     from npulens.workspace.runs.run import MAX_FILE_SIZE, Checker
 
     if sys.stdin is None:
-        raise Refusal("standard input is closed")
+        raise refusal("error.stdin-closed")
     try:
         with click.open_file("-", "rb") as stream:
             data = stream.read(MAX_FILE_SIZE + 1)
     except OSError as error:
-        return FileReport(name, problem=f"cannot be read: {error.strerror}")
+        return FileReport(name, problem=cannot_be_read(error))
     shims = ShimFinder().states_of_project(asked.configuration)
     return Checker(asked.catalogue, asked.configuration, shims=shims).check_bytes(name, data)
 
@@ -281,16 +280,19 @@ def _accepted(file: str | None) -> "Iterator[Filter]":
     """Leaves out what a file accepts, if one is named."""
     if file is None:
         return
+    from npulens.catalog.messages import about
     from npulens.workspace.runs.baseline import Baseline, BaselineError
 
     try:
         yield Baseline.read(file).leave_out
     except BaselineError as error:
-        raise Refusal(f"{file}: {error}") from error
+        raise Refusal(about(file, error.text)) from error
 
 
 def _save(acceptance: "Acceptance") -> None:
+    from npulens.catalog.messages import about, cannot_be_written
+
     try:
         acceptance.save()
     except OSError as error:
-        raise Refusal(f"{acceptance.path}: cannot be written: {error.strerror}") from error
+        raise Refusal(about(acceptance.path, cannot_be_written(error))) from error

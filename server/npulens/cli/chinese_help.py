@@ -7,11 +7,11 @@ the lines are broken here.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from inspect import cleandoc
 
 import click
 
-from npulens.cli.chinese_texts import translated
+from npulens.catalog.message_ids import MessageId, MessageTable
+from npulens.catalog.messages import message, message_if_any
 
 _FIRST_COLUMN = 30
 _SPACING = 2
@@ -19,66 +19,85 @@ _SPACING = 2
 _PIECE = re.compile(r"\s+|[\[（“]*(?:[\x21-\x7e]+|.)[，。；：、）”]*")
 """What stays in one line: a word, or a character with the punctuation around it."""
 
+_IN_BRACKETS: tuple[MessageId, ...] = (
+    "help-word.default",
+    "help-word.required",
+    "help-word.of-tests",
+    "punctuation.semicolon",
+)
+"""What may stand in the brackets that click adds."""
+
 
 def write_help(
     command: click.Command, context: click.Context, formatter: click.HelpFormatter
 ) -> None:
     """The help of a command, or of one that consists of others."""
     usage = " ".join(command.collect_usage_pieces(context))
-    formatter.write_usage(context.command_path, usage, prefix="用法：")
+    formatter.write_usage(context.command_path, usage, prefix=message("help-word.usage").zh)
     with formatter.indentation():
-        for text in _paragraphs(command.help):
+        for text in _paragraphs("help", command):
             _write_paragraph(text, formatter)
-    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
-    _write_list("选项", [record for record in records if record is not None], formatter)
+    options = (_row(each, command, context) for each in command.get_params(context))
+    _write_list("help-word.options", [row for row in options if row is not None], formatter)
     with formatter.indentation():
-        for text in _paragraphs(command.epilog):
-            if text.startswith("\b"):
-                heading, *examples = text.splitlines()[1:]
-                formatter.write_paragraph()
-                lines = [heading.replace("Examples:", "示例："), *examples]
-                formatter.write_text("\n".join(["\b", *lines]))
-            else:
-                _write_paragraph(text, formatter)
+        if command.epilog and command.epilog.startswith("\b"):
+            formatter.write_paragraph()
+            examples = command.epilog.partition("\n\n")[0]
+            formatter.write_text(_replaced(examples, "help-word.examples"))
+        for text in _paragraphs("help-after", command):
+            _write_paragraph(text, formatter)
     if isinstance(command, click.Group):
         commands = [command.get_command(context, name) for name in command.list_commands(context)]
-        rows = [
-            (each.name or "", _paragraphs(each.help)[0]) for each in commands if each and each.help
-        ]
-        _write_list("命令", rows, formatter)
+        known = [(each.name or "", _paragraphs("help", each)[0]) for each in commands if each]
+        _write_list("help-word.commands", known, formatter)
 
 
-def _paragraphs(text: str | None) -> list[str]:
-    return cleandoc(text).split("\n\n") if text else []
+def _paragraphs(table: MessageTable, command: click.Command) -> list[str]:
+    """A text of a command, by its name."""
+    name = "npulens" if isinstance(command, click.Group) else command.name
+    text = message_if_any(table, name or "")
+    return [] if text is None else text.zh.split("\n\n")
+
+
+def _row(
+    parameter: click.Parameter, command: click.Command, context: click.Context
+) -> tuple[str, str] | None:
+    """How a parameter is written, and what it does; what click adds in brackets is translated."""
+    record = parameter.get_help_record(context)
+    if record is None:
+        return None
+    names, english = record
+    name = max(parameter.opts, key=len).lstrip("-")
+    own = message_if_any("help-option", f"{command.name}-{name}")
+    text = own or message_if_any("help-option", name)
+    _, bracket, added = " ".join(english.split()).partition("[")
+    return names, f"{text.zh if text else ''} {bracket}{_replaced(added, *_IN_BRACKETS)}".strip()
+
+
+def _replaced(text: str, *names: MessageId) -> str:
+    for name in names:
+        text = text.replace(*message(name))
+    return text
 
 
 def _write_paragraph(text: str, formatter: click.HelpFormatter) -> None:
     formatter.write_paragraph()
-    lines = _lines(_chinese(text), formatter.width - formatter.current_indent)
+    lines = _lines(text, formatter.width - formatter.current_indent)
     formatter.write_text("\n".join(["\b", *lines]))
 
 
 def _write_list(
-    heading: str, rows: Sequence[tuple[str, str]], formatter: click.HelpFormatter
+    heading: MessageId, rows: Sequence[tuple[str, str]], formatter: click.HelpFormatter
 ) -> None:
-    """A list in two columns, of which the second is translated."""
+    """A list in two columns."""
     formatter.write_paragraph()
-    formatter.write(f"{heading}：\n")
+    formatter.write(f"{message(heading).zh}\n")
     with formatter.indentation():
         first = min(max(len(name) for name, _ in rows), _FIRST_COLUMN) + _SPACING
         width = formatter.width - first - formatter.current_indent
-        texts = ["\n".join(["\b", *_lines(_chinese(text), width)]) for _, text in rows]
+        texts = ["\n".join(["\b", *_lines(text, width)]) for _, text in rows]
         names = [name for name, _ in rows]
         formatter.write_dl(list(zip(names, texts, strict=True)), _FIRST_COLUMN, _SPACING)
-
-
-def _chinese(text: str) -> str:
-    """A text of the help, and what click adds to it in brackets, in Chinese."""
-    said, bracket, added = " ".join(text.split()).partition("[")
-    if not bracket:
-        return translated(said)
-    added = added.replace("default: ", "默认：").replace("; ", "；").replace("required", "必填")
-    return f"{translated(said.strip())} [{added}".replace("of tests all", "测试不限").strip()
 
 
 def _lines(text: str, width: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ import click
 
 from npulens.cli.help import Command
 from npulens.cli.options import language_option, settings
-from npulens.cli.refusals import Refusal
+from npulens.cli.refusals import Refusal, refusal
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
@@ -23,20 +23,22 @@ Examples:
 @language_option
 def explain(place: str, language: "Language | None") -> None:
     """Say what npulens thinks of one line, and why it is silent where it is."""
+    from npulens.catalog.messages import about, message
     from npulens.cli.project import check_project, find_project
     from npulens.report.silence_text import explained_line
     from npulens.workspace.runs.run import document_of
 
     file, _, number = place.rpartition(":")
     if not file or not number.isdigit() or number == "0":
-        raise Refusal(f'"{place}" names no line; write FILE:LINE, such as train.py:42')
+        raise refusal("error.names-no-line", place=place)
     asked = settings((file,), None, {"language": language})
     project = find_project((file,), asked, False, False)
     report = next(iter(check_project(project, 1)), None)
     if report is None or report.problem is not None:
-        raise Refusal(f"{file}: {'cannot be checked' if report is None else report.problem}")
+        problem = None if report is None else report.problem
+        raise Refusal(about(file, problem or message("error.cannot-be-checked")))
     document = report.document or document_of(file)
     if document is None or int(number) > len(document.line_starts):
-        raise Refusal(f"{file} has no line {number}")
+        raise refusal("error.no-such-line", file=file, line=number)
     found = (*report.findings, *report.settled)
     click.echo(explained_line(document, int(number), found, asked.language), nl=False)

@@ -18,7 +18,7 @@ from npulens.cli.options import (
     show_skipped_option,
     unsafe_option,
 )
-from npulens.cli.refusals import FAILURE, complain
+from npulens.cli.refusals import FAILURE, complain_of
 
 if TYPE_CHECKING:
     from npulens.cli.repair import Repair
@@ -105,6 +105,6 @@ def _print_patches(repair: "Repair", skipped: "Skipped") -> int:
         skipped.add(change)
         if change.problem is not None:
             problems += 1
-            complain(f"{change.path or repr('')}: {change.problem}", change.traceback)
+            complain_of(change)
     skipped.complain()
     return FAILURE if problems else FINDINGS if repair.files else 0

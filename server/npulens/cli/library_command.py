@@ -9,7 +9,7 @@ import click
 from npulens.cli.options import Settings
 from npulens.cli.outcome import Output
 from npulens.cli.project import find_project
-from npulens.cli.refusals import FAILURE, complain
+from npulens.cli.refusals import FAILURE, complain_of, wrong_usage
 
 
 def write_library_rules(paths: Sequence[str], asked: Settings, options: Mapping[str, Any]) -> int:
@@ -18,12 +18,12 @@ def write_library_rules(paths: Sequence[str], asked: Settings, options: Mapping[
     from npulens.workspace.libraries.rules import examine_library, rule_file
 
     if len(paths) != 1 or not Path(paths[0]).is_dir():
-        raise click.UsageError("--as-library needs one folder: the package, or its project")
+        raise wrong_usage("usage.library-folder")
     output = Output(options["output_file"])
     project = find_project(paths, asked, use_cache=False)
     report = examine_library(Path(paths[0]), project.files, project.checker, options["jobs"])
     for problem in (*project.problems, *report.problems):
-        complain(f"{problem.path}: {problem.problem}", problem.traceback)
+        complain_of(problem)
     output.write(rule_file(report))
     output.close()
     summary = library_summary(report.name, len(report.stopped), report.modules, asked.language)

@@ -12,7 +12,7 @@ import click
 
 from npulens import __version__
 from npulens.cli.help import CommandGroup
-from npulens.cli.refusals import FAILURE, complain, show_wrong_usage
+from npulens.cli.refusals import FAILURE, complain
 
 FINDINGS = 1
 """Exit code where there are findings."""
@@ -35,13 +35,17 @@ def main() -> None:
     except click.Abort:
         code = INTERRUPTED
     except click.UsageError as error:
+        from npulens.cli.usage_errors import show_wrong_usage
+
         show_wrong_usage(error)
         code = FAILURE
     except click.ClickException as error:
         error.show()
         code = FAILURE
     except OSError as error:  # not of what is read, but of writing, or of the machine
-        complain(f"stopped: {error.strerror}")
+        from npulens.catalog.messages import message, os_error
+
+        complain(message("error.stopped", reason=os_error(error)))
         _discard_output()
         code = FAILURE
     except Exception as error:

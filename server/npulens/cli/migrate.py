@@ -18,11 +18,11 @@ from npulens.cli.options import (
     unsafe_option,
 )
 from npulens.cli.progress_bar import Progress
-from npulens.cli.refusals import FAILURE, Refusal, complain
+from npulens.cli.refusals import FAILURE, Refusal, complain, refusal, wrong_usage
 from npulens.cli.repair import clean_trees
 
 if TYPE_CHECKING:
-    from npulens.catalog.model import Language
+    from npulens.catalog.model import Language, LocalizedText
     from npulens.workspace.fixing.change_log import ChangeLog
     from npulens.workspace.migrating.migration import Request
 
@@ -85,6 +85,7 @@ def migrate(
 
     RULES are codes, names or starts of codes such as NPU1, separated by commas.
     """
+    from npulens.catalog.messages import about, message
     from npulens.catalog.model import Applicability
     from npulens.report.change_log_text import migration_summary, wording_of
     from npulens.report.human import printable
@@ -94,15 +95,16 @@ def migrate(
     from npulens.workspace.migrating.migration import Request
 
     if in_place == (output is not None):
-        raise click.UsageError("either -o DST or --in-place says where the migrated files go")
+        raise wrong_usage("usage.where-to")
     if allow_dirty and not in_place:
-        raise click.UsageError("--allow-dirty needs --in-place")
+        raise wrong_usage("usage.dirty-needs-in-place")
     if distributed != (entry is not None):
-        raise click.UsageError("--distributed and --entry belong together")
+        raise wrong_usage("usage.distributed-entry")
     folder = Path(source)
     if not source or not folder.is_dir():
-        reason = "is no folder" if folder.exists() and source else "there is no such folder"
-        raise Refusal(f"{source or repr('')}: {reason}")
+        is_file = folder.exists() and source
+        problem = message("error.no-folder" if is_file else "error.no-such-folder-there")
+        raise Refusal(about(source or repr(""), problem))
     asked = settings((source,), config, options)
     request = Request(
         folder,
@@ -118,7 +120,7 @@ def migrate(
         if each.reason is not Reason.NOT_WANTED and output is not None:
             click.echo(wording_of(each, asked.language), err=True)
     for path, problem in log.problems.items():
-        complain(f"{printable(path)}: {problem}")
+        complain(about(printable(path), problem))
     if show_skipped:
         click.echo(not_read_list(log.not_read, asked.language), nl=False)
     click.echo(migration_summary(log, output or source, asked.language), nl=False)
@@ -145,9 +147,12 @@ def _inside(source: Path, entry: str) -> str:
     Raises:
         Refusal: It is not there.
     """
+    from npulens.catalog.messages import about, message
+
     real, root = os.path.realpath(source / entry), os.path.realpath(source)
     if not real.startswith(root.rstrip(os.sep) + os.sep) or not Path(real).is_file():
-        raise Refusal(f"--entry {entry}: there is no such file in {source}")
+        problem = message("error.not-in-folder", folder=source)
+        raise Refusal(about(f"--entry {entry}", problem))
     return os.path.relpath(real, root)
 
 
@@ -157,16 +162,17 @@ def _log_place(log_folder: str, source: str, output: str | None) -> Path:
     Raises:
         Refusal: It is not, or lies where it would be in the way.
     """
+    from npulens.catalog.messages import about, message
     from npulens.workspace.files.staging import PlaceError, require_place
 
     place = Path(log_folder)
     for tree in (source, output):
         if tree and Path(os.path.realpath(place)).is_relative_to(os.path.realpath(tree)):
-            raise Refusal(f"--log-folder {log_folder}: lies in {tree}; name a folder outside of it")
+            raise Refusal(about(f"--log-folder {log_folder}", message("error.lies-in", tree=tree)))
     try:
         require_place(Path(source), place)
     except PlaceError as error:
-        raise Refusal(f"--log-folder {log_folder}: {error}") from error
+        raise Refusal(about(f"--log-folder {log_folder}", error.text)) from error
     return place
 
 
@@ -181,6 +187,7 @@ def _migrated(
     Raises:
         Refusal: It cannot.
     """
+    from npulens.catalog.messages import about, message
     from npulens.workspace.files.copying import TreeChangedError
     from npulens.workspace.files.locking import LockedError
     from npulens.workspace.files.staging import PlaceError
@@ -200,36 +207,38 @@ def _migrated(
     try:
         if output is not None:
             return migrate_copy(request, Path(output), bars, write)
-        trees = None if allow_dirty else clean_trees(files_of(request), "nothing is migrated")
+        trees = None if allow_dirty else clean_trees(files_of(request), "error.nothing-migrated")
         return migrate_in_place(request, trees, bars, write)
     except PlaceError as error:
-        raise Refusal(f"{place}: {error}") from error
+        raise Refusal(about(place, error.text)) from error
     except LockedError as error:
-        raise Refusal(f"{place}: another run is migrating it; wait for that one") from error
+        raise Refusal(about(place, message("error.is-locked"))) from error
     except TreeChangedError as error:
         changed = request.source / str(error)
-        raise Refusal(f"nothing is migrated: {changed} changed meanwhile; try again") from error
+        reason = message("error.changed-try-again", path=changed)
+        raise refusal("error.nothing-migrated", reason=reason) from error
     except DistributionError as error:
-        reason = error.reason.in_language(language)
-        raise Refusal(f"nothing is migrated: {error.place}: {reason}") from error
+        raise refusal("error.nothing-migrated", reason=about(error.place, error.text)) from error
     except MigrationNeverEndsError as error:
-        raise Refusal(f"nothing is migrated: {error}") from error
+        raise refusal("error.nothing-migrated", reason=error.text) from error
     except OSError as error:
-        raise Refusal(f"{_failure(error, request, place)}: {error.strerror}") from error
+        raise Refusal(_failure(error, request, place)) from error
     finally:
         bars.end()
 
 
-def _failure(error: OSError, request: "Request", place: str) -> str:
-    """What cannot be read or written, in words."""
+def _failure(error: OSError, request: "Request", place: str) -> "LocalizedText":
+    """What cannot be read or written, and why."""
+    from npulens.catalog.messages import about, cannot_be_read, cannot_be_written
+
     failed = Path(os.path.abspath(str(error.filename or place)))  # noqa: PTH100
     source = os.path.abspath(request.source)  # noqa: PTH100
     if place != str(request.source) and failed.is_relative_to(source):
-        return f"{request.source / failed.relative_to(source)}: cannot be read"
+        return about(request.source / failed.relative_to(source), cannot_be_read(error))
     log_folder = request.log_folder
     if log_folder is not None and failed.is_relative_to(os.path.abspath(log_folder)):  # noqa: PTH100
         place = str(log_folder)
-    return f"{place}: cannot be written"
+    return about(place, cannot_be_written(error))
 
 
 def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "Language") -> None:

@@ -24,10 +24,10 @@ def name_next_step(
         folder: Where to start it.
         options: More options for it.
     """
+    from npulens.catalog.messages import message
     from npulens.report.human import printable
-    from npulens.report.report_wording import NEXT_STEP
 
     script = shlex.quote(scripts[0]) if len(scripts) == 1 else _UNKNOWN
     change = "" if Path(folder) == Path() else f"cd {shlex.quote(folder)} && "
     command = f"{change}npulens verify --as-is {options}{script}"
-    click.echo(NEXT_STEP.in_language(language).format(command=printable(command)))
+    click.echo(message("report.next-step", command=printable(command)).in_language(language))

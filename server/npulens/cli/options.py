@@ -22,14 +22,16 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _torch_version(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    from npulens.cli.usage_errors import wrong_value
     from npulens.workspace.settings.configuration import is_covered, parse_torch_version
     from npulens.workspace.settings.project_version import NEWEST, OLDEST
 
     version = parse_torch_version(value) if value is not None else None
     if version is None and value is not None:
-        raise click.BadParameter(f'"{value}" is no PyTorch version, such as 2.8')
+        raise wrong_value("usage.no-version", value=value)
     if version is not None and not is_covered(version):
-        raise click.BadParameter(f"npulens covers PyTorch {OLDEST} to {NEWEST}, not {version}")
+        covered = {"oldest": OLDEST, "newest": NEWEST}
+        raise wrong_value("usage.uncovered-version", version=version, **covered)
     return version
 
 

@@ -9,7 +9,7 @@ import click
 
 from npulens.cli.main import FINDINGS
 from npulens.cli.progress_bar import Progress
-from npulens.cli.refusals import FAILURE, Refusal, complain
+from npulens.cli.refusals import FAILURE, Refusal, complain_of
 
 if TYPE_CHECKING:
     from npulens.cli.settled_summary import Silence
@@ -34,7 +34,13 @@ class Output:
         self._name = path
         self._parts: list[str] = []
         if self._path is not None and not self._path.parent.is_dir():
-            raise Refusal(f"{path}: cannot be written: no such folder")
+            from npulens.catalog.messages import about, message
+
+            raise Refusal(
+                about(
+                    path, message("error.cannot-be-written", reason=message("error.no-such-folder"))
+                )
+            )
 
     def write(self, text: str) -> None:
         """Show a part."""
@@ -51,6 +57,7 @@ class Output:
         """
         if self._path is None:
             return
+        from npulens.catalog.messages import about, cannot_be_written
         from npulens.workspace.files.writing import write_whole
 
         data = "".join(self._parts).encode("utf-8", "backslashreplace")
@@ -60,7 +67,7 @@ class Output:
             else:
                 write_whole(self._path, data)
         except OSError as error:
-            raise Refusal(f"{self._name}: cannot be written: {error.strerror}") from error
+            raise Refusal(about(self._name, cannot_be_written(error))) from error
 
 
 def show(
@@ -99,7 +106,7 @@ def show(
         if file.problem is not None:
             problems += 1
             progress.clear()
-            complain(f"{file.path or repr('')}: {file.problem}", file.traceback)
+            complain_of(file)
             continue
         checked += 1
         for leave_out in filters:

@@ -9,7 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from npulens.catalog.model import Language
+    from npulens.catalog.message_ids import MessageId
+    from npulens.catalog.model import Language, LocalizedText
+    from npulens.workspace.runs.file_report import FileReport
 
 FAILURE = 2
 """Exit code of wrong usage, of input that cannot be checked, and of mistakes of npulens."""
@@ -31,14 +33,22 @@ def spoken(context: click.Context | None) -> "Language":
     return asked or environment_language(os.environ)
 
 
-def complain(sentence: str, traceback: str = "", language: "Language | None" = None) -> None:
+def complain(
+    text: "LocalizedText", traceback: str = "", language: "Language | None" = None
+) -> None:
     """A sentence on standard error, with a traceback where that is asked for."""
-    from npulens.catalog.error_messages import error_message
-
     language = language or spoken(click.get_current_context(silent=True))
-    click.echo(f"npulens: {error_message(sentence, language)}", err=True)
+    click.echo(f"npulens: {text.in_language(language)}", err=True)
     if os.environ.get("NPULENS_TRACEBACK") == "1":
         click.echo(traceback, err=True, nl=False)
+
+
+def complain_of(file: "FileReport") -> None:
+    """Why a file was not checked."""
+    from npulens.catalog.messages import about
+
+    if file.problem is not None:
+        complain(about(file.path or repr(""), file.problem), file.traceback)
 
 
 class Refusal(click.ClickException):
@@ -46,38 +56,50 @@ class Refusal(click.ClickException):
 
     exit_code = FAILURE
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, text: "LocalizedText") -> None:
+        super().__init__(text.en)
+        self._text = text
         self._language = spoken(click.get_current_context(silent=True))
 
     def show(self, file: IO[Any] | None = None) -> None:
-        complain(self.message, language=self._language)
+        complain(self._text, language=self._language)
 
 
-def show_wrong_usage(error: click.UsageError) -> None:
-    """What is wrong with the words of a command, and how it is used."""
-    from npulens.catalog.error_messages import error_message
+def refusal(name: "MessageId", /, **values: object) -> Refusal:
+    """A refusal in these words."""
+    from npulens.catalog.messages import message
 
-    language = spoken(error.ctx)
-    sentence = error_message(error.format_message(), language)
-    if language == "en" or error.ctx is None:
-        click.UsageError(sentence, error.ctx).show()
-        return
-    usage = error.ctx.get_usage().replace("Usage: ", "用法：", 1)
-    help_line = f"请用“{error.ctx.command_path} --help”查看帮助。"
-    click.echo(f"{usage}\n{help_line}\n\n错误：{sentence}", err=True)
+    return Refusal(message(name, **values))
+
+
+class WrongUsage(click.UsageError):
+    """Words of a command that do not go together.
+
+    Attributes:
+        text: What is wrong.
+    """
+
+    def __init__(self, text: "LocalizedText", ctx: click.Context | None = None) -> None:
+        super().__init__(text.en, ctx)
+        self.text = text
+
+
+def wrong_usage(name: "MessageId", /, **values: object) -> WrongUsage:
+    """That words of a command do not go together, in these words."""
+    from npulens.catalog.messages import message
+
+    return WrongUsage(message(name, **values))
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
     """Make a refusal of what the user's files say."""
-    from npulens.catalog.loader import CatalogueError
-    from npulens.workspace.settings.configuration import ConfigurationError
+    from npulens.catalog.messages import LocalizedError
 
     try:
         yield
-    except (CatalogueError, ConfigurationError) as error:
-        raise Refusal(str(error)) from error
+    except LocalizedError as error:
+        raise Refusal(error.text) from error
 
 
 def common_folder(paths: Sequence[str]) -> Path:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npulens.cli.project import Project
-from npulens.cli.refusals import Refusal
+from npulens.cli.refusals import refusal
 
 if TYPE_CHECKING:
+    from npulens.catalog.message_ids import MessageId
     from npulens.workspace.files.git import GitTrees
     from npulens.workspace.fixing.file_fixes import FixedFile
     from npulens.workspace.runs.file_report import FileReport
@@ -49,7 +50,7 @@ class Repair:
         """
         from npulens.workspace.fixing.in_place import clean_places
 
-        trees = None if allow_dirty else clean_trees(self._project.files, "nothing is fixed")
+        trees = None if allow_dirty else clean_trees(self._project.files, "error.nothing-fixed")
         clean_places(self._project.files)
         yield from self._project.problems
         for fixed in self._fixed():
@@ -85,25 +86,24 @@ class Repair:
         self.findings += len(fixed.applied)
 
 
-def clean_trees(files: "Iterable[Path]", outcome: str) -> "GitTrees":
+def clean_trees(files: "Iterable[Path]", outcome: "MessageId") -> "GitTrees":
     """The git trees of files, all of which are committed.
 
     Args:
         files: The files.
-        outcome: What is said first if they are not.
+        outcome: What is said around the reason if they are not.
 
     Raises:
         Refusal: A git tree has changes that are in no commit.
     """
+    from npulens.catalog.messages import message
     from npulens.workspace.files.git import GitError, GitTrees
 
     try:
         trees = GitTrees(files)
     except GitError as error:
-        raise Refusal(f"{outcome}: {error}; --allow-dirty does without git") from error
+        reason = message("error.without-git", problem=error.text)
+        raise refusal(outcome, reason=reason) from error
     if trees.changed:
-        raise Refusal(
-            f"{outcome}: {trees.changed[0]} has changes that are in no commit; "
-            "commit them, or give --allow-dirty"
-        )
+        raise refusal(outcome, reason=message("error.uncommitted", tree=trees.changed[0]))
     return trees

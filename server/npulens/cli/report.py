@@ -11,7 +11,14 @@ import click
 
 from npulens.cli.help import Command
 from npulens.cli.options import jobs_option, settings, settings_options, show_skipped_option
-from npulens.cli.refusals import FAILURE, Refusal, common_folder, complain, refusals
+from npulens.cli.refusals import (
+    FAILURE,
+    common_folder,
+    complain_of,
+    refusal,
+    refusals,
+    wrong_usage,
+)
 
 if TYPE_CHECKING:
     from npulens.catalog.tables import Catalogue
@@ -141,7 +148,7 @@ def _format_of(file: str) -> str:
         return "markdown"
     form = _FORMATS.get(Path(file).suffix.lower())
     if form is None:
-        raise click.UsageError(f"{file} ends neither in .html nor in .md: give --format, too")
+        raise wrong_usage("usage.form-of-file", file=file)
     return form
 
 
@@ -157,7 +164,7 @@ def _checked(project: "Project", jobs: int | None, skipped: "Skipped") -> "list[
         skipped.add(each)
         if each.problem is not None:
             progress.clear()
-            complain(f"{each.path or repr('')}: {each.problem}", each.traceback)
+            complain_of(each)
         reports.append(each)
     progress.clear()
     return reports
@@ -172,9 +179,9 @@ def _kept_by_editor(text: str | None, folder: Path) -> "Settings":
     try:
         table = json.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"--editor-settings is no JSON: {error}") from error
+        raise wrong_usage("usage.settings-not-json", reason=error) from error
     if not isinstance(table, dict):
-        raise click.UsageError("--editor-settings must be a JSON object")
+        raise wrong_usage("usage.settings-object")
     with refusals():
         return {"folder": folder, **read_settings(table, "--editor-settings", folder)}
 
@@ -191,5 +198,5 @@ def _today() -> str:
     try:
         moment = time.gmtime(None if given is None else int(given))
     except (ValueError, OverflowError, OSError) as error:
-        raise Refusal(f'SOURCE_DATE_EPOCH is "{given}", which is no time in seconds') from error
+        raise refusal("error.no-time", given=given) from error
     return time.strftime("%Y-%m-%d", moment)

@@ -6,7 +6,7 @@ import click
 
 from npulens.cli.help import Command
 from npulens.cli.options import complete_rules, language_option, settings
-from npulens.cli.refusals import Refusal
+from npulens.cli.refusals import refusal
 
 if TYPE_CHECKING:
     from npulens.catalog.model import Language
@@ -31,5 +31,5 @@ def rule(code: str, language: "Language | None") -> None:
     found = catalogue.rule_named(code) or catalogue.rule_named(code.upper())
     if found is None:
         known = [*catalogue.rules, *(each.name for each in catalogue.rules.values())]
-        raise Refusal(f'there is no rule "{code}"{nearest(code, known)}')
+        raise refusal("error.no-such-rule", name=code, hint=nearest(code, known))
     click.echo(rule_page(found, asked.language), nl=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from npulens.cli.help import Command
-from npulens.cli.refusals import Refusal
+from npulens.cli.refusals import refusal, wrong_usage
 
 if TYPE_CHECKING:
     from npulens.lsp.connection.admission import Admission
@@ -44,21 +44,22 @@ def server(
     connects there and knows the token. The port, any free one for 0, and the token are printed to
     standard error. The token is a new one each time, or that of the variable NPULENS_TOKEN.
     """
+    from npulens.catalog.messages import os_error
     from npulens.lsp.transports import serve_stdio, serve_tcp, serve_websocket
 
     if port is not None and websocket_port is not None:
-        raise click.UsageError("--tcp and --websocket cannot be used at once")
+        raise wrong_usage("usage.one-socket")
     if origins and websocket_port is None:
-        raise click.UsageError("--allow-origin needs --websocket")
+        raise wrong_usage("usage.origin-needs-websocket")
     try:
         if port is not None:
             serve_tcp(host, port, _admission(origins))
         if websocket_port is not None:
             serve_websocket(host, websocket_port, _admission(origins))
     except ImportError:
-        raise Refusal("a WebSocket needs the package websockets") from None
+        raise refusal("error.needs-websockets") from None
     except OSError as error:
-        raise Refusal(f"cannot listen at {host}: {error.strerror}") from error
+        raise refusal("error.cannot-listen", host=host, reason=os_error(error)) from error
     serve_stdio()
 
 
@@ -68,5 +69,5 @@ def _admission(origins: tuple[str, ...]) -> "Admission":
 
     token = os.environ.get(TOKEN_VARIABLE)
     if token and len(token) < SHORTEST_TOKEN:
-        raise Refusal(f"{TOKEN_VARIABLE} must have {SHORTEST_TOKEN} characters or more")
+        raise refusal("error.short-token", variable=TOKEN_VARIABLE, length=SHORTEST_TOKEN)
     return Admission(token, origins)

@@ -53,6 +53,7 @@ def shapes(
     import os
     from dataclasses import replace
 
+    from npulens.catalog.messages import about
     from npulens.report.report_wording import environment_language
     from npulens.report.shape_report import REPORTS
     from npulens.workspace.files.discovery import discover
@@ -75,7 +76,7 @@ def shapes(
     run = places_in(found.files, catalogue, replace(configuration.target, project=project))
     problems = {**found.problems, **run.problems}
     for path, problem in problems.items():
-        complain(f"{path}: {problem}")
+        complain(about(path, problem))
     spoken = language or configuration.language or environment_language(os.environ)
     text = REPORTS[output_format](run.places[:limit], spoken)
     if output is None:

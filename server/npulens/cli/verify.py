@@ -9,7 +9,7 @@ import click
 from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
 from npulens.cli.options import settings, settings_options, unsafe_option
-from npulens.cli.refusals import FAILURE, Refusal
+from npulens.cli.refusals import FAILURE, Refusal, refusal
 
 if TYPE_CHECKING:
     from npulens.cli.options import Settings
@@ -138,7 +138,7 @@ def verify(
     try:
         found = verify(request, asked.catalogue)
     except (CannotVerifyError, CopyError) as error:
-        raise Refusal(str(error)) from error
+        raise Refusal(error.text) from error
     form = as_json if output_format == "json" else as_text
     click.echo(form(found, asked.language), nl=False)
     context.exit(_EXIT_CODES[status(found.verdict.outcome).value])
@@ -155,6 +155,7 @@ def _task(
     script: str | None, module: str | None, arguments: tuple[str, ...], processes: int | None
 ) -> tuple[Path, "Task"]:
     """The folder of the project, and what to run there."""
+    from npulens.catalog.messages import about, message
     from npulens.text.kinds import Kind, kind_by_name
     from npulens.workspace.verifying.verified_run import Task
 
@@ -163,10 +164,10 @@ def _task(
         given = arguments if script is None else (script, *arguments)
         return here, Task(None, module, given, processes)
     if script is None:
-        raise Refusal("there is nothing to run: name a script, or a module with -m")
+        raise refusal("error.nothing-to-run")
     path = Path(os.path.realpath(script))
     if not path.is_file():
-        raise Refusal(f"{script}: no such file")
+        raise Refusal(about(script, message("error.no-such-file")))
     if kind_by_name(script) is Kind.NOTEBOOK:
         _require_notebook(script, path)
     folder = here if path.is_relative_to(here) else path.parent
@@ -175,14 +176,15 @@ def _task(
 
 def _require_notebook(script: str, path: Path) -> None:
     """Refuse what only has the name of a notebook."""
+    from npulens.catalog.messages import about, cannot_be_read, unreadable
     from npulens.text.notebooks import UnreadableNotebook, notebook_text
 
     try:
         notebook_text(path.read_bytes())
     except OSError as error:
-        raise Refusal(f"{script}: cannot be read: {error.strerror}") from error
+        raise Refusal(about(script, cannot_be_read(error))) from error
     except UnreadableNotebook as error:
-        raise Refusal(f"{script}: {error}") from error
+        raise Refusal(about(script, unreadable(error))) from error
 
 
 def _migration(asked: "Settings", unsafe_fixes: bool) -> "CopyMigration":

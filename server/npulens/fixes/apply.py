@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.fixes.import_cleanup import leftovers
 from npulens.fixes.imports import NOT_UNUSED, PLUGIN
@@ -20,7 +21,7 @@ _MOST_AROUND = 200
 """In code points, of a line on either side of an edit."""
 
 
-class FixesNeverEndError(Exception):
+class FixesNeverEndError(LocalizedError):
     """Fixes of a text give rise to each other without end; the text stays as it is."""
 
 
@@ -149,7 +150,7 @@ def fix_text(
         passes.append(sorted({edit for finding in chosen for edit in finding.fixes[0].edits}))
         text = changed
     else:
-        raise FixesNeverEndError(f"its fixes still change it after {MAX_PASSES} passes")
+        raise FixesNeverEndError(message("error.fixes-never-end", passes=MAX_PASSES))
     if applied and kind is Kind.PYTHON:
         text, edits = _without_leftovers(original, text, edits, passes)
     return FixedText(text, tuple(applied), tuple(refused), tuple(edits))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import qualified_names
@@ -53,54 +54,27 @@ def training_loader(
     if loader is None:
         raise _no_loader(body, made)
     if not _feeds_training(script, loader):
-        raise UnclearError(
-            loader.call.lineno,
-            "no loop over this loader calls `.backward()`, nor does a function of this file that "
-            "is given the loader",
-            "遍历此加载器的循环，以及本文件中接收它的函数，都没有调用 `.backward()`",
-        )
+        raise UnclearError(loader.call.lineno, message("distributed.loader-not-trained-with"))
     return loader
 
 
 def _no_loader(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> UnclearError:
     """Why none of the loaders can be taken."""
     if not made:
-        return UnclearError(
-            1,
-            "this file makes no `DataLoader`, so there is nothing to give a sampler to",
-            "本文件没有创建 `DataLoader`，无法设置采样器",
-        )
+        return UnclearError(1, message("distributed.no-loader"))
     possible = [call for call in made if _may_shuffle(call)] or list(made)
     line = possible[0].lineno
     if len(possible) > 1:
         lines = ", ".join(str(call.lineno) for call in possible)
-        return UnclearError(
-            line,
-            f"several loaders may be the one to train with (lines {lines}); "
-            "exactly one has to say `shuffle=True`",
-            f"有多个加载器可能用于训练（第 {lines} 行）；应只有一个写明 `shuffle=True`",
-        )
+        return UnclearError(line, message("distributed.several-loaders", lines=lines))
     keywords = {keyword.arg for keyword in possible[0].keywords}
     if None in keywords and "shuffle" not in keywords:
-        return UnclearError(
-            line,
-            "the options of this loader come from `**`, so nobody sees whether it shuffles; "
-            "write them out",
-            "此加载器的参数来自 `**`，无法判断是否打乱数据；请逐一写明",
-        )
+        return UnclearError(line, message("distributed.loader-options-hidden"))
     if keywords & _TAKEN_BY_SAMPLER - {None}:
-        return UnclearError(line, "this loader has a sampler already", "此加载器已有采样器")
+        return UnclearError(line, message("distributed.has-sampler"))
     if not any(getattr(s, "value", None) is possible[0] for s in body):
-        return UnclearError(
-            line,
-            "this loader is not assigned in the block that makes the model",
-            "此加载器不是在创建模型的代码块中赋值的",
-        )
-    return UnclearError(
-        line,
-        "this loader does not say `shuffle=True` or `shuffle=False`; write it",
-        "此加载器未写明 `shuffle=True` 或 `shuffle=False`，请补上",
-    )
+        return UnclearError(line, message("distributed.loader-elsewhere"))
+    return UnclearError(line, message("distributed.shuffle-not-said"))
 
 
 def _trains_with(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> Loader | None:
@@ -208,12 +182,7 @@ def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> t
 
 
 def _no_place(loader: Loader) -> UnclearError:
-    return UnclearError(
-        loader.call.lineno,
-        "a sampler cannot be put before this loader; assign the dataset to a name, and write one "
-        "statement a line",
-        "无法在此加载器之前插入采样器；请先将数据集赋给一个变量，且每行只写一条语句",
-    )
+    return UnclearError(loader.call.lineno, message("distributed.no-place-for-sampler"))
 
 
 def _unused(names: Sequence[str], text: str) -> str | None:

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -83,12 +84,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
     )
     if called and node.attr not in _OF_MODULE and not _is_without_gradient(script, node, body):
         text = script.source(node)
-        raise UnclearError(
-            node.lineno,
-            f"`{text}` would go around the wrapper, and the cards would train apart; call the "
-            "model itself, and let its `forward` do this",
-            f"`{text}` 会绕过包装，使各卡各自训练；请直接调用模型，由 `forward` 完成",
-        )
+        raise UnclearError(node.lineno, message("distributed.around-the-wrapper", code=text))
     end = script.span(node.value).end
     yield Edit(Span(end, end), ".module")
 
@@ -130,10 +126,7 @@ def _require_same(script: Script, function: ast.FunctionDef, parameter: str, var
             continue
         if parameter not in _given(node, function, variable):
             raise UnclearError(
-                node.lineno,
-                f"`{function.name}` is given another model here, and asks it for what a wrapped "
-                "one does not have",
-                f"此处传给 `{function.name}` 的是另一个模型，而该函数会访问包装后没有的属性",
+                node.lineno, message("distributed.another-model", function=function.name)
             )
 
 

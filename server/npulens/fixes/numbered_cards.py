@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -155,10 +156,7 @@ class _Numbers:
             raise _numbered(device)
         if self._one not in (None, source):
             raise UnclearError(
-                device.lineno,
-                f"the script names its card as `{self._one}` and, here, as `{source}`; name it in "
-                "one way, or the device without a number",
-                f"脚本用 `{self._one}` 指定设备，此处又用 `{source}`；请统一写法，或去掉编号",
+                device.lineno, message("distributed.two-cards", first=self._one, second=source)
             )
         self._one = source
 
@@ -190,8 +188,4 @@ def _options(node: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def _numbered(node: ast.expr) -> UnclearError:
-    return UnclearError(
-        node.lineno,
-        "a card is named by its number; name the device without one",
-        "这里按编号指定了设备，请去掉编号",
-    )
+    return UnclearError(node.lineno, message("distributed.numbered-card"))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import Edit, LocalizedText
 from npulens.fixes.imports import imports_module, plugin_edit, torch_import
 from npulens.syntax.bindings import bindings_of, walrus_lines
@@ -30,18 +31,17 @@ ALREADY_SEVERAL_PROCESSES = re.compile(
 )
 
 
-class UnclearError(Exception):
+class UnclearError(LocalizedError):
     """It is not clear how a script can become one process among several.
 
     Attributes:
-        reason: Why not, and what would help.
+        text: Why not, and what would help.
         line: Where, counted from 1.
     """
 
-    def __init__(self, line: int, en: str, zh: str) -> None:
-        super().__init__(en)
+    def __init__(self, line: int, text: LocalizedText) -> None:
+        super().__init__(text)
         self.line = line
-        self.reason = LocalizedText(en, zh)
 
 
 class Home(NamedTuple):
@@ -186,9 +186,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
         if values != [Qualified(module)]:
             if is_bound:
                 raise UnclearError(
-                    home.first.lineno,
-                    f"`{module}` is not the module of that name here",
-                    f"`{module}` 在此处不是同名模块",
+                    home.first.lineno, message("distributed.other-module", module=module)
                 )
             missing.append(f"import {module}")
     setup = script.line_before(home.first, _SETUP)
@@ -209,9 +207,4 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
 
 
 def _no_place(node: ast.stmt) -> UnclearError:
-    return UnclearError(
-        node.lineno,
-        "nothing can be put before this statement; let the script import torch at its top, "
-        "and write one statement a line",
-        "此语句之前无法插入代码；请在脚本顶部导入 torch，且每行只写一条语句",
-    )
+    return UnclearError(node.lineno, message("distributed.nothing-before"))

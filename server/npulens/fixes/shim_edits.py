@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import NOT_UNUSED, running_imports, statement_edit, torch_import
 from npulens.syntax.parsing import module_tree
@@ -89,14 +90,12 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
         place = torch_import(body, lines)
         if use.shimmed or place is None or _mentions_shim(text):
             return None
-        title = LocalizedText(
-            "Run on the NPU through `transfer_to_npu`", "通过 `transfer_to_npu` 在 NPU 上运行"
-        )
+        title = message("fix.run-through-shim")
         return _rewrite(title, statement_edit(place, FOR_EFFECT, text))
     if use.statement is None:
         return None
     after = use.statement.end + text.startswith("\n", use.statement.end)
-    title = LocalizedText("Remove `transfer_to_npu`", "移除 `transfer_to_npu`")
+    title = message("fix.remove-shim")
     return _rewrite(title, Edit(Span(use.statement.start, after), ""))
 
 

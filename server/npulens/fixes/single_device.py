@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
 from npulens.catalog.model import Edit, LocalizedText
 from npulens.fixes.data_loaders import (
     BACKWARD,
@@ -76,32 +78,23 @@ def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
         tree = module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise UnclearError(line, "the script does not parse", "脚本无法解析") from error
+        raise UnclearError(line, message("distributed.does-not-parse")) from error
     several = ALREADY_SEVERAL_PROCESSES.search(text)
     if several is not None:
         raise UnclearError(
             text.count("\n", 0, several.start()) + 1,
-            f"`{several[0]}` stands here: the script chooses its device or starts several "
-            "processes already",
-            f"此处有 `{several[0]}`：脚本已自行选择设备或启动多个进程",
+            message("distributed.chooses-device", code=several[0]),
         )
     other = _OTHER_WAYS.search(text)
     if other is not None:
-        raise UnclearError(text.count("\n", 0, other.start()) + 1, *_reason_of(other))
+        raise UnclearError(text.count("\n", 0, other.start()) + 1, _reason_of(other))
     visible = _VISIBLE.search(text)
     if visible is not None:
         raise UnclearError(
-            text.count("\n", 0, visible.start()) + 1,
-            "the script chooses the cards that it sees, of which each process needs its own; "
-            "set the variable where the script is launched",
-            "脚本在此限定了可见的卡，而每个进程都需要自己的卡；请在启动脚本处设置该变量",
+            text.count("\n", 0, visible.start()) + 1, message("distributed.chooses-cards")
         )
     if BACKWARD not in text:
-        raise UnclearError(
-            1,
-            "nothing in this file calls `.backward()`: the training loop is elsewhere",
-            "本文件没有调用 `.backward()`：训练循环不在这里",
-        )
+        raise UnclearError(1, message("distributed.no-training"))
     script = read_script(tree, text)
     if wraps_in_data_parallel(script):
         edits = process_per_card(script, known)
@@ -110,21 +103,12 @@ def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
     return joined([*edits, *_saves(script)])
 
 
-def _reason_of(other: re.Match[str]) -> tuple[str, str]:
-    """Why a script that goes another way is refused, in both languages."""
+def _reason_of(other: re.Match[str]) -> LocalizedText:
+    """Why a script that goes another way is refused."""
     if other["library"]:
-        library = other["library"]
-        return (
-            f"`{library}` stands here, which starts processes and wraps the model by itself",
-            f"此处有 `{library}`，它会自行启动进程并包装模型",
-        )
+        return message("distributed.other-library", library=other["library"])
     call = f"set_default_{other['default']}"
-    return (
-        f"with `{call}` the sampler of each process would draw its order on the card, with a "
-        "generator of the host, and fail; move the model and each batch with `.to(device)` instead",
-        f"使用 `{call}` 时，各进程的采样器会在卡上用主机的生成器抽取顺序而出错；"
-        "请改用 `.to(device)` 移动模型和每批数据",
-    )
+    return message("distributed.default-device", call=call)
 
 
 def _wrapped(script: Script, model: str) -> Iterator[Edit]:
@@ -137,9 +121,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     place = following and script.line_before(following[0], _wrapping(model))
     if not place:
         raise UnclearError(
-            home.body[at].lineno,
-            f"nothing follows this statement where `{model}` could be wrapped",
-            f"此语句之后没有可以包装 `{model}` 的位置",
+            home.body[at].lineno, message("distributed.nothing-follows", model=model)
         )
     yield from setup_edits(script, home)
     yield place
@@ -170,30 +152,17 @@ def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -
     homes = [home_of(script, call, scope) for call, scope in made]
     first = homes[0]
     if first is None:
-        raise UnclearError(
-            made[0][0].lineno,
-            f"`{model}` is made here, in a block that the script does not run itself",
-            f"`{model}` 在此处创建，但脚本没有直接运行该代码块",
-        )
+        raise UnclearError(made[0][0].lineno, message("distributed.made-elsewhere", model=model))
     for (call, _), home in zip(made, homes, strict=True):
         if home is None or home.body is not first.body:
-            raise UnclearError(
-                call.lineno,
-                f"`{model}` is made in several functions; give the variables different names",
-                f"`{model}` 在多个函数中创建；请使用不同的变量名",
-            )
+            raise UnclearError(call.lineno, message("distributed.several-functions", model=model))
     return first
 
 
 def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> UnclearError:
     """Why no call is known to make the model, at the line that comes nearest to it."""
     if values:
-        return UnclearError(
-            values[0].lineno,
-            f"`{model}` is not assigned what a call makes; --model names the variable that holds "
-            "the model",
-            f"此处赋给 `{model}` 的不是调用的结果；请用 --model 指定模型变量",
-        )
+        return UnclearError(values[0].lineno, message("distributed.not-made-by-call", model=model))
     named = [
         node.lineno
         for node in nodes_below(script.tree)
@@ -201,17 +170,8 @@ def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> Uncle
         or (isinstance(node, ast.arg) and node.arg == model)
     ]
     if named:
-        return UnclearError(
-            min(named),
-            f"`{model}` is used here, and no assignment of this file makes it; make it in the "
-            "block that the script runs",
-            f"此处使用了 `{model}`，但本文件没有创建它的赋值语句；请在脚本运行的代码块中创建",
-        )
-    return UnclearError(
-        1,
-        f"there is no variable `{model}` in this file; --model names the one that holds the model",
-        f"本文件中没有变量 `{model}`；请用 --model 指定模型变量",
-    )
+        return UnclearError(min(named), message("distributed.not-made", model=model))
+    return UnclearError(1, message("distributed.no-variable", model=model))
 
 
 def _assigned(node: ast.AST, model: str) -> Iterator[ast.expr]:
@@ -246,9 +206,7 @@ def _require_one_model(script: Script, model: str, calls: Sequence[tuple[ast.Cal
                 if getattr(owner, "id", model) != model:
                     raise UnclearError(
                         part.lineno,
-                        f"`{script.source(part.value)}` is trained as well, and one model alone "
-                        "can be wrapped",
-                        f"`{script.source(part.value)}` 也参与训练，而只能包装一个模型",
+                        message("distributed.second-model", code=script.source(part.value)),
                     )
 
 
@@ -265,9 +223,7 @@ def _last_preparation(script: Script, body: Sequence[ast.stmt], model: str) -> i
         if BACKWARD in script.source(statement) or called & training:
             raise UnclearError(
                 statement.lineno,
-                f"`{model}` is made or moved in line {body[last].lineno}, and this trains before "
-                "that is done",
-                f"第 {body[last].lineno} 行才创建或移动 `{model}`，而此处在其完成之前就开始训练",
+                message("distributed.trains-before", model=model, line=body[last].lineno),
             )
     return last
 
@@ -296,11 +252,7 @@ def _saves(script: Script) -> Iterator[Edit]:
             continue
         statement = next((s for s in statements if s.value is call), None)
         if statement is None or not _is_alone(script, statement):
-            raise UnclearError(
-                call.lineno,
-                "every process would save here; let this call be a statement on lines of its own",
-                "每个进程都会在此保存；请将此调用写成独占一行的语句",
-            )
+            raise UnclearError(call.lineno, message("distributed.saves-within"))
         lines = script.lines
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         start = lines.starts[first - 1]
@@ -334,44 +286,11 @@ _IN_EVERY_PROCESS = re.compile(r"\b(?:SummaryWriter|wandb\.init|mlflow\.start_ru
 _DOWNLOADS = re.compile(r"\bdownload\s*=\s*True\b")
 _MAKES_FOLDERS = re.compile(r"\bos\.(?:mkdir\(|makedirs\((?![^\n]*exist_ok))")
 _NUMBERED_CARD = re.compile(r"\.cuda\((?:device=)?(?!non_blocking)[\w.]*[A-Za-z][\w.]*[,)]")
-_CAUTIONS: Sequence[tuple[re.Pattern[str], LocalizedText]] = (
-    (
-        _IN_EVERY_PROCESS,
-        LocalizedText("Every process writes its own record here.", "每个进程都会在此写入记录。"),
-    ),
-    (
-        _DOWNLOADS,
-        LocalizedText(
-            "All processes download at once; download the data before the start.",
-            "所有进程会同时下载；请在启动前下载好数据。",
-        ),
-    ),
-    (
-        _MAKES_FOLDERS,
-        LocalizedText(
-            "The second process finds the folder there and fails; add `exist_ok=True`.",
-            "第二个进程会因目录已存在而失败；请使用 `exist_ok=True`。",
-        ),
-    ),
-    (
-        _NUMBERED_CARD,
-        LocalizedText(
-            "What stands in the brackets no longer chooses the card: each process has its own.",
-            "括号中的值不再决定使用哪张卡：每个进程使用自己的卡。",
-        ),
-    ),
-)
-_OF_ALL = LocalizedText(
-    "Each card has a batch of the size given, so all together see it as many times as there are "
-    "cards: look at the learning rate. Evaluation runs in every process on all its data; figures "
-    "that a process prints in training are those of its own share.",
-    "批大小是每张卡的，总批大小为其乘以卡数，请相应检查学习率。每个进程都会在全部数据上评估；"
-    "训练中打印的数值只反映该进程的数据。",
-)
-_NO_EPOCH = LocalizedText(
-    "No loop over epochs was found, so the order of the data is the same in each: call "
-    "`set_epoch` of the sampler.",
-    "未找到按 epoch 的循环，每轮的数据顺序都相同；请调用采样器的 `set_epoch`。",
+_CAUTIONS: Sequence[tuple[re.Pattern[str], MessageId]] = (
+    (_IN_EVERY_PROCESS, "distributed.every-process-writes"),
+    (_DOWNLOADS, "distributed.all-download"),
+    (_MAKES_FOLDERS, "distributed.folder-is-there"),
+    (_NUMBERED_CARD, "distributed.brackets"),
 )
 
 
@@ -382,10 +301,10 @@ def cautions(text: str, distributed: str) -> list[Caution]:
         text: The script as it was; lines are counted in it.
         distributed: The script as it is.
     """
-    found = [Caution(1, _OF_ALL)]
+    found = [Caution(1, message("distributed.of-all"))]
     if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
-        found.append(Caution(1, _NO_EPOCH))
+        found.append(Caution(1, message("distributed.no-epoch")))
     for pattern, caution in _CAUTIONS:
         starts = (match.start() for match in pattern.finditer(text))
-        found += (Caution(text.count("\n", 0, start) + 1, caution) for start in starts)
+        found += (Caution(text.count("\n", 0, start) + 1, message(caution)) for start in starts)
     return found

@@ -2,16 +2,13 @@
 
 import ast
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.fixes.run_time import run_time_migration
 from npulens.fixes.shim_edits import FOR_EFFECT
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
-
-_TITLE = LocalizedText(
-    "Run on the NPU through `transfer_to_npu`", "通过 `transfer_to_npu` 在 NPU 上运行"
-)
 
 
 def start_with_shim(text: str) -> Fix | None:
@@ -35,7 +32,9 @@ def start_with_shim(text: str) -> Fix | None:
         return None
     newline = line_ending(text)
     edit = Edit(Span(start, start), FOR_EFFECT + newline)
-    return Fix(_TITLE, Applicability.UNSAFE, (edit,), MigrationStyle.RUNTIME_SHIM)
+    return Fix(
+        message("fix.run-through-shim"), Applicability.UNSAFE, (edit,), MigrationStyle.RUNTIME_SHIM
+    )
 
 
 def _imports(node: ast.stmt) -> bool:

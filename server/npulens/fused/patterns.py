@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import about, message
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.catalog.rule_file import CatalogueError
 from npulens.fused.pattern_conditions import known_conditions
@@ -35,6 +37,11 @@ _NAME = re.compile(r"\w+(\.\w+)+")
 
 class PatternError(CatalogueError):
     """A pattern file that breaks the format; the message says where."""
+
+
+def refused(where: str, name: MessageId, /, **values: object) -> PatternError:
+    """What is wrong, and where."""
+    return PatternError(about(where, message(name, **values)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +125,8 @@ def _parsed(source: PatternSource) -> ast.Module:
     try:
         return module_tree(source.text)
     except (SyntaxError, ValueError) as error:
-        raise PatternError(f"{source.name}: {error}") from error
+        said = str(error)
+        raise PatternError(about(source.name, LocalizedText(said, said))) from error
 
 
 def _read(source: PatternSource) -> Iterator[Pattern]:
@@ -134,7 +142,7 @@ def _read(source: PatternSource) -> Iterator[Pattern]:
         chosen.functions = {**definitions.functions}
         for form, name in choice.items():
             if name not in chosen.functions:
-                raise PatternError(f"{source.name}: FORMS names {name}, which is no function")
+                raise refused(source.name, "pattern.no-function", name=name)
             chosen.functions[form] = definitions.functions[name]
         evaluator = Evaluator(chosen)
         for name, function in definitions.functions.items():
@@ -148,7 +156,7 @@ def _read(source: PatternSource) -> Iterator[Pattern]:
 def _choices(forms: object, name: str) -> Iterator[dict[str, str]]:
     """Every way to choose one of its forms for each name."""
     if not isinstance(forms, dict) or not all(isinstance(f, tuple) for f in forms.values()):
-        raise PatternError(f"{name}: FORMS gives for each name a tuple of functions")
+        raise refused(name, "pattern.forms")
     for chosen in product(*forms.values()):
         yield dict(zip(forms, chosen, strict=True))
 
@@ -177,7 +185,7 @@ def _pattern(
     where = f"{source.name}: {name}"
     root = evaluator.result(function)
     if root is None or root.operator == INPUT:
-        raise PatternError(f"{where} must return one expression")
+        raise refused(source.name, "pattern.one-expression", name=name)
     almost = _localized(constants.get("ALMOST"), where)
     kinds = _kinds_of_replacement(constants.get("PROVIDED", {}), source.name)
     found = (
@@ -188,25 +196,25 @@ def _pattern(
     replacement = replacements[0] if replacements else None
     operator = constants.get("OPERATOR", "" if replacement is None else replacement.operator)
     if almost is None and replacement is None and not operator:
-        raise PatternError(f"{where} has neither a replacement nor OPERATOR nor ALMOST")
+        raise refused(source.name, "pattern.no-replacement", name=name)
     rule, applicability = constants.get("RULE"), constants.get("APPLICABILITY", "unsafe")
     if not isinstance(rule, str):
-        raise PatternError(f"{where}: RULE must be the code of a rule")
+        raise refused(where, "pattern.rule")
     try:
         how_safe = Applicability(applicability)
     except ValueError as error:
-        raise PatternError(f"{where}: APPLICABILITY is safe, unsafe or manual") from error
+        raise refused(where, "pattern.applicability") from error
     transparent = constants.get("TRANSPARENT", ())
     conditions = constants.get("CONDITIONS", {})
     names = {node.label for node in reachable(root) if node.operator == INPUT}
     exclusive = constants.get("EXCLUSIVE", ())
     if not isinstance(transparent, tuple) or not isinstance(exclusive, tuple):
-        raise PatternError(f"{where}: TRANSPARENT and EXCLUSIVE are tuples")
+        raise refused(where, "pattern.tuples")
     if not isinstance(conditions, dict):
-        raise PatternError(f"{where}: CONDITIONS is a dict")
+        raise refused(where, "pattern.conditions")
     asked = {condition for each in conditions.values() for condition in each}
     if unknown := sorted(asked - known_conditions() - RELATIONS.keys()):
-        raise PatternError(f"{where}: there is no condition {unknown[0]!r}")
+        raise refused(where, "pattern.no-condition", name=repr(unknown[0]))
     return Pattern(
         name=where,
         rule=rule,
@@ -244,14 +252,14 @@ def _localized(value: object, where: str) -> LocalizedText | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"en", "zh"}:
-        raise PatternError(f'{where}: a text has the keys "en" and "zh"')
+        raise refused(where, "pattern.text")
     return LocalizedText(str(value["en"]), str(value["zh"]))
 
 
 def _kinds_of_replacement(provided: object, where: str) -> dict[str, LocalizedText | None]:
     """What the names of replacements start with, each with what must hold for them."""
     if not isinstance(provided, dict):
-        raise PatternError(f"{where}: PROVIDED is a dict")
+        raise refused(where, "pattern.provided")
     return {kind: _localized(text, where) for kind, text in provided.items()} or {
         _REPLACEMENT: None
     }
@@ -271,7 +279,7 @@ def _replacement(
         return None
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
-        raise PatternError(f"{source.name}: {function.node.name} must return one expression")
+        raise refused(source.name, "pattern.one-expression", name=function.node.name)
     place = last.value
     lines = LineMap(source.text)
     start = lines.offset(place.lineno, place.col_offset)
@@ -280,8 +288,7 @@ def _replacement(
     expression = expression_tree(text)
     operator = _operator(expression, function)
     if not operator:
-        named = f"{source.name}: {function.node.name}"
-        raise PatternError(f"{named} must call something of torch_npu, torch or another module")
+        raise refused(source.name, "pattern.calls-nothing", name=function.node.name)
     return Replacement(text, expression, operator, _defaults(function), provided)
 
 

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from npulens.catalog.model import Finding, Fix, LocalizedText, MigrationStyle, Related, Rule
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Fix, MigrationStyle, Related, Rule
 from npulens.catalog.tables import Catalogue
 from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
@@ -23,7 +24,6 @@ from npulens.text.lines import LineMap
 
 _MOST_LOOKS = 200
 """Of one function: so often it is asked what else wants the parts of a match."""
-_PART = LocalizedText("part of this computation", "该计算的一部分")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,8 @@ class Recognizer:
             filter(None, (rewriter.fixes(m, place.node, place.statement) for m in matches_here)), []
         )
         related = tuple(
-            Related(rewriter.span(statement), _PART) for statement in _statements_of(record, place)
+            Related(rewriter.span(statement), message("fix.part-of-computation"))
+            for statement in _statements_of(record, place)
         )
         shown = " ".join(rewriter.source(place.node).split())
         yield Finding(

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Sequence
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Applicability,
     Edit,
     Fix,
     ImportNeed,
-    LocalizedText,
     MigrationStyle,
 )
 from npulens.fused.filling import filled, names_in
@@ -139,18 +139,13 @@ class Rewriter:
     ) -> Fix:
         operator = replacement.operator
         if style is MigrationStyle.NPU:
-            title = LocalizedText(f"Use {operator}", f"改用 {operator}")
+            title = message("fix.use-operator", operator=operator)
             needs = ImportNeed.PLUGIN_NAME if _names_plugin(replacement) else ImportNeed.NOTHING
         else:
-            title = LocalizedText(
-                f"Use {operator} on the NPU, keep this for other devices",
-                f"在 NPU 上使用 {operator}，其他设备保留原代码",
-            )
+            title = message("fix.use-on-npu", operator=operator)
             needs = ImportNeed.NOTHING
         if replacement.provided is not None:
-            title = LocalizedText(
-                f"{title.en}, {replacement.provided.en}", f"{title.zh}（{replacement.provided.zh}）"
-            )
+            title = message("fix.use-provided", title=title, provided=replacement.provided)
         module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
         if not _names_plugin(replacement):
             module = operator.partition(".")[0]

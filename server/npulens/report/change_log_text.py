@@ -1,22 +1,22 @@
 """The log of a migration: as JSON for programs, as Markdown for people, and as one line."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from npulens import __version__
-from npulens.catalog.error_messages import error_message
+from npulens.catalog.messages import joined, message, message_of
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.report.not_read_text import counted, reason_of
-from npulens.report.report_wording import APPLICABILITIES, counted_findings
-from npulens.workspace.files.copying import LeftOut, Reason
+from npulens.report.report_wording import counted_findings
+from npulens.workspace.files.copying import LeftOut
 from npulens.workspace.fixing.change_log import Change, ChangeLog, Left
-from npulens.workspace.fixing.effort import EffortClass, total_minutes
+from npulens.workspace.fixing.effort import total_minutes
 from npulens.workspace.settings.configuration import Configuration
 
 JSON_NAME = "change_log.json"
@@ -24,46 +24,6 @@ MARKDOWN_NAME = "change_log.md"
 _VERSION = 1
 """Of the form of the JSON file; it grows when something in it gets another meaning."""
 
-_TITLE = LocalizedText("Migration to the NPU", "迁移到 NPU")
-_LEFT = LocalizedText("Left to do", "待处理")
-_NOTHING_LEFT = LocalizedText("Nothing that npulens knows of.", "npulens 未发现其他问题。")
-_ADVICE = LocalizedText("Advice", "优化建议")
-_NOTES = LocalizedText("To know", "须知")
-_PROBLEMS = LocalizedText("Not migrated", "未迁移")
-_NOT_READ = LocalizedText("Not read", "未读取")
-_NOT_COPIED = LocalizedText("Not copied", "未复制")
-_SETTLED = LocalizedText("What needs nothing, and why", "无需处理的位置及原因")
-_WHERE_SETTLED = LocalizedText(
-    "`npulens check --explain-silence` lists each place with what decides, in the migrated folder.",
-    "在迁移后的目录中运行 `npulens check --explain-silence`，可列出每处及起决定作用的代码。",
-)
-_FALLBACKS = LocalizedText(
-    "Left as it is, because there is another way", "有替代实现，因此保持原样"
-)
-_CHANGES = LocalizedText("Changes", "改动")
-_ESTIMATE = LocalizedText(
-    "The times are estimates by a fixed formula, without tests, training and tuning.",
-    "时间按固定公式估算，不含测试、训练和调优。",
-)
-_REASONS: Mapping[Reason, LocalizedText] = {
-    Reason.LEADS_OUTSIDE: LocalizedText(
-        "a link that leads out of the folder", "指向目录之外的链接"
-    ),
-    Reason.LEADS_TO_LEFT_OUT: LocalizedText(
-        "a link to something that is not copied", "指向未复制内容的链接"
-    ),
-    Reason.SPECIAL: LocalizedText("neither a file nor a folder nor a link", "不是文件、目录或链接"),
-    Reason.NOT_WANTED: LocalizedText(
-        "history, cache, environment or an earlier log", "版本历史、缓存、虚拟环境或之前的日志"
-    ),
-}
-_CLASSES: Mapping[EffortClass, LocalizedText] = {
-    EffortClass.NONE: LocalizedText("No work", "无需处理"),
-    EffortClass.MINUTES: LocalizedText("Minutes each", "每处数分钟"),
-    EffortClass.HOUR: LocalizedText("Up to an hour each", "每处不超过一小时"),
-    EffortClass.HALF_DAY: LocalizedText("Up to half a day each", "每处不超过半天"),
-    EffortClass.DAYS: LocalizedText("Days each", "每处数天"),
-}
 _MOST_PLACES = 5
 """Of one library, so many places are named; the JSON file has all."""
 _MINUTES_OF_DAY = 480
@@ -102,7 +62,9 @@ def change_log_json(
             {"path": each.path, "folder": each.is_folder, "reason": each.reason.value}
             for each in log.not_read
         ],
-        "problems": [{"path": path, "problem": problem} for path, problem in log.problems.items()],
+        "problems": [
+            {"path": path, "problem": problem.en} for path, problem in log.problems.items()
+        ],
     }
     return json_text(record, indent=1) + "\n"
 
@@ -142,29 +104,30 @@ def _left(left: Left, language: Language) -> dict[str, Any]:
 
 def change_log_markdown(log: ChangeLog, language: Language) -> str:
     """A log to be read: what is left to do first, then every edit by file."""
-    parts = [f"# {_TITLE.in_language(language)}\n", migration_summary(log, None, language)]
-    parts += _section(_LEFT, _left_lines(log, language), language)
+    parts = [
+        f"# {message('log.title').in_language(language)}\n",
+        migration_summary(log, None, language),
+    ]
+    parts += _section(message("log.left"), _left_lines(log, language), language)
     if log.notes:
         notes = (
             f"- {_code(path)}:{line}: {text.in_language(language)}"
             for path, line, text in log.notes
         )
-        parts += _section(_NOTES, notes, language)
+        parts += _section(message("log.notes"), notes, language)
     if log.problems:
-        lines = (
-            f"- {_code(path)}: {error_message(p, language)}" for path, p in log.problems.items()
-        )
-        parts += _section(_PROBLEMS, lines, language)
+        lines = (f"- {_code(path)}: {p.in_language(language)}" for path, p in log.problems.items())
+        parts += _section(message("log.problems"), lines, language)
     if log.not_read:
         unread = (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)
-        parts += _section(_NOT_READ, unread, language)
+        parts += _section(message("log.not-read"), unread, language)
     if log.left_out:
         not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)
-        parts += _section(_NOT_COPIED, not_copied, language)
+        parts += _section(message("log.not-copied"), not_copied, language)
     if log.settled:
-        parts += _section(_SETTLED, _settled_lines(log, language), language)
+        parts += _section(message("log.settled"), _settled_lines(log, language), language)
     if log.changes:
-        parts += _section(_CHANGES, _change_lines(log.changes, language), language)
+        parts += _section(message("log.changes"), _change_lines(log.changes, language), language)
     return "\n".join(parts)
 
 
@@ -174,28 +137,28 @@ def _section(title: LocalizedText, lines: Iterable[str], language: Language) -> 
 
 def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
     if not log.left:
-        yield _NOTHING_LEFT.in_language(language)
+        yield message("log.nothing-left").in_language(language)
         return
-    yield _ESTIMATE.in_language(language)
+    yield message("log.estimate").in_language(language)
     groups = groupby(log.left, key=lambda each: (each.effort.is_advice, each.effort.effort_class))
     for (is_advice, effort_class), lefts in groups:
-        title = _CLASSES[effort_class].in_language(language)
-        advice = f"{_ADVICE.in_language(language)}: " if is_advice else ""
+        title = message_of("log-effort", effort_class.value).in_language(language)
+        advice = f"{message('log.advice').in_language(language)}: " if is_advice else ""
         yield f"\n### {advice}{title}\n"
         for left in lefts:
             rule = left.finding.rule
-            message = printable(left.finding.message(language))
+            said = printable(left.finding.message(language))
             time = f" ({duration(left.effort.minutes, language)})" if left.effort.minutes else ""
-            yield f"- {_code(left.path)}:{left.line} {rule.code} {message}{time}"
+            yield f"- {_code(left.path)}:{left.line} {rule.code} {said}{time}"
 
 
 def _settled_lines(log: ChangeLog, language: Language) -> Iterator[str]:
     for reason, why, number in _reasons(log, language):
         yield f"- {number}× {_code(reason)}: {why}"
-    yield f"\n{_WHERE_SETTLED.in_language(language)}"
+    yield f"\n{message('log.where-settled').in_language(language)}"
     if not log.fallbacks:
         return
-    yield f"\n### {_FALLBACKS.in_language(language)}\n"
+    yield f"\n### {message('log.fallbacks').in_language(language)}\n"
     places: dict[str, list[str]] = {}
     for each in log.fallbacks:
         places.setdefault(each.name, []).append(f"{_code(each.path)}:{each.line}")
@@ -216,7 +179,7 @@ def _change_lines(changes: Iterable[Change], language: Language) -> Iterator[str
         for change in group:
             rule = "" if change.finding is None else f" {change.finding.rule.code}"
             title = printable(change.fix.title.in_language(language))
-            kind = APPLICABILITIES[change.fix.applicability].in_language(language)
+            kind = message_of("report-fix", change.fix.applicability.value).in_language(language)
             lines.append(f"@@ {change.line}{rule}: {title} ({kind})")
             lines += (f"-{printable(line)}" for line in _lines(change.before))
             lines += (f"+{printable(line)}" for line in _lines(change.after))
@@ -227,15 +190,19 @@ def _change_lines(changes: Iterable[Change], language: Language) -> Iterator[str
 
 def _not_copied(each: LeftOut, language: Language) -> str:
     target = f" ({_code(each.target)})" if each.target else ""
-    return f"{_code(each.path)}{target}: {_REASONS[each.reason].in_language(language)}"
+    return f"{_code(each.path)}{target}: {_why_not_copied(each, language)}"
+
+
+def _why_not_copied(each: LeftOut, language: Language) -> str:
+    return message_of("log-not-copied", each.reason.value).in_language(language)
 
 
 def wording_of(each: LeftOut, language: Language) -> str:
     """What a terminal says of something that is not copied."""
     target = f" -> {printable(each.target)}" if each.target else ""
-    separator = "：" if language == "zh" else ": "
-    word = _NOT_COPIED.in_language(language).lower()
-    reason = _REASONS[each.reason].in_language(language)
+    separator = message("punctuation.colon").in_language(language)
+    word = message("log.not-copied").in_language(language).lower()
+    reason = _why_not_copied(each, language)
     return f"{printable(each.path)}{target}{separator}{word}{separator}{reason}"
 
 
@@ -247,27 +214,37 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
         place: The migrated tree, if that is to be said.
         language: The language to say it in.
     """
-    edits, changed = len(log.changes), len(log.changed)
+    what = message(
+        "log.summary",
+        files=log.files,
+        changed=len(log.changed),
+        edits=len(log.changes),
+        left=_left_to_do(log, language),
+    ).in_language(language)
+    colon = message("punctuation.colon").in_language(language)
+    return f"{what}\n" if place is None else f"{printable(place)}{colon}{what}\n"
+
+
+def _left_to_do(log: ChangeLog, language: Language) -> str:
+    """Problems and advice, each with its cost, and what was not read."""
     needed, advice = log.of_kind(advice=False), log.of_kind(advice=True)
-    not_read = counted(log.not_read, language)
-    if language == "zh":
-        where = "" if place is None else f"{printable(place)}："
-        first = f"{where}共 {log.files} 个文件，改动其中 {changed} 个，共 {edits} 处编辑。"
-        problems = f"{len(needed)} 个问题{_cost(needed, '，', language)}"
-        extra = f"{len(advice)} 条建议{_cost(advice, '，', language)}"
-        parts = [problems] * bool(needed) + [extra] * bool(advice) or ["未发现问题"]
-        return f"{first}\n待处理：{'；'.join([*parts, not_read] if not_read else parts)}。\n"
-    where = "" if place is None else f"{printable(place)}: "
-    first = f"{where}changed {changed} of {log.files} files in {edits} edits."
-    problems = f"{counted_findings(len(needed), 0, language)}{_cost(needed, ', ', language)}"
-    extra = f"{counted_findings(0, len(advice), language)}{_cost(advice, ', ', language)}"
-    parts = [problems] * bool(needed) + [extra] * bool(advice) or ["no problems known"]
-    return f"{first}\nLeft to do: {'; '.join([*parts, not_read] if not_read else parts)}.\n"
+    parts = []
+    if needed:
+        parts.append(_with_cost(counted_findings(len(needed), 0), needed, language))
+    if advice:
+        parts.append(_with_cost(counted_findings(0, len(advice)), advice, language))
+    if not parts:
+        parts.append(message("log.no-problems").in_language(language))
+    if not_read := counted(log.not_read, language):
+        parts.append(not_read)
+    return message("punctuation.semicolon").in_language(language).join(parts)
 
 
-def _cost(lefts: Sequence[Left], separator: str, language: Language) -> str:
+def _with_cost(text: LocalizedText, lefts: Sequence[Left], language: Language) -> str:
     minutes = _minutes(lefts)
-    return separator + duration(minutes, language) if minutes else ""
+    comma = message("punctuation.comma").in_language(language)
+    cost = comma + duration(minutes, language) if minutes else ""
+    return text.in_language(language) + cost
 
 
 def _minutes(lefts: Iterable[Left]) -> int:
@@ -276,15 +253,13 @@ def _minutes(lefts: Iterable[Left]) -> int:
 
 def duration(minutes: int, language: Language) -> str:
     """An estimate in the units that people plan in; a day has eight hours."""
-    hours, rest = divmod(minutes, 60)
     if minutes >= 2 * _MINUTES_OF_DAY:
-        days = round(minutes / _MINUTES_OF_DAY)
-        return f"约 {days} 人天" if language == "zh" else f"about {days} days"
-    if language == "zh":
-        parts = [f"{hours} 小时" if hours else "", f"{rest} 分钟" if rest else ""]
-        return f"约 {' '.join(filter(None, parts))}"
-    parts = [f"{hours} h" if hours else "", f"{rest} min" if rest else ""]
-    return f"about {' '.join(filter(None, parts))}"
+        days = message("time.person-days", number=round(minutes / _MINUTES_OF_DAY))
+        return message("log.about", time=days).in_language(language)
+    hours, rest = divmod(minutes, 60)
+    parts = [message("time.hours", number=hours)] if hours else []
+    parts += [message("time.minutes", number=rest)] if rest else []
+    return message("log.about", time=joined(parts, "punctuation.space")).in_language(language)
 
 
 def _lines(text: str) -> list[str]:

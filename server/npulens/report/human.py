@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import click
 
+from npulens.catalog.message_ids import MessageTable
+from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Applicability, Finding, Language, Severity
-from npulens.catalog.rule_page import SEVERITIES
-from npulens.report.report_wording import APPLICABILITIES, HELP, summary, with_lines
+from npulens.report.report_wording import summary, with_lines
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span
@@ -61,7 +62,7 @@ class HumanReport:
         heading = " ".join(
             [
                 self._style(f"{printable(document.path)}:{place}:", bold=True),
-                self._style(SEVERITIES[severity].in_language(self._language), fg=colour, bold=True),
+                self._style(self._named("severity", severity), fg=colour, bold=True),
                 self._style(finding.rule.code, fg=colour),
                 f"{finding.rule.name}: {printable(finding.message(self._language))}",
             ]
@@ -80,10 +81,14 @@ class HumanReport:
         if finding.fixes:
             fix = finding.fixes[0]
             title = printable(fix.title.in_language(self._language))
-            kind = APPLICABILITIES[fix.applicability].in_language(self._language)
-            word = self._style(HELP.in_language(self._language) + ":", fg="green", bold=True)
+            kind = self._named("report-fix", fix.applicability)
+            word = message("report.help").in_language(self._language)
+            word = self._style(f"{word}:", fg="green", bold=True)
             lines.append(f" {margin}{self._style('=', fg='blue')} {word} {title} ({kind})")
         return "\n".join(lines) + "\n\n"
+
+    def _named(self, table: MessageTable, member: Severity | Applicability) -> str:
+        return message_of(table, member.value).in_language(self._language)
 
     def _style(self, text: str, fg: str | None = None, bold: bool | None = None) -> str:
         return click.style(text, fg=fg, bold=bold) if self._colour else text

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Language
 from npulens.text.document import Document
 from npulens.text.places import cell_at, place_at
@@ -36,7 +37,7 @@ def cell_named(document: Document, finding: Finding, language: Language) -> str:
     if cell is None:
         return ""
     line = place_at(document, finding.span.start).line
-    return f"单元格 {cell} 第 {line} 行：" if language == "zh" else f"cell {cell}, line {line}: "
+    return message("report.in-cell", cell=cell, line=line).in_language(language)
 
 
 @dataclass(frozen=True, slots=True)

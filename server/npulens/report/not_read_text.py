@@ -1,40 +1,28 @@
-"""What was not read, in each language."""
+"""What was not read, in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from npulens.catalog.model import Language, LocalizedText
+from npulens.catalog.messages import joined, message, message_of, plural
+from npulens.catalog.model import Language
 from npulens.report.human import printable
-from npulens.workspace.files.not_read import NotRead, Reason, numbers
-
-_REASONS: Mapping[Reason, LocalizedText] = {
-    Reason.IGNORED: LocalizedText("git ignores it and does not track it", "被 git 忽略且未跟踪"),
-    Reason.ENVIRONMENT: LocalizedText("a virtual environment", "虚拟环境"),
-    Reason.INSTALLED: LocalizedText("installed packages", "已安装的软件包"),
-    Reason.BUILT: LocalizedText("made by a tool, by its name", "按名称判断为工具生成的内容"),
-    Reason.OUTSIDE: LocalizedText("a link that leads out of the folder", "指向目录之外的链接"),
-    Reason.SPECIAL: LocalizedText("neither a file nor a folder", "既不是文件也不是目录"),
-    Reason.TOO_LARGE: LocalizedText("too large", "文件过大"),
-    Reason.NOT_TEXT: LocalizedText("cannot be read as text", "无法作为文本读取"),
-    Reason.CANNOT_BE_READ: LocalizedText("cannot be opened", "无法打开"),
-    Reason.FAILED: LocalizedText("an internal error of npulens", "npulens 内部错误"),
-    Reason.EXCLUDED: LocalizedText("excluded by the configuration", "被配置排除"),
-}
-_OPTION = LocalizedText(" (--show-skipped lists them)", "（--show-skipped 可列出）")
+from npulens.report.report_wording import Counts
+from npulens.workspace.files.not_read import NotRead, numbers
 
 
 def reason_of(each: NotRead, language: Language) -> str:
     """Why something was not read."""
-    return _REASONS[each.reason].in_language(language)
+    return message_of("not-read", each.reason.value).in_language(language)
 
 
 def counted(not_read: Sequence[NotRead], language: Language) -> str:
     """How many folders and files were not read, in a part of a sentence; empty if none."""
     folders, files = numbers(not_read)
-    if language == "zh":
-        parts = [f"{folders} 个目录"] * bool(folders) + [f"{files} 个文件"] * bool(files)
-        return f"{'和 '.join(parts)}未读取" if parts else ""
-    parts = [_counted(folders, "folder")] * bool(folders) + [_counted(files, "file")] * bool(files)
-    return f"{' and '.join(parts)} not read" if parts else ""
+    counts: Counts = (("report.folders", folders), ("report.files", files))
+    parts = [plural(name, number) for name, number in counts if number]
+    if not parts:
+        return ""
+    what = joined(parts, "punctuation.and")
+    return message("report.not-read", what=what).in_language(language)
 
 
 def not_read_lines(not_read: Sequence[NotRead], is_listed: bool, language: Language) -> str:
@@ -49,18 +37,15 @@ def not_read_lines(not_read: Sequence[NotRead], is_listed: bool, language: Langu
     number = counted(not_read, language)
     if not number:
         return listed
-    hint = "" if is_listed else _OPTION.in_language(language)
-    return f"{listed}{number}{hint}{'。' if language == 'zh' else '.'}\n"
+    hint = "" if is_listed else message("report.not-read-option").in_language(language)
+    stop = message("punctuation.full-stop").in_language(language)
+    return f"{listed}{number}{hint}{stop}\n"
 
 
 def not_read_list(not_read: Sequence[NotRead], language: Language) -> str:
     """A line for each file and folder, with the reason."""
-    colon = "：" if language == "zh" else ": "
+    colon = message("punctuation.colon").in_language(language)
     return "".join(
         f"{printable(each.path)}{'/' * each.is_folder}{colon}{reason_of(each, language)}\n"
         for each in not_read
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from npulens.catalog.error_messages import error_message
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_properties import ReportTable
 from npulens.catalog.tables import Catalogue
@@ -108,7 +107,7 @@ def _file_rows(
             len(report.findings),
             work[index],
             advice[index],
-            error_message(report.problem or "", language),
+            report.problem.in_language(language) if report.problem else "",
         )
         for index, report in enumerate(results.files)
     )

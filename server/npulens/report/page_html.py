@@ -16,8 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import npulens
-from npulens.catalog.model import Applicability, Language, Severity
-from npulens.catalog.rule_page import SEVERITIES
+from npulens.catalog.message_ids import MessageTable
+from npulens.catalog.messages import message, message_of
+from npulens.catalog.model import Applicability, Language, MigrationStyle, Severity
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Entry, Fixes, Page
 from npulens.workspace.fixing.effort import Formula
@@ -30,7 +31,7 @@ MOST_ROWS = 300
 """Of a table that has its rows in the page; all of them are among the findings, too."""
 MOST_FOLDERS = 20
 """Of folders within each other; of what is deeper the sums are there."""
-_TEXTS_OF_SCRIPT = ("shown", "more", "all", "none", "in_folder")
+_TEXTS_OF_SCRIPT = ("shown", "more", "all", "none", "in-folder")
 
 
 def as_html(page: Page) -> str:
@@ -59,12 +60,12 @@ def as_html(page: Page) -> str:
         version=npulens.__version__,
         t=partial(wording.text, language=language),
         lang="zh-CN" if language == "zh" else "en",
-        states={state: wording.STATES[state].in_language(language) for state in Readiness},
-        meanings={state: wording.MEANINGS[state].in_language(language) for state in Readiness},
-        severities={each: SEVERITIES[each].in_language(language) for each in Severity},
-        fixes={each: wording.FIXES[each].in_language(language) for each in Applicability},
-        style_name=wording.STYLES[page.target.style].in_language(language),
-        reached={key: each.in_language(language) for key, each in wording.REACHED.items()},
+        states={state: _named("page-state", state, language) for state in Readiness},
+        meanings={state: _named("page-meaning", state, language) for state in Readiness},
+        severities={each: _named("severity", each, language) for each in Severity},
+        fixes={each: _named("page-fix", each, language) for each in Applicability},
+        style_name=_named("page-style", page.target.style, language),
+        reached=partial(_reached, language=language),
         percent=wording.percent,
         script_state=partial(wording.script_state, language=language),
         fix_counts=_fix_counts,
@@ -128,13 +129,30 @@ def _segments(counts: Mapping[Any, int], scale: float) -> list[tuple[str, float,
     return found
 
 
+def _named(
+    table: MessageTable,
+    member: Readiness | Severity | Applicability | MigrationStyle,
+    language: Language,
+) -> str:
+    return message_of(table, member.value).in_language(language)
+
+
+def _reached(where: str, language: Language) -> str:
+    return message_of("page-reached", where).in_language(language)
+
+
+def _to_fill_in(key: str, language: Language) -> str:
+    """A text with its placeholders, which the script of the page fills in."""
+    return wording.text(key, language, shown="{shown}", total="{total}", number="{number}")
+
+
 def _fix_counts(fixes: Fixes) -> Mapping[Applicability, int]:
     return dict(zip(Applicability, fixes, strict=True))
 
 
 def _formula(formula: Formula, language: Language) -> Mapping[str, str]:
     """The figures of the formula, as they are in the rules."""
-    comma = "、" if language == "zh" else ", "
+    comma = message("punctuation.list").in_language(language)
 
     def listed(items: Iterable[tuple[str, int]]) -> str:
         return comma.join(f"{name}: {minutes}" for name, minutes in items)
@@ -204,10 +222,10 @@ def _data(page: Page, entries: Sequence[Entry], listed_files: Mapping[int, int])
     data = {
         "durations": {each: wording.duration(each, language) for each in sorted(minutes)},
         "lineMark": page.line_mark,
-        "states": [[s.value, wording.STATES[s].in_language(language)] for s in states],
-        "severities": [[s.value, SEVERITIES[s].in_language(language)] for s in severities],
-        "fixes": [[f.value, wording.FIXES[f].in_language(language)] for f in fixes],
-        "texts": {key: wording.TEXTS[key].in_language(language) for key in _TEXTS_OF_SCRIPT},
+        "states": [[s.value, _named("page-state", s, language)] for s in states],
+        "severities": [[s.value, _named("severity", s, language)] for s in severities],
+        "fixes": [[f.value, _named("page-fix", f, language)] for f in fixes],
+        "texts": {key.replace("-", "_"): _to_fill_in(key, language) for key in _TEXTS_OF_SCRIPT},
         "rules": rule_rows,
         "messages": list(messages),
         "files": [

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 import npulens
+from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language
-from npulens.report import page_wording as wording
 from npulens.report.page_model import Page, SettledPlace, Shown
 from npulens.report.page_wording import duration, family_name, percent, script_state, text
 from npulens.workspace.migrating.readiness import Readiness
@@ -22,28 +22,29 @@ def as_markdown(page: Page) -> str:
 
 def _lines(page: Page) -> Iterator[str]:
     language = page.language
-    colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
+    colon = message("punctuation.colon").in_language(language)
+    comma = message("punctuation.comma").in_language(language)
     yield f"## {text('heading', language)}: {_plain(page.title)}"
     yield ""
     files, changing = f"{page.using:,}", f"{page.changing:,}"
-    headline = text("ready_headline", language, files=files, changing=changing)
+    headline = text("ready-headline", language, files=files, changing=changing)
     yield f"**{percent(page.ready, page.using)}** {headline}"
     yield ""
     if page.not_read:
-        stop = "。" if language == "zh" else "."
+        stop = message("punctuation.full-stop").in_language(language)
         yield f"**{page.not_read}**{colon}{_unread(page)}{stop}"
         yield ""
     yield _row([text("state", language), text("files", language), "%"])
     yield "| --- | ---: | ---: |"
     for state, count in page.shares.items():
         if count:
-            name = wording.STATES[state].in_language(language)
+            name = message_of("page-state", state.value).in_language(language)
             share = "" if state is Readiness.OTHER else percent(count, page.using)
             yield _row([name, f"{count:,}", share])
     yield ""
     effort = [
-        f"**{duration(page.work, language)}** {text('effort_to_run', language)}",
-        f"{duration(page.advice, language)} {text('effort_advice', language)}",
+        f"**{duration(page.work, language)}** {text('effort-to-run', language)}",
+        f"{duration(page.advice, language)} {text('effort-advice', language)}",
     ]
     yield f"{text('effort', language)}{colon}{comma.join(effort)}"
     yield from _scripts(page)
@@ -53,7 +54,7 @@ def _lines(page: Page) -> Iterator[str]:
     yield from _hotspots(page)
     yield from _settled(page)
     yield ""
-    checked = f"{text('checked_for', language)}{colon}PyTorch {page.target.torch_version}"
+    checked = f"{text('checked-for', language)}{colon}PyTorch {page.target.torch_version}"
     parts = [checked, f"npulens {npulens.__version__}", page.date]
     yield f"<sub>{' · '.join(part for part in parts if part)}</sub>"
 
@@ -81,7 +82,7 @@ def _scripts(page: Page) -> Iterator[str]:
 def _blockers(page: Page) -> Iterator[str]:
     language = page.language
     if not page.blockers:
-        yield from ("", text("no_blockers", language))
+        yield from ("", text("no-blockers", language))
         return
     yield from _heading("blockers", page)
     for group in page.blockers[:_MOST_ROWS]:
@@ -96,7 +97,7 @@ def _families(page: Page) -> Iterator[str]:
     if not page.families:
         return
     yield from _heading("families", page)
-    heads = ("family", "findings", "files", "to_run", "advice")
+    heads = ("family", "findings", "files", "to-run", "advice")
     yield _row([text(key, language) for key in heads])
     yield "| --- | ---: | ---: | ---: | ---: |"
     for row in page.families:
@@ -112,7 +113,7 @@ def _libraries(page: Page) -> Iterator[str]:
         return
     yield from _heading("libraries", page)
     for row in page.libraries[:_MOST_ROWS]:
-        name = _code(row.name) if row.name else text("own_cuda", language)
+        name = _code(row.name) if row.name else text("own-cuda", language)
         yield f"- {name} ({row.findings}×): {_prose(row.groups[0].message)}"
     yield from _further(len(page.libraries), language)
 
@@ -133,7 +134,7 @@ def _settled(page: Page) -> Iterator[str]:
     language, settled = page.language, page.settled
     if not settled.number:
         return
-    yield from _heading("settled_title", page)
+    yield from _heading("settled-title", page)
     yield _row([text(key, language) for key in ("reason", "message", "places", "files")])
     yield "| --- | --- | ---: | ---: |"
     for row in settled.reasons:
@@ -152,9 +153,9 @@ def _settled(page: Page) -> Iterator[str]:
 def _settled_place(place: SettledPlace, language: Language) -> str:
     why = _plain(place.why)
     if place.decides is not None:
-        where = text("decided_in", language, line=place.decides.place)
+        where = text("decided-in", language, line=place.decides.place)
         why += f" ({_plain(where)} {_code(place.decides.code)})"
-    return f"{_plain(text('decided_in', language, line=place.place))} {_code(place.code)}: {why}"
+    return f"{_plain(text('decided-in', language, line=place.place))} {_code(place.code)}: {why}"
 
 
 def _heading(key: str, page: Page) -> Iterator[str]:
@@ -171,7 +172,7 @@ def _place(shown: Shown) -> str:
 
 
 def _sentence_list(parts: Iterable[str], language: Language) -> str:
-    return ("、" if language == "zh" else ", ").join(parts)
+    return message("punctuation.list").in_language(language).join(parts)
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import npulens
-from npulens.catalog.model import Finding, Fix, Language, LocalizedText, Rule, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
 from npulens.report.json_text import json_text
 from npulens.report.locations import cell_named, message_in_cell, uri_reference
 from npulens.report.silence_text import settled_text
@@ -22,7 +23,6 @@ _LEVELS = {
 }
 _REPORTED_ELSEWHERE = "reported-"
 """How the reasons begin that there is a finding at another place."""
-_DECIDES = LocalizedText("this decides", "由此处决定")
 _FINGERPRINT = "ruleAndLine/v1"
 
 
@@ -110,8 +110,8 @@ class SarifReport:
             "properties": {"reason": settlement.reason},
         }
         if settlement.span is not None and settlement.span != finding.span:
-            message = {"text": _DECIDES.in_language(language)}
-            decides = {**_location(document, settlement.span), "message": message}
+            said = {"text": message("report.decides").in_language(language)}
+            decides = {**_location(document, settlement.span), "message": said}
             fields["relatedLocations"] = [decides]
         return fields
 

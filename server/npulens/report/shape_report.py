@@ -5,20 +5,14 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from npulens.catalog.model import Language, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Language
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.shapes.ranking.findings import reached
 from npulens.text.places import place_at
 from npulens.workspace.runs.shape_run import Place
 
-_SHAPE = LocalizedText("shape", "形状")
-_WAIT = LocalizedText("wait", "等待")
-_BOTH = LocalizedText("shape, wait", "形状、等待")
-_OTHER = LocalizedText("batch", "批次")
-_NOTHING = LocalizedText("No shape depends on data.", "没有依赖数据的形状。")
-_BETTER = LocalizedText("Better: {}.", "建议：{}。")
-_HEADINGS = LocalizedText("rank score kind place function", "排名 得分 类别 位置 函数")
 FIELDS = (
     *("rank", "score", "path", "line", "column", "end_line", "end_column", "code", "name"),
     *("kind", "function", "reached", "symbol", "why", "uses"),
@@ -69,8 +63,8 @@ def as_csv(places: Sequence[Place], language: Language) -> str:
 def as_table(places: Sequence[Place], language: Language) -> str:
     """For people: a line with the place, and one that says why."""
     if not places:
-        return f"{_NOTHING.in_language(language)}\n"
-    lines = ["  ".join(_HEADINGS.in_language(language).split())]
+        return f"{message('shape.nothing').in_language(language)}\n"
+    lines = ["  ".join(message("shape.headings").in_language(language).split())]
     for rank, place in enumerate(places, 1):
         record = record_of(rank, place, language)
         where = printable(f"{record['path']}:{record['line']}:{record['column']}")
@@ -83,14 +77,16 @@ def as_table(places: Sequence[Place], language: Language) -> str:
 def _kind(place: Place, language: Language) -> str:
     hotspot = place.ranked.hotspot
     if hotspot.is_shape:
-        return (_BOTH if hotspot.synchronizes else _SHAPE).in_language(language)
-    return (_WAIT if hotspot.synchronizes else _OTHER).in_language(language)
+        kind = message("shape.kind-both" if hotspot.synchronizes else "shape.kind-shape")
+    else:
+        kind = message("shape.kind-wait" if hotspot.synchronizes else "shape.kind-batch")
+    return kind.in_language(language)
 
 
 def _why(place: Place, language: Language) -> str:
     hotspot = place.ranked.hotspot
     text = place.rule.message.in_language(language).format(symbol=hotspot.symbol)
-    better = _BETTER.in_language(language).format(hotspot.advice.in_language(language))
+    better = message("shape.better", advice=hotspot.advice).in_language(language)
     return f"{text} {better}" if language == "en" else f"{text}{better}"
 
 

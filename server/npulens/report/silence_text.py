@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from npulens.catalog.messages import message, message_of, plural
 from npulens.catalog.model import Finding, Language
-from npulens.catalog.rule_page import SEVERITIES
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
@@ -28,12 +28,10 @@ def settled_line(reasons: Counter[str], language: Language) -> str:
         for name, count in reasons.most_common(_MOST_REASONS)
     ]
     rest = total - sum(count for _, count in reasons.most_common(_MOST_REASONS))
-    if language == "zh":
-        counts += [f"{rest} 其他"] * bool(rest)
-        return f"{total} 处无需处理（{'，'.join(counts)}）；--explain-silence 可列出。\n"
-    counts += [f"{rest} for other reasons"] * bool(rest)
-    places = "place is" if total == 1 else "places are"
-    return f"{total} {places} settled ({', '.join(counts)}); --explain-silence lists them.\n"
+    if rest:
+        counts.append(message("report.other-reasons", number=rest).in_language(language))
+    told = message("punctuation.comma").in_language(language).join(counts)
+    return plural("report.settled", total, reasons=told).in_language(language) + "\n"
 
 
 def settled_lines(document: Document, settled: Sequence[Finding], language: Language) -> str:
@@ -44,7 +42,7 @@ def settled_lines(document: Document, settled: Sequence[Finding], language: Lang
 def _line(document: Document, finding: Finding, language: Language) -> str:
     place = shown_place(document, finding.span.start)
     rule = finding.rule
-    word = "无需处理" if language == "zh" else "settled"
+    word = message("report.settled-word").in_language(language)
     text = printable(settled_text(document, finding, language))
     return f"{printable(document.path)}:{place}: {word} {rule.code} {rule.name}: {text}\n"
 
@@ -61,7 +59,7 @@ def reason_text(document: Document, finding: Finding, language: Language) -> str
     if settlement is None:
         return ""
     why = read_reasons(rules_folder())[settlement.reason].why
-    return why_settled(document, finding.span, settlement, why, language)
+    return why_settled(document, finding.span, settlement, why).in_language(language)
 
 
 def explained_line(
@@ -83,11 +81,7 @@ def explained_line(
         <= place_at(document, max(finding.span.end - 1, finding.span.start)).line
     ]
     if not here:
-        nothing = (
-            "npulens 在此行没有发现与 CUDA 有关的内容。"
-            if language == "zh"
-            else "npulens finds nothing in this line that belongs to CUDA."
-        )
+        nothing = message("report.nothing-in-line").in_language(language)
         return f"{printable(document.path)}:{line}: {nothing}\n"
     return "".join(_explained(document, finding, language) for finding in here)
 
@@ -96,9 +90,9 @@ def _explained(document: Document, finding: Finding, language: Language) -> str:
     if finding.settlement is not None:
         return _line(document, finding, language)
     place = shown_place(document, finding.span.start)
-    severity = SEVERITIES[finding.effective_severity].in_language(language)
-    rule, message = finding.rule, printable(finding.message(language))
-    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {message}\n"
+    severity = message_of("severity", finding.effective_severity.value).in_language(language)
+    rule, said = finding.rule, printable(finding.message(language))
+    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {said}\n"
 
 
 def settled_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:

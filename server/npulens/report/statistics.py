@@ -40,7 +40,7 @@ class Statistics:
         width = len(str(max(self._counts.values(), default=0)))
         for code, safe, unsafe in self._ordered():
             name, number = self._rules[code].name, str(self._counts[code]).rjust(width)
-            shown = fixable(safe, unsafe, self._language)
+            shown = fixable(safe, unsafe).in_language(self._language)
             lines.append(f"{number}  {code} {name}{shown}\n")
         all_safe = sum(safe for _, safe, _ in self._ordered())
         all_unsafe = sum(unsafe for _, _, unsafe in self._ordered())

@@ -1,13 +1,15 @@
 """A verification, for people and as JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
+from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.workspace.verifying import run_wording
-from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, status
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, Verdict, status
 from npulens.workspace.verifying.run_comparison import Comparison
 from npulens.workspace.verifying.test_results import TestResults
 from npulens.workspace.verifying.verification import Verification
@@ -18,9 +20,11 @@ _TOLD_LINES = 12
 
 def verdict_line(found: Verification, language: Language) -> str:
     """The one sentence."""
-    return printable(
-        run_wording.verdict_sentence(found.verdict, found.steps, language, placed=True)
-    )
+    return printable(_sentence(found.verdict, found.steps, language))
+
+
+def _sentence(verdict: Verdict, steps: int, language: Language) -> str:
+    return run_wording.verdict_sentence(verdict, steps, placed=True).in_language(language)
 
 
 def as_text(found: Verification, language: Language) -> str:
@@ -36,36 +40,36 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
     if way is not None:
         yield printable(way)
     if found.fixed:
-        yield run_wording.FIXED.in_language(language).format(count=found.fixed)
+        yield message("verify.fixed", count=found.fixed).in_language(language)
     if found.tests is not None and found.tests.failed:
-        yield run_wording.FAILED_TESTS.in_language(language)
+        yield message("verify.failed-tests").in_language(language)
         for test in found.tests.failed:
-            sentence = run_wording.verdict_sentence(test.verdict, 0, language, placed=True)
+            sentence = _sentence(test.verdict, 0, language)
             yield f"  {printable(test.name)}  {printable(sentence)}"
     for heading, sites in (
-        (run_wording.CUDA_CALLS, found.cuda_calls),
-        (run_wording.APIS, found.apis),
-        (run_wording.EVENTS, found.events),
+        (message("verify.cuda-calls"), found.cuda_calls),
+        (message("verify.apis"), found.apis),
+        (message("verify.events"), found.events),
     ):
         yield from _table(heading, sites, language)
     if found.comparison is not None:
         yield _comparison(found.comparison, language)
     if found.agreement is not None:
-        yield run_wording.AGREEMENT.in_language(language)
+        yield message("verify.agreement").in_language(language)
         for place in found.agreement:
-            what = run_wording.AGREEMENTS[place.agreement].in_language(language)
+            what = message_of("verify-agreement", place.agreement.value).in_language(language)
             names = ", ".join((*place.codes, *sorted({site.name for site in place.sites})))
             where = run_wording.shown_place(place.path, place.line, place.cell)
             yield f"  {what}  {printable(where)}  {names}"
     if found.verdict.outcome not in GOOD | LIMITED and found.output:
-        yield run_wording.OUTPUT.in_language(language)
+        yield message("verify.output").in_language(language)
         yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
 
 
 def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) -> Iterator[str]:
     rows = [
         f"  {printable(run_wording.shown_place(site.path, site.line, site.cell))}  {site.count}x"
-        f"  {site.name}  {run_wording.KINDS[site.kind].in_language(language)}".rstrip()
+        f"  {site.name}  {run_wording.kind_of_site(site).in_language(language)}".rstrip()
         for site in sites
     ]
     if rows:
@@ -76,22 +80,18 @@ def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) ->
 def _comparison(comparison: Comparison, language: Language) -> str:
     if comparison.problem:
         problem = printable(comparison.problem.partition("\n")[0])
-        return run_wording.NOT_COMPARED.in_language(language).format(problem=problem)
+        return message("verify.not-compared", problem=problem).in_language(language)
     divergence = comparison.divergence
     if divergence is not None:
-        return (
-            run_wording.DIVERGED[divergence.what]
-            .in_language(language)
-            .format(
-                step=divergence.step,
-                parameter=divergence.parameter,
-                original=divergence.original,
-                migrated=divergence.migrated,
-            )
+        told = message_of("verify-diverged", divergence.what, **asdict(divergence))
+    else:
+        told = message(
+            "verify.compared",
+            losses=comparison.losses,
+            steps=comparison.steps,
+            largest=comparison.largest,
         )
-    return run_wording.COMPARED.in_language(language).format(
-        losses=comparison.losses, steps=comparison.steps, largest=comparison.largest
-    )
+    return told.in_language(language)
 
 
 def as_json(found: Verification, language: Language) -> str:
@@ -149,7 +149,7 @@ def _tests(tests: TestResults, language: Language) -> Mapping[str, Any]:
             "name": test.name,
             **_place(test.verdict.path, test.verdict.line, test.verdict.cell),
             "outcome": test.verdict.outcome.value,
-            "message": run_wording.verdict_sentence(test.verdict, 0, language, placed=True),
+            "message": _sentence(test.verdict, 0, language),
         }
         for test in tests.failed
     ]

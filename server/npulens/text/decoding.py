@@ -11,6 +11,8 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from npulens.text.unreadable import Unreadable
+
 
 class UndecodableReason(str, Enum):
     """Why bytes are no source text; the value is stable, wording is the face's business."""
@@ -21,7 +23,7 @@ class UndecodableReason(str, Enum):
     UTF16_OR_32 = "utf-16-or-32"
 
 
-class UndecodableSource(ValueError):  # noqa: N818
+class UndecodableSource(Unreadable, ValueError):  # noqa: N818
     """The bytes are no Python source text.
 
     Attributes:
@@ -30,7 +32,7 @@ class UndecodableSource(ValueError):  # noqa: N818
     """
 
     def __init__(self, reason: UndecodableReason, byte_offset: int | None = None) -> None:
-        super().__init__(reason, byte_offset)
+        super().__init__(reason.value, offset=byte_offset)
         self.reason = reason
         self.byte_offset = byte_offset
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from npulens.text.spans import Span
+from npulens.text.unreadable import Unreadable
 
 SIGN = "\x1e"
 """The second character of the line that marks a cell."""
@@ -22,8 +23,8 @@ _FORMAT = 4
 _BOM = "\ufeff"
 
 
-class UnreadableNotebook(ValueError):  # noqa: N818
-    """A file is no notebook with Python in it; the text says why, in a part of a sentence."""
+class UnreadableNotebook(Unreadable, ValueError):  # noqa: N818
+    """A file is no notebook with Python in it."""
 
 
 class NotWrittenBack(ValueError):  # noqa: N818
@@ -138,7 +139,7 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise UnreadableNotebook(f"byte {error.start} is not UTF-8 text") from error
+        raise UnreadableNotebook("not-utf-8", offset=error.start) from error
 
 
 def _source(cell: _Cell, new: str, file: str, is_ascii: bool) -> str:
@@ -181,20 +182,20 @@ def _cells(file: str) -> list[_Cell]:
             raise json.JSONDecodeError("more than one value", file, end)
     except json.JSONDecodeError as error:
         detail = error.msg[:1].lower() + error.msg[1:]
-        raise UnreadableNotebook(f"line {error.lineno} is not valid JSON: {detail}") from error
+        raise UnreadableNotebook("not-json", line=error.lineno, reason=detail) from error
     except RecursionError as error:
-        raise UnreadableNotebook("its JSON is nested too deeply") from error
+        raise UnreadableNotebook("deep-json") from error
     version = notebook.get("nbformat")
     if version != _FORMAT or not isinstance(notebook.get("cells"), list):
-        kind = f"a notebook of format {version}" if isinstance(version, int) else "no notebook"
-        raise UnreadableNotebook(f"it is {kind}; Jupyter saves notebooks in format {_FORMAT}")
+        problem = "other-format" if isinstance(version, int) else "no-notebook"
+        raise UnreadableNotebook(problem, version=version, format=_FORMAT)
     language = _language(notebook.get("metadata"))
     if not language.lower().startswith(("python", "ipython")):
-        raise UnreadableNotebook(f"it is a notebook for {language}, not for Python")
+        raise UnreadableNotebook("other-language", language=language)
     found = []
     for number, (entry, span) in enumerate(notebook["cells"], 1):
         if not isinstance(entry, dict) or not isinstance(entry.get("cell_type"), str):
-            raise UnreadableNotebook(f"its cell {number} is no cell")
+            raise UnreadableNotebook("no-cell", number=number)
         if entry["cell_type"] == "code" and _is_python(entry.get("metadata")):
             found.append(_code_cell(number, entry.get("source"), span))
     return found
@@ -202,9 +203,9 @@ def _cells(file: str) -> list[_Cell]:
 
 def _code_cell(number: int, source: Any, cell: Span) -> _Cell:
     if not isinstance(source, _Texts):
-        raise UnreadableNotebook(f"the source of its cell {number} is no text")
+        raise UnreadableNotebook("no-source", number=number)
     if any(SIGN in line for line in source.texts):
-        raise UnreadableNotebook(f"its cell {number} holds the control character U+001E")
+        raise UnreadableNotebook("control-character", number=number)
     return _Cell(number, source.span, source.texts, source.spans, source.is_list)
 
 

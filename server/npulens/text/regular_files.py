@@ -1,8 +1,11 @@
 """Reading files that a project brings along: regular ones, up to a size."""
 
+import errno
 import os
 import stat
 from pathlib import Path
+
+from npulens.text.unreadable import UnsuitableFile
 
 MEGABYTE = 1_000_000
 
@@ -18,7 +21,7 @@ def read_regular(path: Path, megabytes: int) -> bytes:
         megabytes: How large it may be.
 
     Raises:
-        OSError: It cannot be read; its `strerror` says why in a part of a sentence.
+        OSError: It cannot be read.
     """
     _require_regular(os.stat(path))  # noqa: PTH116 (pathlib's follows the same way, but slower)
     # What it is may change before it is opened.
@@ -27,12 +30,12 @@ def read_regular(path: Path, megabytes: int) -> bytes:
         _require_regular(os.fstat(file.fileno()))
         data = file.read(megabytes * MEGABYTE + 1)
     if len(data) > megabytes * MEGABYTE:
-        raise OSError(0, f"it is larger than {megabytes} MB")
+        raise UnsuitableFile("too-large", megabytes=megabytes)
     return data
 
 
 def _require_regular(found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
-        raise OSError(0, "Is a directory")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(0, "it is a pipe, a device or the like")
+        raise UnsuitableFile("special")

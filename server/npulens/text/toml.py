@@ -4,9 +4,15 @@ import re
 import sys
 from typing import Any
 
+from npulens.text.unreadable import Unreadable
+
 _MOST_PARTS = 100
 """Of a dotted key; the parser needs time and memory to the square of their number."""
 _TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|[\w-]+|\S')
+
+
+class UnsuitableToml(Unreadable, ValueError):  # noqa: N818
+    """A text would take too long to read as TOML."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -22,11 +28,11 @@ def parse_toml(text: str) -> dict[str, Any]:
 
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > _MOST_PARTS and _most_parts(line) > _MOST_PARTS:
-            raise ValueError(f"line {number}: a key has more than {_MOST_PARTS} parts")
+            raise UnsuitableToml("long-key", line=number, parts=_MOST_PARTS)
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise UnsuitableToml("deep-toml") from error
 
 
 def _most_parts(line: str) -> int:

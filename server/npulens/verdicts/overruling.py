@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Finding, LocalizedText, Related, ReportedReason
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Related, ReportedReason
 from npulens.catalog.settlements import Settlement
 from npulens.text.document import Document
 from npulens.verdicts.ledger import Judgement
@@ -45,14 +46,8 @@ def overruled(
 def _reported(
     finding: Finding, settlement: Settlement, reason: ReportedReason, document: Document
 ) -> Finding:
-    because = LocalizedText(
-        why_settled(document, finding.span, settlement, reason.why, "en"),
-        why_settled(document, finding.span, settlement, reason.why, "zh"),
-    )
-    note = LocalizedText(
-        f"By default this is settled: {because.en}; the configuration has that reported.",
-        f"默认无需处理：{because.zh}；配置要求报告。",
-    )
+    because = why_settled(document, finding.span, settlement, reason.why)
+    note = message("check.overruled", because=because)
     related = finding.related
     if settlement.span is not None and settlement.span != finding.span:
         related = (*related, Related(settlement.span, reason.why))

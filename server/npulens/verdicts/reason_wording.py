@@ -1,6 +1,7 @@
 """What settles a place, in words."""
 
-from npulens.catalog.model import Language, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import LocalizedText
 from npulens.catalog.settlements import Settlement
 from npulens.text.document import Document
 from npulens.text.places import place_at
@@ -15,9 +16,8 @@ def why_settled(
     span: Span,
     settlement: Settlement,
     why: LocalizedText,
-    language: Language,
     link: str = "",
-) -> str:
+) -> LocalizedText:
     """Why nothing is to be done about a place, with the line that decides and the reason's name.
 
     Args:
@@ -25,20 +25,16 @@ def why_settled(
         span: The place.
         settlement: What settles it.
         why: The wording of the reason.
-        language: The language to say it in.
         link: Where the line that decides can be seen, for Markdown.
     """
-    reason = why.in_language(language)
-    decides = settlement.span
+    decides, name = settlement.span, settlement.reason
     if decides is None or decides == span:
-        return f"{reason} [{settlement.reason}]"
-    line, code = place_at(document, decides.start).line, shortened(document, decides)
-    where = f"第 {line} 行" if language == "zh" else f"line {line}"
+        return message("settled.here", why=why, reason=name)
+    where = message("settled.line", line=place_at(document, decides.start).line)
     if link:
-        where = f"[{where}]({link})"
-    if language == "zh":
-        return f"{reason}（{where} `{code}`）[{settlement.reason}]"
-    return f"{reason} ({where}, `{code}`) [{settlement.reason}]"
+        where = LocalizedText(*(f"[{text}]({link})" for text in where))
+    code = shortened(document, decides)
+    return message("settled.elsewhere", why=why, where=where, code=code, reason=name)
 
 
 def shortened(document: Document, span: Span) -> str:

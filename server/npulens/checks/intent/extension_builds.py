@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, LocalizedText, Related
 from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
@@ -19,10 +20,6 @@ from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _REASON = "reported-at-build"
-_BUILDER = LocalizedText("it comes from here", "构建函数在此导入")
-_SOURCE = LocalizedText("a CUDA source of it", "它的 CUDA 源文件")
-_FLAGS = LocalizedText("flags for the CUDA compiler", "CUDA 编译器的选项")
-_COMMAND = LocalizedText("what compiles it", "编译它的命令")
 _MOST_PARTS = 200
 """Further parts of one file are left alone."""
 _MOST_RELATED = 20
@@ -145,7 +142,9 @@ class _Builds:
                 settled.append(_settled(finding, inner[finding.span]))
             elif by_builder is not None and finding.span not in leads:
                 settled.append(_settled(finding, by_builder.finding.span))
-                related[id(by_builder.finding)].append(Related(finding.span, _BUILDER))
+                related[id(by_builder.finding)].append(
+                    Related(finding.span, message("check.extension-builder"))
+                )
             elif finding.span in places and finding.rule.name != CUDA_EXTENSION:
                 settled.append(_settled(finding, self._lead_at(finding.span).finding.span))
             elif finding.span not in leads or finding.rule.name != CUDA_EXTENSION:
@@ -184,25 +183,25 @@ class _Builds:
     def _parts_at(self, node: ast.AST) -> Iterator[_Part]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _is_source(node):
-                yield _Part(self._span(node), _SOURCE)
+                yield _Part(self._span(node), message("check.extension-source"))
             elif node.value.startswith(_ARCHITECTURES) and len(node.value) < _LONGEST_NAME:
-                yield _Part(self._span(node), _FLAGS)
+                yield _Part(self._span(node), message("check.extension-flags"))
         elif isinstance(node, ast.Dict):
             for key in node.keys:
                 if isinstance(key, ast.Constant) and key.value == _COMPILER:
-                    yield _Part(self._span(key), _FLAGS)
+                    yield _Part(self._span(key), message("check.extension-flags"))
         elif isinstance(node, ast.Subscript):
             if isinstance(node.slice, ast.Constant) and node.slice.value == _COMPILER:
-                yield _Part(self._span(node.slice), _FLAGS)
+                yield _Part(self._span(node.slice), message("check.extension-flags"))
         elif isinstance(node, ast.keyword) and node.arg == _FLAG_KEYWORD:
             start = self._lines.offset(node.lineno, node.col_offset)
-            yield _Part(Span(start, start + len(_FLAG_KEYWORD)), _FLAGS)
+            yield _Part(Span(start, start + len(_FLAG_KEYWORD)), message("check.extension-flags"))
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name == _COMMAND_NAME:
-                    yield _Part(self._span(alias), _COMMAND)
+                    yield _Part(self._span(alias), message("check.extension-command"))
         elif getattr(node, "id", getattr(node, "attr", "")) == _COMMAND_NAME:
-            yield _Part(self._span(node), _COMMAND)
+            yield _Part(self._span(node), message("check.extension-command"))
 
     def _span(self, node: ast.AST) -> Span:
         start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, LocalizedText, Related
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.settlements import Settlement
@@ -18,8 +19,6 @@ from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
-_IS_IMPORTED = LocalizedText("it is imported here", "在此导入")
-_IS_CALLED = LocalizedText("it is called here", "在此调用")
 _REASONS = {
     CUDA_EXTENSION: "reported-at-build",
     EXTENSION_IMPORT: "reported-at-import",
@@ -118,10 +117,12 @@ def _together(group: Sequence[Finding]) -> dict[int, Finding]:
         return {id(finding): replace(finding, settlement=_OTHER_WAY) for finding in group}
     others = [finding for finding in others if finding.rule.name != CUDA_EXTENSION]
     settled = Settlement(_REASONS[lead.rule.name], lead.span)
-    beside = [
-        Related(f.span, _IS_CALLED if f.rule.name == EXTENSION_CALL else _IS_IMPORTED)
-        for f in others[:_MOST_RELATED]
-    ]
+    beside = [Related(f.span, _what(f)) for f in others[:_MOST_RELATED]]
     found = {id(finding): replace(finding, settlement=settled) for finding in others}
     found[id(lead)] = replace(lead, related=(*lead.related, *beside))
     return found
+
+
+def _what(finding: Finding) -> LocalizedText:
+    is_call = finding.rule.name == EXTENSION_CALL
+    return message("check.called-here" if is_call else "check.imported-here")

@@ -7,7 +7,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Finding, Fix
 from npulens.checks.shared_rules import EXTENSION_CALL
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function, target_names
@@ -52,10 +53,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
     kernel = next((k for span, k in moved if span.start <= place.start < span.end), None)
     if kernel is None:
         return finding
-    note = LocalizedText(
-        f"What is moved here goes to `{kernel}`, CUDA code of this project: port that first.",
-        f"此处移动的数据会传给本项目的 CUDA 代码 `{kernel}`，请先移植后者。",
-    )
+    note = message("check.moved-to-kernel", kernel=kernel)
     return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes))).with_note(note)
 
 

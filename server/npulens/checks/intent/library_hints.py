@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from npulens.catalog.messages import joined, message
 from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText, Related, Rule
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import WITHOUT_BUILD, LibraryState
@@ -26,7 +27,6 @@ LIBRARY = "library"
 _RULE = "optional-library"
 _MAY_BE_MISSING = WITHOUT_BUILD | {LibraryState.NEEDS_BUILD, LibraryState.UNPORTED_PART}
 _FAMILIES = frozenset({"library", "fused"})
-_IS_NEEDED = LocalizedText("it is needed here", "此处必须有它")
 _MOST_FIXES = 3
 _MOST_IMPORTS = 20
 """Of one library in one file; more are taken for optional."""
@@ -105,7 +105,7 @@ class _Libraries:
             place = needs.place(guarded)
             if place is None:
                 continue
-            beside = Related(self._finder.span(place), _IS_NEEDED)
+            beside = Related(self._finder.span(place), message("check.needed-here"))
             self._open(finding, replace(finding, settlement=None, related=(beside,)))
             self._open_behind(library, place)
             opened = True
@@ -143,7 +143,8 @@ class _Libraries:
                 continue  # another release of it takes its place
             arguments = {**finding.arguments, LIBRARY: library}
             fixes = finding.fixes or tuple(self._fixes_of_calls(library))
-            note = _joined(self._instead(guarded), finding.note)
+            notes = [each for each in (self._instead(guarded), finding.note) if each]
+            note = joined(notes, "punctuation.sentence") if notes else None
             self._open(finding, Finding(rule, finding.span, arguments, note, fixes))
             return
 
@@ -152,10 +153,7 @@ class _Libraries:
         found = None if guarded is None else stand_in(guarded, self._finder)
         if found is None:
             return None
-        return LocalizedText(
-            f"`{found.text}` (line {found.line}) takes its place.",
-            f"此时由第 {found.line} 行的 `{found.text}` 代替。",
-        )
+        return message("check.takes-its-place", code=found.text, line=found.line)
 
     def _fixes_of_calls(self, library: str) -> Iterator[Fix]:
         """The ways to write calls for the NPU, which a person picks with the condition around."""
@@ -166,9 +164,3 @@ class _Libraries:
 
 def _library(finding: Finding) -> str:
     return finding.arguments.get("symbol", "").partition(".")[0]
-
-
-def _joined(first: LocalizedText | None, second: LocalizedText | None) -> LocalizedText | None:
-    if first is None or second is None:
-        return first or second
-    return LocalizedText(f"{first.en} {second.en}", f"{first.zh}{second.zh}")

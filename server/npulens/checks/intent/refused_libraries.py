@@ -4,18 +4,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from npulens.catalog.model import LocalizedText, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Severity
 from npulens.catalog.rule_properties import WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Ledger
-
-_STOPS = LocalizedText(
-    "Where it is missing the program stops with an error here, so do not ask for it on the NPU.",
-    "缺少该库时程序会在此报错退出，因此在 NPU 上不要启用它。",
-)
 
 
 def open_refused(ledger: Ledger, module: WholeModule) -> None:
@@ -41,7 +37,9 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
             continue
         if any(test.covers(settled.span) for test in tests):
             said.add(symbol)
-            opened = replace(finding, settlement=None, fixes=()).with_note(_STOPS)
+            opened = replace(finding, settlement=None, fixes=()).with_note(
+                message("check.stops-without-library")
+            )
             ledger.settled.remove(finding)
             ledger.open.append(opened.at_most(Severity.INFO))
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, LocalizedText, Related, Rule
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Related, Rule
 from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.checks.other_files.launch_report import LaunchReport
@@ -26,7 +27,6 @@ _SETTING = re.compile(
 _LANGUAGES = frozenset({"project", "enable_language", "find_package"})
 _TOOLKITS = frozenset({"CUDA", "CUDAToolkit", "TensorRT"})
 _RUNTIMES = frozenset({"cudart", "CUDA::cudart", "nvinfer", "cublas", "cudnn"})
-_PART = LocalizedText("belongs to building it", "属于它的构建配置")
 _MOST_RELATED = 20
 
 
@@ -94,7 +94,7 @@ def cmake_findings(report: LaunchReport) -> None:
     for part in sorted(set(parts)):
         before = [lead for lead in leads if lead.span < part]
         lead = (before or leads)[-1 if before else 0]
-        related[lead.span].append(Related(part, _PART))
+        related[lead.span].append(Related(part, message("check.part-of-build")))
         arguments = {"symbol": report.text[slice(*part)], "replacement": ""}
         settled = Settlement("reported-at-build", lead.span)
         report.findings.append(Finding(rule, part, arguments, settlement=settled))
@@ -113,7 +113,8 @@ def _program(rule: Rule, report: LaunchReport) -> None:
     for place in places:
         arguments = {"symbol": report.text[slice(*place)], "replacement": ""}
         settled = None if place is places[0] else Settlement("reported-at-build", places[0])
-        beside = tuple(Related(p, _PART) for p in places[1:_MOST_RELATED]) if not settled else ()
+        others = () if settled else places[1:_MOST_RELATED]
+        beside = tuple(Related(p, message("check.part-of-build")) for p in others)
         report.findings.append(Finding(rule, place, arguments, related=beside, settlement=settled))
 
 

@@ -8,6 +8,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Applicability,
     Edit,
@@ -45,13 +46,6 @@ _MEGATRON = re.compile(
 )
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _MOST_RENAMED = 50
-_USED_HERE = LocalizedText("it is used here", "在此处使用")
-_HIDES_NO_NPU = LocalizedText(
-    "This value hides every GPU, as for a run on the CPU, but no NPU; given to "
-    "`ASCEND_RT_VISIBLE_DEVICES` it hides the NPUs.",
-    "该取值会隐藏所有 GPU（例如为了在 CPU 上运行），但不会隐藏 NPU；"
-    "把它赋给 `ASCEND_RT_VISIBLE_DEVICES` 才会隐藏 NPU。",
-)
 
 
 class _Use(IntEnum):
@@ -212,7 +206,12 @@ class LaunchReport:
                 self._report_variable(entry, places, _applicability(entry, values))
                 for span in self._hiding.get(name, ()):
                     self.add(
-                        entry.rule, span, (), entry.becomes or "", _HIDES_NO_NPU, Severity.INFO
+                        entry.rule,
+                        span,
+                        (),
+                        entry.becomes or "",
+                        message("check.hides-no-npu"),
+                        Severity.INFO,
                     )
         return self.findings
 
@@ -287,7 +286,7 @@ class LaunchReport:
             fixes.append(Fix(use(entry.becomes), applicability, edits))
         told = _reported_places(entry, places)
         others = sorted(places.keys() - set(told))
-        beside = tuple(Related(span, _USED_HERE) for span in others)
+        beside = tuple(Related(span, message("check.used-here")) for span in others)
         replacement = entry.becomes or ""
         for span in told:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)

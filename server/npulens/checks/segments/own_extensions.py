@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.project_model import ExtensionName, ProjectFacts
 from npulens.syntax.other_modules import OtherModules
@@ -70,4 +71,4 @@ def who_builds(extension: ExtensionName, project: ProjectFacts) -> LocalizedText
     if project.root and place == extension.build:
         place = posixpath.relpath(place, project.root)
     where = f"{place}:{extension.line}"
-    return LocalizedText(f"`{where}` builds it.", f"由 `{where}` 编译。")
+    return message("check.built-by", where=where)

@@ -12,23 +12,14 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
-from npulens.catalog.model import Applicability, Edit, Finding, LocalizedText, MigrationStyle
-from npulens.checks.one_code import ONE_CODE, is_about_devices
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
+from npulens.checks.one_code import is_about_devices
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
 from npulens.fixes.shim_edits import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
-from npulens.lsp.session.editor_wording import (
-    AGNOSTIC_STYLE,
-    BY_HAND,
-    EXPLAIN,
-    FIX_ALL,
-    FIX_ALL_OF_RULE,
-    NO_FIX,
-    SUPPRESS_IN_FILE,
-    SUPPRESS_ON_LINE,
-    UNSAFE,
-)
 from npulens.lsp.session.edits import to_workspace_edit
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
@@ -68,8 +59,8 @@ class _Request:
         """Whether actions for the whole file are asked for, not just whatever there is."""
         return any(self.only or ()) and self.wants(FIX_ALL_KIND)
 
-    def says(self, text: LocalizedText, **values: str) -> str:
-        return text.in_language(self.analysis.terms.language).format(**values)
+    def says(self, name: MessageId, /, **values: str) -> str:
+        return message(name, **values).in_language(self.analysis.terms.language)
 
 
 def actions(request: _Request) -> Iterator[types.CodeAction]:
@@ -87,11 +78,11 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
         yield from _suppressions(request, here)
     if request.wants(EXPLAIN_KIND):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
-            title = request.says(EXPLAIN, code=code)
+            title = request.says("editor.explain", code=code)
             command = types.Command(title, EXPLAIN_COMMAND, arguments=[code])
             yield types.CodeAction(title, EXPLAIN_KIND, command=command)
     if request.asks_for_source and _is_fixable(request.analysis.findings):
-        yield _lazy(request, request.says(FIX_ALL), FIX_ALL_KIND, {"do": "fix all"})
+        yield _lazy(request, request.says("editor.fix-all"), FIX_ALL_KIND, {"do": "fix all"})
     if request.wants(REWRITE):
         yield from _rewrites(request)
 
@@ -107,14 +98,16 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
     for number, fix in enumerate(finding.fixes):
         title = fix.title.in_language(request.analysis.terms.language)
         is_safe = fix.applicability is Applicability.SAFE
-        title = title if is_safe else request.says(UNSAFE, title=title)
+        title = title if is_safe else request.says("editor.unsafe", title=title)
         action = _lazy(request, title, kind, {"do": "fix", "finding": index, "fix": number})
         action.diagnostics = [diagnostic]
         action.is_preferred = number == 0 and is_safe
         yield action
     if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
-        title = request.says(NO_FIX, code=finding.rule.code)
-        reason = types.CodeActionDisabled(request.says(BY_HAND, message=diagnostic.message))
+        title = request.says("editor.no-fix", code=finding.rule.code)
+        reason = types.CodeActionDisabled(
+            request.says("editor.by-hand", message=diagnostic.message)
+        )
         yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
 
 
@@ -127,9 +120,9 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
     found = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
     fixable = [each for each in found if each in Applicability.UNSAFE.included]
     if len(fixable) > 1:
-        title = request.says(FIX_ALL_OF_RULE, code=code)
+        title = request.says("editor.fix-all-of-rule", code=code)
         if any(each is not Applicability.SAFE for each in fixable):
-            title = request.says(UNSAFE, title=title)
+            title = request.says("editor.unsafe", title=title)
         action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
         action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]
         yield action
@@ -145,9 +138,13 @@ def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.Code
         finding = request.analysis.findings[index]
         code = finding.rule.code
         line = document.position_at(finding.span.start).line
-        for text, where, at in ((SUPPRESS_ON_LINE, "line", line), (SUPPRESS_IN_FILE, "file", -1)):
+        titles = {
+            "line": request.says("editor.suppress-on-line", code=code),
+            "file": request.says("editor.suppress-in-file", code=code),
+        }
+        for where, at in (("line", line), ("file", -1)):
             data = {"do": "suppress", "finding": index, "where": where}
-            action = _lazy(request, request.says(text, code=code), QUICK_FIX, data)
+            action = _lazy(request, titles[where], QUICK_FIX, data)
             can_be_had = request.analysis.terms.resolves_edits or action.edit is not None
             if can_be_had and (code, at) not in offered:
                 offered.add((code, at))
@@ -168,7 +165,7 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         for finding in request.analysis.findings
         if finding.span.start <= request.span.end and request.span.start <= finding.span.end
     ):
-        yield _lazy(request, request.says(AGNOSTIC_STYLE), REWRITE, {"do": "agnostic"})
+        yield _lazy(request, request.says("editor.agnostic-style"), REWRITE, {"do": "agnostic"})
 
 
 def _lazy(request: _Request, title: str, kind: str, data: dict[str, Any]) -> types.CodeAction:
@@ -252,7 +249,7 @@ def _all_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | No
 
 def _agnostic_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
     def wanted(finding: Finding) -> bool:
-        return any(fix.title == ONE_CODE for fix in finding.fixes)
+        return any(fix.title == message("fix.one-code") for fix in finding.fixes)
 
     style = MigrationStyle.DEVICE_AGNOSTIC
     return _rewritten(analysis, Applicability.UNSAFE, wanted, style)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
+from npulens.catalog.messages import message, message_of, plural
 from npulens.catalog.model import Language
 from npulens.lsp.requests.commands import MIGRATE_FILE, RANK_SHAPES
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.shapes.ranking.hotspots import Ranked
@@ -22,15 +22,18 @@ _FIRST_LINE = types.Range(types.Position(0, 0), types.Position(0, 0))
 def state_of(analysis: Analysis, language: Language) -> str:
     """The state of a file in a few words, empty if it has nothing to do with GPUs or NPUs."""
     counts = counts_of(analysis.findings)
-    told = (
-        (say.PROBLEM if counts.problems == 1 else say.PROBLEMS, counts.problems),
-        (say.SAFE_TO_FIX, counts.safe),
-        (say.ADVICE, counts.advice),
-    )
-    parts = [text.in_language(language).format(number=each) for text, each in told if each]
+    parts = [
+        text.in_language(language)
+        for number, text in (
+            (counts.problems, plural("editor.problems", counts.problems)),
+            (counts.safe, message("editor.safe-to-fix", number=counts.safe)),
+            (counts.advice, message("editor.advice", number=counts.advice)),
+        )
+        if number
+    ]
     if parts:
-        return say.STATE.in_language(language).format(state=" · ".join(parts))
-    return say.MIGRATED.in_language(language) if _names_npu(analysis) else ""
+        return message("editor.state", state=" · ".join(parts)).in_language(language)
+    return message("editor.migrated").in_language(language) if _names_npu(analysis) else ""
 
 
 def _names_npu(analysis: Analysis) -> bool:
@@ -64,18 +67,16 @@ def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
 def _counted(found: Sequence[Ranked], language: Language) -> str:
     shapes = sum(ranked.hotspot.is_shape for ranked in found)
     waits = sum(ranked.hotspot.synchronizes for ranked in found)
-    counts = []
-    if shapes:
-        counts.append((say.ONE_SHAPE if shapes == 1 else say.SHAPES, shapes))
+    counts = [plural("editor.shapes", shapes)] if shapes else []
     if waits:
-        counts.append((say.ONE_SYNC if waits == 1 else say.SYNCS, waits))
+        counts.append(plural("editor.syncs", waits))
     if not counts:
         return ""
-    comma = ", " if language == "en" else "、"
-    told = comma.join(text.in_language(language).format(number=number) for text, number in counts)
+    comma = message("punctuation.list").in_language(language)
+    told = comma.join(text.in_language(language) for text in counts)
     reach = found[0].reach  # of one function, so the same for all
-    where = say.IN_TRAINING if reach.is_hot else say.BESIDES_TRAINING if reach.is_cold else None
-    return (where or say.COUNTED).in_language(language).format(counts=told)
+    key = "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
+    return message_of("editor-lens", key, counts=told).in_language(language)
 
 
 def register(server: NpulensServer) -> None:

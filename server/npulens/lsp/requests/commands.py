@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
+from npulens.catalog.messages import about, cannot_be_written, message
 from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.fix_differences import differences
@@ -24,7 +25,6 @@ from npulens.fixes.run_time import run_time_migration
 from npulens.lsp.requests.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
 from npulens.lsp.requests.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.requests.small_edits import small_edits
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.edits import (
     DocumentChange,
     document_changes,
@@ -76,7 +76,7 @@ class _Commands:
 
     async def apply_action(self, params: types.ExecuteCommandParams) -> bool:
         edit = await edit_later(self._session, _argument(params, 0, dict))
-        return edit is not None and await self._apply(edit, say.FIX_ALL.en)
+        return edit is not None and await self._apply(edit, message("editor.fix-all").en)
 
     async def explain_rule(self, params: types.ExecuteCommandParams) -> str:
         """The page of a rule, which is shown as a message, too."""
@@ -97,13 +97,15 @@ class _Commands:
     async def migrate_file(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Apply the safe fixes of an open file, or all if the second argument says so."""
         analysis = await self._analysis(params)
-        async with self._progress(params, say.MIGRATE_FILE):
+        async with self._progress(params, message("editor.migrate-file")):
             allowed = _applicability(params, 1)
             document = analysis.view.document
             result = await asyncio.to_thread(rewrite, document, analysis.file_context, allowed)
         changes = document_changes(result.edits, analysis.view, analysis.terms)
         edit = workspace_edit(changes, analysis.terms)
-        is_applied = bool(result.edits) and await self._apply(edit, say.MIGRATE_FILE.en)
+        is_applied = bool(result.edits) and await self._apply(
+            edit, message("editor.migrate-file").en
+        )
         return {"fixes": result.applied, "applied": is_applied}
 
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
@@ -115,7 +117,7 @@ class _Commands:
         files = fixes = 0
         changes: dict[str, DocumentChange] = {}
         left_out: list[Path] = []
-        async with self._progress(params, say.MIGRATE_WORKSPACE) as progress:
+        async with self._progress(params, message("editor.migrate-workspace")) as progress:
             async for state in self._states(progress):
                 if state.has_findings:
                     found = await asyncio.to_thread(self._migrated, state, allowed)
@@ -128,7 +130,7 @@ class _Commands:
         if left_out:
             self._report_left_out(left_out)
         edit = workspace_edit(changes, self._session.terms)
-        title = say.MIGRATE_WORKSPACE.en
+        title = message("editor.migrate-workspace").en
         is_applied = bool(changes) and await self._apply(edit, title, is_refactoring=True)
         return {"files": files, "fixes": fixes, "applied": is_applied}
 
@@ -139,7 +141,7 @@ class _Commands:
             raise JsonRpcInvalidParams("A report is written to a file: URI.")
         self._server.require_reach(target)
         records: list[dict[str, Any]] = []
-        async with self._progress(params, say.WRITE_REPORT) as progress:
+        async with self._progress(params, message("editor.write-report")) as progress:
             async for state in self._states(progress):
                 wanted = state.file_context.configuration.language
                 language = self._session.terms.in_project(wanted).language
@@ -159,13 +161,13 @@ class _Commands:
         if given and not isinstance(given[0], dict):
             records += records_of(await self._analysis(params))
         else:
-            async with self._progress(params, say.RANK_SHAPES) as progress:
+            async with self._progress(params, message("editor.rank-shapes")) as progress:
                 async for found in self._ranked(progress):
                     records += found
         records.sort(key=lambda record: -record["score"])
         if not _wants(given, "quiet"):
-            message = summary(records, self._session.terms.language)
-            shown = types.ShowMessageParams(types.MessageType.Info, message)
+            told = summary(records, self._session.terms.language)
+            shown = types.ShowMessageParams(types.MessageType.Info, told)
             self._server.window_show_message(shown)
         return records
 
@@ -185,7 +187,7 @@ class _Commands:
 
     async def restart_index(self, params: types.ExecuteCommandParams) -> None:
         """Forget what was read from the disk."""
-        async with self._progress(params, say.RESTART_INDEX):
+        async with self._progress(params, message("editor.restart-index")):
             await asyncio.to_thread(self._server.overview.forget)
         self._session.look_again(self._session.opened.values(), rules=True, projects=True)
         self._server.refresh()
@@ -198,7 +200,7 @@ class _Commands:
 
     async def _change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
         analysis = await self._analysis(params)
-        progress = self._progress(params, say.RUN_TIME_MIGRATION)
+        progress = self._progress(params, message("editor.run-time-migration"))
         if params.work_done_token is not None:  # it takes a moment; else none is worth showing
             await progress.begin()
         try:
@@ -285,7 +287,7 @@ class _Commands:
     def _report_left_out(self, paths: Sequence[Path]) -> None:
         names = ", ".join(path.name for path in paths[:_MOST_NAMES])
         names += ", ..." if len(paths) > _MOST_NAMES else ""
-        text = say.LEFT_OUT.in_language(self._session.terms.language).format(files=names)
+        text = message("editor.left-out", files=names).in_language(self._session.terms.language)
         shown = types.ShowMessageParams(types.MessageType.Warning, text)
         self._server.window_show_message(shown)
 
@@ -322,11 +324,11 @@ def _in_its_file(uri: str, path: Path, result: Rewrite) -> tuple[View, Rewrite]:
 def _label(findings: Sequence[Finding], language: Language) -> str:
     """What a preview calls an edit, by the rules that it is for."""
     if not findings:
-        return say.NEEDED_IMPORT.in_language(language)
+        return message("editor.needed-import").in_language(language)
     rules = sorted({f"{finding.rule.code} {finding.rule.name}" for finding in findings})
     label = ", ".join(rules)
     is_safe = all(each.fixes[0].applicability is Applicability.SAFE for each in findings)
-    return label if is_safe else say.UNSAFE.in_language(language).format(title=label)
+    return label if is_safe else message("editor.unsafe", title=label).in_language(language)
 
 
 def _records(state: FileState, language: Language) -> list[dict[str, Any]]:
@@ -359,7 +361,7 @@ def _write(path: Path, records: list[dict[str, Any]]) -> None:
     try:
         path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise JsonRpcInvalidParams(f"{path}: cannot be written: {error.strerror}") from error
+        raise JsonRpcInvalidParams(about(path, cannot_be_written(error)).en) from error
 
 
 def _as_function(command: _Command) -> _Command:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from npulens.lsp.session import editor_wording as say
+from npulens.catalog.messages import message
 from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import SOURCE, ClientTerms, to_diagnostic
 from npulens.lsp.session.language_server import NpulensServer
@@ -101,7 +101,7 @@ class _Asked:
 
     def __init__(self, server: NpulensServer, params: types.WorkspaceDiagnosticParams) -> None:
         session = server.session
-        title = say.CHECK_WORKSPACE.in_language(session.terms.language)
+        title = message("editor.check-workspace").in_language(session.terms.language)
         self._overview = server.overview
         self._progress = Progress(server, title, params.work_done_token)
         self._is_asked_for_progress = params.work_done_token is not None

@@ -8,13 +8,14 @@ from dataclasses import replace
 from lsprotocol import types
 
 from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
-from npulens.catalog.model import Finding, Language, LocalizedText, Rule
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Language, Rule
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name
 from npulens.lsp.requests.shape_paths import paths_at
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis, OpenDocument
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.lsp.session.rule_pages import page_uri
@@ -75,50 +76,50 @@ def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameF
 def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
     yield f"**`{facts.name}`**"
     if facts.becomes is not None:
-        yield _said(say.ON_THE_NPU, language, name=facts.becomes)
+        yield _said("editor.on-the-npu", language, name=facts.becomes)
     elif facts.rule is not None and facts.rule.family == "device":
-        yield _said(say.NO_COUNTERPART, language)
+        yield _said("editor.no-counterpart", language)
     for_any = neutral_name(facts.name)
     if for_any is not None:
-        yield _said(say.AGNOSTIC_NAME, language, name=for_any)
+        yield _said("editor.agnostic-name", language, name=for_any)
     if facts.since is not None:
-        yield _said(say.SINCE, language, version=str(facts.since))
+        yield _said("editor.since", language, version=str(facts.since))
     if facts.replaces:
         names = ", ".join(f"`{name}`" for name in facts.replaces[:8])
-        yield _said(say.REPLACES, language, names=names)
+        yield _said("editor.replaces", language, names=names)
     if facts.note is not None:
         yield facts.note.in_language(language)
     elif facts.rule is not None and facts.rule.family == "fused":
         yield facts.rule.explanation.in_language(language)
     if facts.shimmed:
-        yield _said(say.SHIMMED, language)
+        yield _said("editor.shimmed", language)
     if facts.statuses:
         rows = [_status(status, language) for status in facts.statuses]
         yield "\n".join(
-            [f"| PyTorch | {say.ON_NPU.in_language(language)} |", "| --- | --- |", *rows]
+            [f"| PyTorch | {_said('editor.on-npu', language)} |", "| --- | --- |", *rows]
         )
     if facts.rule is not None:
         yield _titled(facts.rule, language)
     if facts.sources:
         source = _plain("; ".join(facts.sources))
-        yield f"*{_said(say.SOURCE, language, source=source)}*"
+        yield f"*{_said('editor.source', language, source=source)}*"
 
 
 def _status(status: ReleaseStatus, language: Language) -> str:
     releases = str(status.first)
     if status.last != status.first:
         releases += f" – {status.last}"
-    text = say.SUPPORTED if status.listed else say.NOT_LISTED
+    support = message("editor.supported" if status.listed else "editor.not-listed")
     told = []
     for limit in status.limits:
         if limit.note is not None:
             told.append(limit.note.in_language(language))
         else:
-            wording = say.UNSUPPORTED if limit.always else say.LIMITED
-            told.append(wording.in_language(language))
+            limited = message("editor.unsupported" if limit.always else "editor.limited")
+            told.append(limited.in_language(language))
         if limit.dtypes:
             told[-1] += " " + ", ".join(f"`{dtype}`" for dtype in limit.dtypes)
-    shown = " ".join(dict.fromkeys(told)) or text.in_language(language)
+    shown = " ".join(dict.fromkeys(told)) or support.in_language(language)
     return f"| {releases} | {shown} |"
 
 
@@ -148,13 +149,13 @@ def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
         link = "" if "#" in place.part.uri else f"{place.part.uri}#L{place.range.start.line + 1}"
     why = read_reasons(rules_folder())[settlement.reason].why
     code = shortened(view.document, finding.span)
-    reason = why_settled(view.document, finding.span, settlement, why, language, link)
-    yield f"**{_said(say.SETTLED, language)}** {_titled(finding.rule, language)}"
-    yield f"`{code}`{'：' if language == 'zh' else ': '}{reason}"
+    told = why_settled(view.document, finding.span, settlement, why, link)
+    yield f"**{_said('editor.settled', language)}** {_titled(finding.rule, language)}"
+    yield f"`{code}`{_said('punctuation.colon', language)}{told.in_language(language)}"
 
 
-def _said(text: LocalizedText, language: Language, **values: str) -> str:
-    return text.in_language(language).format(**values)
+def _said(name: MessageId, language: Language, /, **values: str) -> str:
+    return message(name, **values).in_language(language)
 
 
 def _plain(text: str) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
+from npulens.catalog.messages import message
 from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.requests.shape_paths import code_of, in_its_line
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.text.spans import Span
@@ -21,7 +21,7 @@ _MOST_SOURCES = 3
 def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]:
     """The hints for a span of a text, which is in the part with this name; without tooltips."""
     encoding = analysis.terms.encoding
-    dynamic = say.DYNAMIC.in_language(analysis.terms.language)
+    dynamic = message("editor.dynamic").in_language(analysis.terms.language)
     known = analysis.shapes.hints
     first = bisect_left(known, span.start, key=lambda hint: hint.span.end)
     for index, hint in enumerate(known[first:], first):
@@ -48,9 +48,9 @@ def _says_something(hint: Hint) -> bool:
 def tooltip(analysis: Analysis, hint: Hint) -> str:
     """What a hint means, in Markdown."""
     language, view = analysis.terms.language, analysis.view
-    parts = [say.SYMBOLIC_SHAPE.in_language(language)]
+    parts = [message("editor.symbolic-shape").in_language(language)]
     if hint.is_dynamic:
-        parts.append(say.DEPENDS_ON_DATA.in_language(language))
+        parts.append(message("editor.depends-on-data").in_language(language))
         for _, source in hint.sources[:_MOST_SOURCES]:
             code = code_of(view.document.text[slice(*source)])
             parts.append(f"- {in_its_line(code, source, view, language)}")

@@ -11,10 +11,10 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Language
 from npulens.catalog.tables import Catalogue
 from npulens.lsp.requests.run_notes import run_notes
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.lsp.session.progress import Progress
 from npulens.lsp.session.run_diagnostics import is_text_of
@@ -61,7 +61,7 @@ class ScriptRuns:
         await asyncio.to_thread(self._require_saved, folder)
         settings = self._session.settings_of(folder)
         terms = self._session.terms.speaking(settings.language)
-        title = say.VERIFY.in_language(terms.language).format(name=script.name)
+        title = message("editor.verify", name=script.name).in_language(terms.language)
         async with Progress(self._server, title, params.work_done_token) as progress:
             around = await asyncio.to_thread(
                 ProjectContextProvider().look, script, folder, settings.project
@@ -69,10 +69,10 @@ class ScriptRuns:
             request = options.request(root, real.relative_to(root).as_posix(), around)
             found = await self._found(request, around.catalogue, progress)
         language = terms.in_project(around.configuration.language).language
-        message = _message(found, language)
+        told = _message(found, language)
         is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
         kind = types.MessageType.Info if is_good else types.MessageType.Warning
-        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {message}"))
+        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {told}"))
         notes = [*run_notes(root, found)]
         documents = {str(root / path): document for path, document in found.documents.items()}
         self._session.runs.take(documents, notes)
@@ -81,7 +81,7 @@ class ScriptRuns:
         return {
             "status": status(found.verdict.outcome).value,
             "outcome": found.verdict.outcome.value,
-            "message": message,
+            "message": told,
             "steps": found.steps,
             "diagnostics": len(notes),
         }
@@ -124,7 +124,7 @@ class ScriptRuns:
 
 def _message(found: Verification, language: Language) -> str:
     """The verdict, what was not reached, and what to do so that a run says more."""
-    parts = [verdict_sentence(found.verdict, found.steps, language, placed=True)]
+    parts = [verdict_sentence(found.verdict, found.steps, placed=True).in_language(language)]
     if found.unreached is not None and found.script is not None:
         parts.append(unreached_sentence(found.script, found.unreached, language))
     if found.verdict.outcome is Outcome.NEEDS_LAUNCHER or found.verdict.outcome in LIMITED:

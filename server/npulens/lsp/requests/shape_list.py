@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from npulens.catalog.messages import message, plural
 from npulens.catalog.model import Finding, Language
 from npulens.catalog.tables import Catalogue
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import ClientTerms
 from npulens.lsp.session.engine import Analysis
@@ -99,9 +99,8 @@ def _location(span: Span, view: View, terms: ClientTerms) -> Record:
 def summary(records: Sequence[Record], language: Language) -> str:
     """How many there are, and the worst of them."""
     if not records:
-        return say.NO_SHAPES.in_language(language)
-    counted = say.ONE_RANKED if len(records) == 1 else say.RANKED
-    lines = [counted.in_language(language).format(number=len(records))]
+        return message("editor.no-shapes").in_language(language)
+    lines = [plural("editor.ranked", len(records)).in_language(language)]
     for rank, record in enumerate(records[:_SHOWN], 1):
         name = unquote(record["uri"].rpartition("/")[2])
         line = record["range"]["start"]["line"] + 1

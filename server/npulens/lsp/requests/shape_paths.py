@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Language, LocalizedText
 from npulens.checks.segments.shape_answers import Hint
-from npulens.lsp.session import editor_wording as say
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.views import View
 from npulens.shapes.ranking.hotspots import Ranked
@@ -47,9 +47,11 @@ def _places(ranked: Ranked, named: _Named) -> Iterator[Span]:
 def _told(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
     language, view, hotspot = analysis.terms.language, analysis.view, ranked.hotspot
     title, here = _kind(ranked)
-    reached = say.TRAINING if ranked.reach.is_hot else say.COLD if ranked.reach.is_cold else None
-    score = say.SCORE.in_language(language).format(score=ranked.score)
-    where = "" if reached is None else reached.in_language(language)
+    score = message("editor.score", score=ranked.score).in_language(language)
+    where = ""
+    if ranked.reach.is_hot or ranked.reach.is_cold:
+        reached = message("editor.training" if ranked.reach.is_hot else "editor.cold")
+        where = reached.in_language(language)
     yield f"**{title.in_language(language)}**{score}{where}"
     steps = [(hotspot.span, f"{code_of(hotspot.symbol)} {here.in_language(language)}")]
     steps += sorted(_steps(analysis, ranked, named))
@@ -62,16 +64,18 @@ def _told(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
 def _kind(ranked: Ranked) -> tuple[LocalizedText, LocalizedText]:
     """What a hotspot is, and what happens there."""
     if ranked.hotspot.is_shape:
-        return say.DYNAMIC_SHAPE, say.BOTH_HERE if ranked.hotspot.synchronizes else say.SHAPE_HERE
+        here = message("editor.both-here" if ranked.hotspot.synchronizes else "editor.shape-here")
+        return message("editor.dynamic-shape"), here
     if ranked.hotspot.synchronizes:
-        return say.HOST_SYNC, say.WAITS_HERE
-    return say.BATCH_SIZE, say.SIZE_HERE
+        return message("editor.host-sync"), message("editor.waits-here")
+    return message("editor.batch-size"), message("editor.size-here")
 
 
 def _steps(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[tuple[Span, str]]:
     """The names that have a shape from there, and what works on it."""
     language, text = analysis.terms.language, analysis.view.document.text
-    has_shape, works = say.HAS_SHAPE.in_language(language), say.WORKS_ON_IT.in_language(language)
+    has_shape = message("editor.has-shape").in_language(language)
+    works = message("editor.works-on-it").in_language(language)
     for hint in named.get(ranked.hotspot.span, ()):
         yield hint.span, f"{code_of(text[slice(*hint.span)])} {has_shape} {code_of(hint.shape)}"
     for _, span in ranked.hotspot.used:
@@ -82,9 +86,10 @@ def in_its_line(code: str, span: Span, view: View, language: Language) -> str:
     """What is said of a span, after the line that it starts in, and in a notebook the cell."""
     part = view.part_of(span.start)
     line = place_at(part.document, span.start - part.start).line
-    wording = say.IN_LINE if len(view.parts) == 1 else say.IN_CELL
+    if len(view.parts) == 1:
+        return message("editor.in-line", line=line, code=code).in_language(language)
     cell = view.parts.index(part) + 1
-    return wording.in_language(language).format(line=line, cell=cell, code=code)
+    return message("editor.in-cell", line=line, cell=cell, code=code).in_language(language)
 
 
 def code_of(text: str) -> str:

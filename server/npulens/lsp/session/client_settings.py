@@ -7,8 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from npulens.catalog.messages import about, message
 from npulens.catalog.model import Language
-from npulens.workspace.settings.configuration import ConfigurationError, Settings, read_settings
+from npulens.workspace.settings.configuration import (
+    ConfigurationError,
+    Settings,
+    quoted_choices,
+    read_settings,
+)
 
 SECTION = "npulens"
 PLACE = f"settings of the editor ({SECTION})"
@@ -51,17 +57,18 @@ def read_client_settings(given: object, folder: Path | None) -> ClientSettings:
     if given is None:
         return ClientSettings()
     if not isinstance(given, Mapping):
-        raise ConfigurationError(f"{PLACE}: must be an object")
+        raise ConfigurationError(about(PLACE, message("settings.object")))
     table: dict[str, Any] = {str(key): value for key, value in given.items()}
     level = table.pop("logLevel", None)
     if level is not None and (not isinstance(level, str) or level not in _LEVELS):
-        choices = " or ".join(f'"{name}"' for name in _LEVELS)
-        raise ConfigurationError(f'{PLACE}: "logLevel" must be {choices}')
+        choices = quoted_choices(_LEVELS)
+        problem = message("settings.choice", key="logLevel", choices=choices)
+        raise ConfigurationError(about(PLACE, problem))
     switches: dict[str, bool] = {}
     for key, name in _SWITCHES.items():
         value = table.pop(key, None)
         if value is not None and not isinstance(value, bool):
-            raise ConfigurationError(f'{PLACE}: "{key}" must be true or false')
+            raise ConfigurationError(about(PLACE, message("settings.switch", key=key)))
         if value is not None:
             switches[name] = value
     project = dict(read_settings(table, PLACE, folder or Path()))

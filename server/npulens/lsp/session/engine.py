@@ -9,7 +9,8 @@ from pathlib import Path
 from lsprotocol import types
 
 from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge
-from npulens.catalog.model import Finding, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding
 from npulens.checks.syntax_findings import unread_finding
 from npulens.lsp.session.convert import ClientTerms, to_diagnostic
 from npulens.lsp.session.slots import IsSuperseded
@@ -126,10 +127,6 @@ class Analyser:
 
 
 _REMEMBERED = 20
-_FAILED = LocalizedText(
-    "npulens made a mistake, which its log describes; nothing of this text was checked.",
-    "npulens 内部出错，详见其日志；本文件未做任何检查。",
-)
 
 
 class _SupersededError(Exception):
@@ -156,7 +153,7 @@ def _analysis(task: Task, is_superseded: IsSuperseded) -> Analysis | None:
 
 def _failure(task: Task) -> Analysis:
     """What is shown where analysing failed: that it did, and nothing of an earlier text."""
-    failed = Judgement([unread_finding(_FAILED, task.file_context.catalogue)])
+    failed = Judgement([unread_finding(message("editor.failed"), task.file_context.catalogue)])
     return _analysis_of(task, failed, NO_SHAPES)
 
 

@@ -207,7 +207,7 @@ class Session:
         opened = self.opened.get(uri)
         if opened is None:
             return
-        self._notify(uri, found.problem)
+        self._notify(uri, None if found.problem is None else found.problem.en)
         if not self.rule_files.issuperset(found.configuration.extend_rules):
             self.rule_files |= frozenset(found.configuration.extend_rules)
             self._client.rule_files_named()

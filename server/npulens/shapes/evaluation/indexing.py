@@ -3,6 +3,7 @@
 import ast
 from typing import Any
 
+from npulens.catalog.messages import message
 from npulens.shapes.evaluation.shape_frames import Frame
 from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
@@ -24,14 +25,6 @@ from npulens.shapes.values.shape_values import (
     Value,
     items_of,
     sources_of,
-)
-from npulens.shapes.values.shape_wording import (
-    FILL,
-    FIXED_SIZE,
-    GATHER,
-    HOST_NUMBERS,
-    KEEP_SHAPE,
-    SCATTER,
 )
 from npulens.shapes.values.symbolic_dims import (
     ANY_LENGTH,
@@ -69,14 +62,14 @@ class Indexing(Frame):
             return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
         is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
         if is_read and isinstance(owner, (Items, Layers)):
-            self.report(HOST_READ, node.slice, GATHER, _READ_COST)
+            self.report(HOST_READ, node.slice, message("shape.gather"), _READ_COST)
         if isinstance(owner, Size):
             return self._length(owner.shape, node.slice, index)
         if isinstance(owner, Items):
             return self._element(owner, node.slice, index)
         if owner is UNKNOWN and _is_mask(index):
             # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
-            self.report(BOOLEAN_MASK, node, KEEP_SHAPE, _MASK_COST, is_shape=True)
+            self.report(BOOLEAN_MASK, node, message("shape.keep-shape"), _MASK_COST, is_shape=True)
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 
     def store(self, target: ast.Subscript, value: Value) -> None:
@@ -85,7 +78,8 @@ class Indexing(Frame):
         if not isinstance(owner, Tensor):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
             if owner is UNKNOWN and _is_mask(index):
-                advice = SCATTER if isinstance(value, Tensor) else FILL
+                is_many = isinstance(value, Tensor)
+                advice = message("shape.scatter" if is_many else "shape.fill")
                 self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, waits=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
@@ -100,13 +94,13 @@ class Indexing(Frame):
                 self.report(
                     MASKED_ASSIGNMENT,
                     target,
-                    SCATTER if is_many else FILL,
+                    message("shape.scatter" if is_many else "shape.fill"),
                     _STORE_COST,
                     waits=False,
                     is_whole=_are_alike(owner, index),
                 )
             elif _is_number_of_device(index) and not has_waited:
-                self.report(HOST_READ, part, GATHER, _READ_COST)
+                self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
@@ -153,7 +147,7 @@ class Indexing(Frame):
                 sources = self.report(
                     BOOLEAN_MASK,
                     node,
-                    KEEP_SHAPE,
+                    message("shape.keep-shape"),
                     _MASK_COST,
                     is_shape=not index.is_fixed,
                     is_whole=_are_alike(owner, index),
@@ -161,7 +155,7 @@ class Indexing(Frame):
             sources = NO_SOURCES if index.is_fixed else sources
             cursor.mask(index.shape.rank, Dim("?", sources))
         elif _is_number_of_device(index):
-            self.report(HOST_READ, node, GATHER, _READ_COST)
+            self.report(HOST_READ, node, message("shape.gather"), _READ_COST)
             cursor.drop()
         else:
             cursor.used |= index.sources
@@ -175,19 +169,26 @@ class Indexing(Frame):
         if window is not None and part.lower is not None:
             lower = self.read(part.lower)
             if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
-                self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+                self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
             part = ast.Slice(upper=window)
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
             if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
                 if bound.is_fixed:
-                    self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+                    self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
                     continue
-                sources |= self.report(SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, is_shape=True)
+                sources |= self.report(
+                    SIZE_FROM_DATA, node, message("shape.fixed-size"), _SIZE_COST, is_shape=True
+                )
             elif isinstance(bound, Number) and bound.sources:
                 if self.are_values(bound.sources):
                     found = self.report(
-                        SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=False, is_shape=True
+                        SIZE_FROM_DATA,
+                        node,
+                        message("shape.fixed-size"),
+                        _SIZE_COST,
+                        waits=False,
+                        is_shape=True,
                     )
                     sources |= found
                 else:

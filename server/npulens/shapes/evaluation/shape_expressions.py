@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Callable
 
-from npulens.catalog.model import LocalizedText
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
 from npulens.shapes.evaluation.decided_conditions import (
     asked_for_elements,
     asks_for_flash,
@@ -38,7 +39,6 @@ from npulens.shapes.values.shape_values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.values.shape_wording import CONTAINED, DECIDE_ON_DEVICE, STAY
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources, broadcast
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
@@ -75,7 +75,7 @@ class Expressions(Indexing):
         """What a call returns; see `shape_calls.py`."""
         raise NotImplementedError
 
-    def decide(self, node: ast.expr, better: LocalizedText = DECIDE_ON_DEVICE) -> Sources:
+    def decide(self, node: ast.expr, better: MessageId = "shape.decide-on-device") -> Sources:
         """Evaluate a condition that Python decides on; what makes it depend on data.
 
         Args:
@@ -90,11 +90,11 @@ class Expressions(Indexing):
         if isinstance(value, Tensor):
             if value.on_host or not value.is_sure:
                 return NO_SOURCES
-            found = self.report(BRANCH, node, better, _BRANCH_COST)
+            found = self.report(BRANCH, node, message(better), _BRANCH_COST)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
 
-    def _decide_in_turn(self, node: ast.BoolOp, better: LocalizedText) -> Sources:
+    def _decide_in_turn(self, node: ast.BoolOp, better: MessageId) -> Sources:
         """Operands of `and` and `or` up to the first that settles it."""
         sources = NO_SOURCES
         for value in node.values:
@@ -242,7 +242,9 @@ class Expressions(Indexing):
 
     def _contained(self, node: ast.Compare, container: Value) -> Value:
         if isinstance(container, Tensor) and container.is_sure and not container.on_host:
-            return Number("?", self.report(HOST_READ, node, CONTAINED, _BRANCH_COST))
+            return Number(
+                "?", self.report(HOST_READ, node, message("shape.contained"), _BRANCH_COST)
+            )
         return CONSTANT
 
     def _boolean(self, node: ast.BoolOp) -> Value:
@@ -297,7 +299,7 @@ class Expressions(Indexing):
         """A value that is turned into text: of a tensor it is read."""
         value = self.read(node)
         if isinstance(value, Tensor) and value.is_sure and not value.on_host:
-            self.report(HOST_READ, node, STAY, _PRINT_COST)
+            self.report(HOST_READ, node, message("shape.stay"), _PRINT_COST)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
         before, known = dict(self.names), self.known

@@ -3,6 +3,7 @@
 import ast
 import re
 
+from npulens.catalog.messages import message
 from npulens.catalog.project_model import ReturnedShape
 from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
 from npulens.shapes.evaluation.optional import is_given
@@ -53,13 +54,6 @@ from npulens.shapes.values.shape_values import (
     Size,
     Tensor,
     Value,
-)
-from npulens.shapes.values.shape_wording import (
-    DROP_LAST,
-    FEW_SIZES,
-    FIXED_LENGTH,
-    FIXED_SIZE,
-    HOST_NUMBERS,
 )
 from npulens.shapes.values.symbolic_dims import opened
 
@@ -145,7 +139,7 @@ class Libraries(Expressions):
         self.report(
             DYNAMIC_OPERATOR,
             node,
-            FIXED_SIZE,
+            message("shape.fixed-size"),
             _CALL_COST,
             waits=returned.waits,
             is_shape=depends_on_shape(returned),
@@ -158,11 +152,11 @@ class Libraries(Expressions):
         is_collator = name in COLLATORS and pads_to_longest(call)
         if name in LOADERS and keeps_last_batch(node, call):
             if not evaluates(node, self.function.node):
-                self.report(LAST_BATCH, node, DROP_LAST, LOADER_COST, waits=False)
+                self.report(LAST_BATCH, node, message("shape.drop-last"), LOADER_COST, waits=False)
         elif is_collator or (name == _PAD and self._pads_batches(node)):
-            self.report(PADDING, node, FIXED_LENGTH, PADDING_COST, waits=False)
+            self.report(PADDING, node, message("shape.fixed-length"), PADDING_COST, waits=False)
         elif name == "torch.nn.functional.interpolate" and has_random_size(call):
-            self.report(RANDOM_SIZE, node, FEW_SIZES, SIZE_COST, waits=False)
+            self.report(RANDOM_SIZE, node, message("shape.few-sizes"), SIZE_COST, waits=False)
 
     def _pads_batches(self, node: ast.Call) -> bool:
         """Whether a call of `pad_sequence` decides the length of batches."""
@@ -228,11 +222,16 @@ class Libraries(Expressions):
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
         if reads and not from_values and all(value.is_fixed for value in read):
-            self.report(HOST_READ, node, HOST_NUMBERS, _READ_COST)
+            self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
         elif reads or from_values:
             found = self.report(
-                SIZE_FROM_DATA, node, FIXED_SIZE, _SIZE_COST, waits=reads, is_shape=True
+                SIZE_FROM_DATA,
+                node,
+                message("shape.fixed-size"),
+                _SIZE_COST,
+                waits=reads,
+                is_shape=True,
             )
             made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]

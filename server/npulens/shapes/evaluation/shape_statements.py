@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
+from npulens.catalog.messages import message
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
 from npulens.shapes.evaluation.callers import any_tested, none_tested
@@ -27,7 +28,6 @@ from npulens.shapes.values.shape_values import (
     Value,
     either,
 )
-from npulens.shapes.values.shape_wording import LEAVE_OUT, PREALLOCATE
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
@@ -90,7 +90,9 @@ class Statements(Binding):
         if self._joins(node.value) and grows(node, self.around, self.function):
             is_collected = only_collects(node, self.around)
             self.rare += is_collected
-            found = self.report(GROWING_TENSOR, node, PREALLOCATE, GROWTH_COST, waits=False)
+            found = self.report(
+                GROWING_TENSOR, node, message("shape.preallocate"), GROWTH_COST, waits=False
+            )
             self.rare -= is_collected
             for user in users(node, self.around):
                 self.uses(found, user)
@@ -115,7 +117,7 @@ class Statements(Binding):
         return False
 
     def _assert(self, node: ast.Assert) -> bool:
-        self.decide(node.test, LEAVE_OUT)
+        self.decide(node.test, "shape.leave-out")
         return True
 
     def _raise(self, node: ast.Raise) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Protocol
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
@@ -23,7 +24,6 @@ from npulens.shapes.values.shape_values import (
     items_of,
     sources_of,
 )
-from npulens.shapes.values.shape_wording import DECIDE_ON_DEVICE, STAY
 from npulens.shapes.values.symbolic_dims import Sources
 
 _READ_COST, _PRINT_COST = 40, 35
@@ -60,7 +60,7 @@ def _converted(reader: Reader, node: ast.Call, call: Applied) -> Value:
     value = call.get(0) or CONSTANT
     if _is_read(value):
         rule = BRANCH if call.name == "bool" else HOST_READ
-        advice = DECIDE_ON_DEVICE if call.name == "bool" else STAY
+        advice = message("shape.decide-on-device" if call.name == "bool" else "shape.stay")
         found = reader.report(rule, node, advice, _READ_COST)
         assert isinstance(value, Tensor)
         return CONSTANT if value.is_fixed else Number("?", found)
@@ -72,7 +72,7 @@ def _converted(reader: Reader, node: ast.Call, call: Applied) -> Value:
 def of_math(reader: Reader, node: ast.Call, call: Applied) -> Value:
     """A function of `math`, which reads a tensor as `float` does."""
     if any(map(_is_read, call.arguments)):
-        return Number("?", reader.report(HOST_READ, node, STAY, _READ_COST))
+        return Number("?", reader.report(HOST_READ, node, message("shape.stay"), _READ_COST))
     return Number("?", frozenset().union(*map(sources_of, call.arguments)))
 
 
@@ -92,7 +92,7 @@ def _extreme(reader: Reader, node: ast.Call, call: Applied) -> Value:
     if len(values) == 1 and isinstance(values[0], Items):
         values = [values[0].each]
     if any(map(_is_read, values)):
-        reader.report(BRANCH, node, DECIDE_ON_DEVICE, _READ_COST)
+        reader.report(BRANCH, node, message("shape.decide-on-device"), _READ_COST)
         result: Value = values[0]
         for value in values[1:]:
             result = either(result, value)
@@ -122,13 +122,13 @@ def _shown(reader: Reader, node: ast.Call, call: Applied) -> Value:
     for argument, value in zip(node.args, call.arguments, strict=False):
         if _is_read(value):
             place = argument if call.name == "print" else node
-            reader.report(HOST_READ, place, STAY, _PRINT_COST)
+            reader.report(HOST_READ, place, message("shape.stay"), _PRINT_COST)
     return NOTHING if call.name == "print" else FOREIGN
 
 
 def _range(reader: Reader, node: ast.Call, call: Applied) -> Value:
     if any(map(_is_read, call.arguments)):
-        found = reader.report(HOST_READ, node, STAY, _READ_COST)
+        found = reader.report(HOST_READ, node, message("shape.stay"), _READ_COST)
         return Items(CONSTANT, None, found)
     return Items(CONSTANT, None, frozenset().union(*map(sources_of, call.arguments)))
 
@@ -178,7 +178,9 @@ def _any(reader: Reader, node: ast.Call, call: Applied) -> Value:
     value = call.get(0)
     each = value.each if isinstance(value, Items) else UNKNOWN
     if _is_read(each):
-        return Number("?", reader.report(BRANCH, node, DECIDE_ON_DEVICE, _READ_COST))
+        return Number(
+            "?", reader.report(BRANCH, node, message("shape.decide-on-device"), _READ_COST)
+        )
     return CONSTANT
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import DynamicShape, Finding, LocalizedText, Related
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.shapes.ranking.scoring import REPORTED, Reach, severity_of
-
-_USED = LocalizedText("works on a shape that depends on data", "在依赖数据的形状上计算")
 
 
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
@@ -26,7 +25,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             note_of(hotspot.advice),
             hotspot.fixes,
             severity=severity_of(each.score),
-            related=tuple(Related(span, _USED) for _, span in hotspot.used),
+            related=tuple(Related(span, message("shape.used-here")) for _, span in hotspot.used),
             dynamic_shape=DynamicShape(
                 each.score,
                 hotspot.function,
@@ -45,4 +44,4 @@ def reached(reach: Reach) -> str:
 
 def note_of(advice: LocalizedText) -> LocalizedText:
     """What is better, as a sentence."""
-    return LocalizedText(f"Better: {advice.en}.", f"建议：{advice.zh}。")
+    return message("shape.better", advice=advice)

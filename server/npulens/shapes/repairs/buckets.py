@@ -4,7 +4,8 @@ import ast
 from collections.abc import Mapping
 from types import NoneType
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -21,7 +22,7 @@ def collator_fix(node: ast.Call, lines: LineMap) -> Fix | None:
     parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
     end = max((lines.span(part).end for part in parts), default=lines.span(node).end - 1)
     text = f"{', ' if parts else ''}pad_to_multiple_of={BUCKET}"
-    title = LocalizedText(f"Add `{text.lstrip(', ')}`", f"添加 `{text.lstrip(', ')}`")
+    title = message("fix.add", code=text.lstrip(", "))
     return Fix(title, Applicability.UNSAFE, (Edit(Span(end, end), text),))
 
 
@@ -56,10 +57,7 @@ def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.A
         edits = [Edit(Span(start, start), before), Edit(Span(end, end), behind)]
     if not edits:
         return None
-    title = LocalizedText(
-        f"Pad on to a multiple of {BUCKET}; masks must cover what is added",
-        f"继续填充到 {BUCKET} 的倍数；掩码须覆盖新增部分",
-    )
+    title = message("shape.pad", number=BUCKET)
     return Fix(title, Applicability.UNSAFE, tuple(edits), module="torch")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
 from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.repairs.buckets import collator_fix, sequence_fix
@@ -39,11 +40,6 @@ _REDUCED = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:sum|mean)\b")
 _LENGTH_OF = re.compile(r"\blen[\s(]{1,99}\Z")
 _SIZE_OF = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:shape|size)\b")
 _NEAR = 110
-_NOTHING_MORE = LocalizedText("", "")
-_ORDER = LocalizedText(", equal up to the order of the sum", "，结果在求和顺序之外相同")
-_IF_IT_FITS = LocalizedText(
-    ", if the mask has all dimensions of the tensor", "，前提是掩码与张量的维数相同"
-)
 
 _Statement = TypeVar("_Statement", bound=ast.stmt)
 
@@ -134,9 +130,9 @@ class Repairs:
             return
         same = event.is_whole or self._is_mask_of(mask, owner)
         if same:
-            yield self._fix(call, masked, Applicability.SAFE, _ORDER)
+            yield self._fix(call, masked, Applicability.SAFE, message("shape.order-of-sum"))
         else:
-            yield self._fix(call, masked, Applicability.UNSAFE, _IF_IT_FITS)
+            yield self._fix(call, masked, Applicability.UNSAFE, message("shape.if-it-fits"))
 
     def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
         """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
@@ -181,7 +177,7 @@ class Repairs:
             return
         x, chosen = self._source(target.value), self._source(mask)
         same = event.is_whole or self._is_mask_of(mask, target.value)
-        more = _NOTHING_MORE if same else _IF_IT_FITS
+        more = "" if same else message("shape.if-it-fits")
         if isinstance(value, ast.Subscript):
             other = self._source(value.value)
             text = f"{x}.copy_(torch.where({chosen}, {other}, {x}))"
@@ -203,19 +199,14 @@ class Repairs:
         total = statement.target
         if isinstance(total, ast.Name) and may_be_tensor(total.id, self._function, self._parents):
             text = f"{self._source(callee.value)}.detach()"
-            more = LocalizedText(
-                "; the total is a tensor of its type then", "；累加结果将变为同类型的张量"
-            )
+            more = message("shape.total-is-tensor")
             yield self._fix(node, text, Applicability.UNSAFE, more)
 
     def _dropped(self, node: ast.Call) -> Iterator[Fix]:
         """`drop_last=True` behind the other arguments; it trains on less, so a person picks it."""
         parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         end = max(self._span(part).end for part in parts)
-        title = LocalizedText(
-            "Add `drop_last=True`, which drops the last, incomplete batch of each epoch",
-            "添加 `drop_last=True`，每个 epoch 末尾不完整的批次将被丢弃",
-        )
+        title = message("shape.add-drop-last")
         yield Fix(title, Applicability.MANUAL, (Edit(Span(end, end), ", drop_last=True"),))
 
     def _padded_on(self, node: ast.Call) -> Iterator[Fix]:
@@ -311,10 +302,10 @@ class Repairs:
         node: ast.expr | ast.stmt,
         text: str,
         applicability: Applicability,
-        more: LocalizedText = _NOTHING_MORE,
+        more: LocalizedText | str = "",
     ) -> Fix:
         shown = " ".join(text.split())
-        title = LocalizedText(f"Use `{shown}`{more.en}", f"改用 `{shown}`{more.zh}")
+        title = message("shape.use", code=shown, more=more)
         return Fix(title, applicability, (Edit(self._span(node), text),))
 
     def _source(self, node: ast.expr) -> str:

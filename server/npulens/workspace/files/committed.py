@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from npulens.catalog.messages import LocalizedError, message, os_error
 from npulens.workspace.files.git_index import Entry, Index
 from npulens.workspace.files.repository import (
     Repository,
@@ -39,7 +40,7 @@ _Content = tuple[int, str]
 _Git = Callable[..., bytes]
 
 
-class CommittedError(Exception):
+class CommittedError(LocalizedError):
     """It cannot be known; the text says why, in a part of a sentence."""
 
 
@@ -75,7 +76,7 @@ def first_change(repository: Repository, index: Index) -> str | None:
         if path not in translated:
             return path
     place = f"{repository.root}/{changed[0]}"
-    raise CommittedError(f"only a filter, and none is run, could tell whether {place} is committed")
+    raise CommittedError(message("git.needs-filter", path=place))
 
 
 def _staged(index: Index, committed: dict[str, _Content]) -> str | None:
@@ -241,10 +242,10 @@ def _run(words: Sequence[str], given: bytes, folder: str, environment: dict[str,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise CommittedError("git does not come to an end") from error
+        raise CommittedError(message("git.never-ends")) from error
     except OSError as error:
-        raise CommittedError(f"git cannot be run: {error.strerror}") from error
+        raise CommittedError(message("git.cannot-be-run", reason=os_error(error))) from error
     if result.returncode:
         lines = result.stderr.decode("utf-8", "replace").splitlines() or ["no reason given"]
-        raise CommittedError(f"git refuses: {lines[0]}")
+        raise CommittedError(message("git.refuses", reason=lines[0]))
     return result.stdout

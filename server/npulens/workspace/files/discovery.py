@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from npulens.catalog.messages import message, os_error
+from npulens.catalog.model import LocalizedText
 from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
@@ -44,7 +46,7 @@ class Discovery:
 
     files: list[Path] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, LocalizedText] = field(default_factory=dict)
     passed_over: list[NotRead] = field(default_factory=list)
 
     def not_read(self) -> list[NotRead]:
@@ -97,7 +99,7 @@ def discover(
             # shell script does not mean.
             mode = os.stat(path).st_mode  # noqa: PTH116
         except OSError as error:
-            found.problems[path] = str(error.strerror)
+            found.problems[path] = os_error(error)
             continue
         if stat.S_ISREG(mode):
             add(path, os.path.realpath(path))
@@ -111,10 +113,9 @@ def discover(
                     if each.is_link is is_link:
                         add(each.path, each.real)
             if not walked:
-                but = _but(found.passed_over, exclude)
-                found.problems[path] = f"no Python file{but} in this folder"
+                found.problems[path] = _nothing_in(found.passed_over, exclude)
         else:
-            found.problems[path] = 'neither a file nor a folder; "-" reads standard input'
+            found.problems[path] = message("error.neither-file-nor-folder")
     return found
 
 
@@ -138,11 +139,11 @@ def _exclusion(patterns: Sequence[str], root: Path) -> _Exclusion:
     return is_excluded
 
 
-def _but(passed_over: Sequence[NotRead], exclude: Sequence[str]) -> str:
-    """What could be done to have files of a folder read, of which none is."""
+def _nothing_in(passed_over: Sequence[NotRead], exclude: Sequence[str]) -> LocalizedText:
+    """That no file of a folder is read, and what could be done about it."""
     if any(each.reason is Reason.IGNORED for each in passed_over):
-        return " that git does not ignore (respect-gitignore = false takes them)"
-    return " that is not excluded" if exclude else ""
+        return message("error.all-ignored")
+    return message("error.all-excluded" if exclude else "error.no-python-file")
 
 
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
@@ -252,7 +253,7 @@ class _Walk:
                 with os.scandir(folder.path) as iterator:
                     entries = sorted(iterator, key=lambda entry: entry.name)
             except OSError as error:
-                self._found.problems[folder.path] = str(error.strerror)
+                self._found.problems[folder.path] = os_error(error)
                 self._pass_over(folder.path, Reason.CANNOT_BE_READ, is_folder=True)
                 continue
             ignores = self._inside(folder, [entry.name for entry in entries])

@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, message, os_error
 from npulens.workspace.files.committed import CommittedError, first_change
 from npulens.workspace.files.git_index import UnreadableIndexError, read_index
 from npulens.workspace.files.repository import RepositoryError, repository_at
 from npulens.workspace.settings.configuration import absolute
 
 
-class GitError(Exception):
+class GitError(LocalizedError):
     """Git cannot say; the text says why, in a part of a sentence."""
 
 
@@ -42,19 +43,19 @@ class GitTrees:
     def _look_at(self, root: str) -> None:
         repository = repository_at(root)
         if repository is None:
-            raise GitError(f"the .git of {root} is no repository")
+            raise GitError(message("git.no-repository", root=root))
         try:
             index = read_index(repository)
             if first_change(repository, index) is not None:
                 self.changed.append(root)
         except UnreadableIndexError as error:
-            raise GitError(f"the index of {root} cannot be read") from error
+            raise GitError(message("git.unreadable-index", root=root)) from error
         except RepositoryError as error:
-            raise GitError(f"{root} does not say which commit is checked out") from error
+            raise GitError(message("git.no-commit", root=root)) from error
         except CommittedError as error:
-            raise GitError(str(error)) from error
+            raise GitError(error.text) from error
         except OSError as error:  # as where there is no place for temporary files
-            raise GitError(f"git cannot be run: {error.strerror}") from error
+            raise GitError(message("git.cannot-be-run", reason=os_error(error))) from error
         folder = root.replace(os.sep, "/").rstrip("/")
         self._tracked.update(f"{folder}/{entry.path}" for entry in index.entries)
 

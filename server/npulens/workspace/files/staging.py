@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, cannot_be_read, message
 from npulens.workspace.files.copying import remove_tree
 from npulens.workspace.files.leftovers import remove_leftovers
 from npulens.workspace.files.locking import Lock
 
 
-class PlaceError(Exception):
+class PlaceError(LocalizedError):
     """A folder cannot be made where it is wanted; the text says why, in a part of a sentence."""
 
 
@@ -27,17 +28,17 @@ def require_place(source: Path, destination: Path) -> None:
     """
     old, new = os.path.realpath(source), os.path.realpath(destination)
     if old == new:
-        raise PlaceError("is what is to be migrated; --in-place does that")
+        raise PlaceError(message("place.is-source"))
     if new.startswith(old.rstrip(os.sep) + os.sep):
-        raise PlaceError("lies in the folder that is to be migrated; name one outside of it")
+        raise PlaceError(message("place.in-source"))
     if old.startswith(new.rstrip(os.sep) + os.sep):
-        raise PlaceError("holds the folder that is to be migrated; name one beside it")
+        raise PlaceError(message("place.holds-source"))
     if destination.is_symlink():
-        raise PlaceError("is a link; name the folder itself")
+        raise PlaceError(message("place.is-link"))
     if destination.exists():
         require_empty(destination)
     elif not destination.parent.is_dir():
-        raise PlaceError(f"cannot be made: there is no folder {destination.parent}")
+        raise PlaceError(message("place.no-parent", parent=destination.parent))
 
 
 def require_empty(folder: Path) -> None:
@@ -47,16 +48,16 @@ def require_empty(folder: Path) -> None:
         PlaceError: It is not.
     """
     if not folder.is_dir():
-        raise PlaceError("is a file; name a folder that is not there yet")
+        raise PlaceError(message("place.is-file"))
     try:
         with os.scandir(folder) as entries:
             is_empty = next(entries, None) is None
     except OSError as error:
-        raise PlaceError(f"cannot be read: {error.strerror}") from error
+        raise PlaceError(cannot_be_read(error)) from error
     if not is_empty:
-        raise PlaceError("is not empty; name a folder that is not there yet, or remove this one")
+        raise PlaceError(message("place.not-empty"))
     if os.path.ismount(folder):
-        raise PlaceError("is a mount point, which cannot be replaced; name a folder in it")
+        raise PlaceError(message("place.is-mount-point"))
 
 
 @contextmanager

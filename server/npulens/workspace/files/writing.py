@@ -6,10 +6,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, cannot_be_written, message
 from npulens.workspace.files.owners import mark
 
 
-class NotReplacedError(Exception):
+class NotReplacedError(LocalizedError):
     """A file was left as it is; the text says why, in a part of a sentence."""
 
 
@@ -49,17 +50,17 @@ def replace_content(path: Path, before: bytes, after: bytes) -> None:
     try:
         found = target.stat()
         if not found.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-            raise NotReplacedError("is read-only")
+            raise NotReplacedError(message("error.read-only"))
         if found.st_nlink > 1:
-            raise NotReplacedError("has further hard links, which would no longer be the same file")
+            raise NotReplacedError(message("error.hard-links"))
         if target.read_bytes() != before:
-            raise NotReplacedError("was changed by somebody else meanwhile")
+            raise NotReplacedError(message("error.changed-meanwhile"))
         write_whole(target, after, stat.S_IMODE(found.st_mode))
         if hasattr(os, "chown"):
             with suppress(OSError):  # only root may give a file to somebody else
                 os.chown(target, found.st_uid, found.st_gid)
     except OSError as error:
-        raise NotReplacedError(f"cannot be written: {error.strerror}") from error
+        raise NotReplacedError(cannot_be_written(error)) from error
 
 
 def _new_file_mode() -> int:

@@ -109,7 +109,7 @@ class ChangeLog:
     settled: Counter[str] = field(default_factory=Counter)
     fallbacks: list[Fallback] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, LocalizedText] = field(default_factory=dict)
     not_read: list[NotRead] = field(default_factory=list)
     _changed: dict[str, None] = field(default_factory=dict)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
 from npulens.text.decoding import UndecodableSource, UnencodableText
@@ -59,7 +60,7 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
     except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)  # C++ with other bytes than text is read, but not written
     except FixesNeverEndError as error:
-        return FixedFile(replace(report, problem=f"not fixed: {error}"))
+        return FixedFile(replace(report, problem=message("error.not-fixed", reason=error.text)))
     except Exception as error:  # one file must not end the repair of the others
         problem, traceback = internal_error(error)
         failed = FileReport(str(path), problem=problem, traceback=traceback, unread=Reason.FAILED)
@@ -72,7 +73,8 @@ def _fixed(
     source = read_source(report.path, data)
     if source.encode(source.text) != data:
         # Some encodings write one character in two ways, and decoding forgets in which.
-        problem = f"not fixed: {source.encoding} would not give back the same bytes"
+        reason = message("error.not-given-back", encoding=source.encoding)
+        problem = message("error.not-fixed", reason=reason)
         return FixedFile(FileReport(report.path, problem=problem))
     original = Document(report.path, source.text)
     last = original, Judgement(report.findings, report.settled)  # at the end that of the result

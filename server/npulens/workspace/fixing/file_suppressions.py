@@ -4,6 +4,7 @@ import ast
 from bisect import bisect_right
 from pathlib import Path
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Finding
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.syntax.cells import python_of_notebook
@@ -33,7 +34,7 @@ def suppress_findings(checker: Checker, path: Path) -> FixedFile:
     if document is None or not document.text:
         return FixedFile(report)
     if document.kind.comments is not Comments.ANYWHERE:
-        problem = "not suppressed: it takes no comments; use per-file-ignores or a baseline"
+        problem = message("error.takes-no-comments")
         return FixedFile(FileReport(report.path, problem=problem) if report.findings else report)
     try:
         source = read_source(report.path, data)

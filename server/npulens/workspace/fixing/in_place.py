@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from npulens.catalog.messages import message
+from npulens.catalog.model import LocalizedText
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.leftovers import remove_leftovers
 from npulens.workspace.files.writing import NotReplacedError, replace_content
@@ -26,11 +28,11 @@ def write_fixed(fixed: FixedFile, trees: GitTrees | None) -> FileReport:
         return fixed.report
     path = Path(fixed.report.path)
     if trees is not None and trees.is_unknown(path):
-        return _not_fixed(fixed, "is not in git, which could not take it back; --allow-dirty")
+        return _not_fixed(fixed, message("error.not-in-git"))
     try:
         replace_content(path, fixed.before, fixed.after)
     except NotReplacedError as error:
-        return _not_fixed(fixed, str(error))
+        return _not_fixed(fixed, error.text)
     return fixed.report
 
 
@@ -39,5 +41,6 @@ def clean_places(files: Iterable[Path]) -> None:
     remove_leftovers({Path(os.path.realpath(file)).parent for file in files})
 
 
-def _not_fixed(fixed: FixedFile, reason: str) -> FileReport:
-    return replace(fixed.report, findings=(), document=None, problem=f"not fixed: {reason}")
+def _not_fixed(fixed: FixedFile, reason: LocalizedText) -> FileReport:
+    problem = message("error.not-fixed", reason=reason)
+    return replace(fixed.report, findings=(), document=None, problem=problem)

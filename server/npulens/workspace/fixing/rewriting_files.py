@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, os_error, unreadable
 from npulens.catalog.model import Fix
 from npulens.fixes.apply import apply_edits
 from npulens.text.decoding import (
@@ -18,7 +19,7 @@ from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.runs.file_report import FileReport
 
 
-class UnreadableError(Exception):
+class UnreadableError(LocalizedError):
     """A file is not there, or no text; the message says which."""
 
 
@@ -31,9 +32,9 @@ def read_source(path: Path) -> DecodedSource:
     try:
         return decode_source(path.read_bytes())
     except OSError as error:
-        raise UnreadableError(error.strerror) from error
+        raise UnreadableError(os_error(error)) from error
     except UndecodableSource as error:
-        raise UnreadableError(str(error)) from error
+        raise UnreadableError(unreadable(error)) from error
 
 
 def rewrite_file(

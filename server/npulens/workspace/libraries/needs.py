@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from npulens.catalog.model import LocalizedText
+
 
 class Obstacle(NamedTuple):
     """Something that a line needs and the NPU does not have.
@@ -14,8 +16,7 @@ class Obstacle(NamedTuple):
         line: The line, from 1.
         severity: How much it matters.
         at_import: Whether an import stops at it; some things fail only where they are used.
-        en: What there is to say of it, in English.
-        zh: The same in Chinese.
+        text: What there is to say of it.
     """
 
     symbol: str
@@ -23,8 +24,7 @@ class Obstacle(NamedTuple):
     line: int
     severity: str
     at_import: bool
-    en: str
-    zh: str
+    text: LocalizedText
 
 
 class Reference(NamedTuple):

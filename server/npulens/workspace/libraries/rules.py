@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import npulens
-from npulens.catalog.model import Applicability, Finding, Severity
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
+from npulens.catalog.model import LANGUAGES, Applicability, Finding, LocalizedText, Severity
 from npulens.catalog.rule_properties import Absent
 from npulens.syntax.parsing import SyntaxProblem, parse
 from npulens.text.decoding import UndecodableSource
@@ -88,7 +90,7 @@ def _read_file(checker: Checker, file: Path, *, root: Path) -> Module | FileRepo
         document = report.document or Document(str(file), decoded(str(file), data))
         tree = parse(document.text)
         if isinstance(tree, SyntaxProblem):
-            return FileReport(str(file), problem=f"left out: line {tree.line} cannot be parsed")
+            return FileReport(str(file), problem=_left_out("error.line-not-parsed", line=tree.line))
         found = {
             finding.span.start: _obstacle(finding, document, relative.as_posix())
             for finding in reversed(report.findings)
@@ -100,12 +102,16 @@ def _read_file(checker: Checker, file: Path, *, root: Path) -> Module | FileRepo
         name = ".".join(parts[:-1] if is_package else parts)
         return read_module(tree, document.lines, name, is_package, found)
     except UndecodableSource:
-        return FileReport(str(file), problem="left out: it is no text in its encoding")
+        return FileReport(str(file), problem=_left_out("error.not-in-encoding"))
     except RecursionError:
-        return FileReport(str(file), problem="left out: it is nested too deeply")
+        return FileReport(str(file), problem=_left_out("error.nested-too-deeply"))
     except Exception as error:  # one file must not end the work on the others
         problem, traceback = internal_error(error)
         return FileReport(str(file), problem=problem, traceback=traceback)
+
+
+def _left_out(name: MessageId, /, **values: object) -> LocalizedText:
+    return message("error.left-out", reason=message(name, **values))
 
 
 def _stops(finding: Finding) -> bool:
@@ -123,8 +129,7 @@ def _obstacle(finding: Finding, document: Document, file: str) -> Obstacle:
         place_at(document, finding.span.start).line,
         finding.effective_severity.value,
         finding.rule.absent is Absent.AT_IMPORT,
-        finding.message("en"),
-        finding.message("zh"),
+        LocalizedText(*(finding.message(language) for language in LANGUAGES)),
     )
 
 
@@ -197,22 +202,13 @@ def _dumped(entry: dict[str, Any]) -> str:
 
 def _rule(code: str, rule: str, report: LibraryReport) -> dict[str, Any]:
     name, version = report.name, npulens.__version__
+    explanation = message("library.explanation", name=name, version=version, modules=report.modules)
     return {
         "code": code,
         "name": rule,
         "severity": "error",
-        "message": {
-            "en": f"`{{symbol}}` of {name} does not run on the NPU as it is.",
-            "zh": f"{name} 的 `{{symbol}}` 目前无法在 NPU 上运行。",
-        },
-        "explanation": {
-            "en": f"npulens {version} followed the calls through {report.modules} modules of "
-            f"{name}: this API always leads to something that the NPU does not have. Look for a "
-            f"version of {name} for the NPU, for another API, or change {name} at the place named.",
-            "zh": f"npulens {version} 沿调用关系分析了 {name} 的 {report.modules} 个模块：该 API "
-            f"必然会用到 NPU 不具备的功能。请寻找 {name} 的 NPU 版本或其他 API，"
-            f"或者修改提示中指出的 {name} 源码。",
-        },
+        "message": message("library.message", name=name)._asdict(),
+        "explanation": explanation._asdict(),
     }
 
 
@@ -227,9 +223,8 @@ def _entry(symbol: str, node: Node, rule: str, report: LibraryReport) -> dict[st
         "symbol": symbol,
         "rule": rule,
         "severity": obstacle.severity,
-        "note": {
-            "en": f"`{chain}` ({place}). {obstacle.en}",
-            "zh": f"`{chain}`（{place}）。{obstacle.zh}",
-        },
+        "note": message(
+            "library.chain", chain=chain, place=place, obstacle=obstacle.text
+        )._asdict(),
         "source": place,
     }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.remaining_cuda import remaining_cuda
@@ -20,8 +21,6 @@ from npulens.workspace.fixing.rewriting_files import UnreadableError, read_sourc
 from npulens.workspace.runs.file_report import FileReport
 
 LAUNCHER_NAME = "run_distributed_npu.sh"
-_TITLE = LocalizedText("Train in one process for each card", "每张卡一个进程进行训练")
-_LAUNCHER_TITLE = LocalizedText("Start one process for each card", "为每张卡启动一个进程")
 _LAUNCHER = """\
 #!/bin/bash
 # Starts {entry} in one process for each NPU of this machine; arguments go to the script.
@@ -56,18 +55,16 @@ FixLater = Callable[[Path, str], tuple[str, Sequence[Finding]]]
 """From a file and a text that it will have to the fixed text and the findings that stay."""
 
 
-class DistributionError(Exception):
+class DistributionError(LocalizedError):
     """A script cannot be made to train in several processes.
 
     Attributes:
         place: The script, with a line.
-        reason: Why not.
     """
 
-    def __init__(self, place: str, reason: LocalizedText) -> None:
-        super().__init__(place, reason.en)
+    def __init__(self, place: str, text: LocalizedText) -> None:
+        super().__init__(text)
         self.place = place
-        self.reason = reason
 
 
 def distribute_entry(
@@ -96,22 +93,18 @@ def distribute_entry(
     entry = root / wanted.entry
     launcher = entry.with_name(LAUNCHER_NAME)
     if launcher.exists():
-        raise DistributionError(
-            relative_path(launcher, root),
-            LocalizedText(
-                "is there already; remove it or give it another name",
-                "已存在；请删除或改名",
-            ),
-        )
+        raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
     try:
         text = read_source(entry).text
-        fix = Fix(_TITLE, Applicability.UNSAFE, distribute(text, wanted.model, known))
+        fix = Fix(
+            message("fix.distribute"), Applicability.UNSAFE, distribute(text, wanted.model, known)
+        )
         if fix_later is not None:
             _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
     except UnclearError as error:
-        raise DistributionError(f"{wanted.entry}:{error.line}", error.reason) from error
+        raise DistributionError(f"{wanted.entry}:{error.line}", error.text) from error
     except UnreadableError as error:
-        reason = LocalizedText(f"cannot be read: {error}", f"无法读取：{error}")
+        reason = message("error.cannot-be-read", reason=error.text)
         raise DistributionError(wanted.entry, reason) from error
     if not rewrite_file(entry, lambda _: fix, root, log, write):
         return
@@ -120,7 +113,7 @@ def distribute_entry(
     start = _LAUNCHER.format(entry=shlex.quote(entry.name))
     write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
     name = relative_path(launcher, root)
-    made = Fix(_LAUNCHER_TITLE, Applicability.UNSAFE, ())
+    made = Fix(message("fix.start-processes"), Applicability.UNSAFE, ())
     log.add_new(name, start.rstrip("\n"), made)
 
 
@@ -138,9 +131,7 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
             source = script.source(node)
             raise UnclearError(
                 _line_of(source, node.lineno, original),
-                f"`{source}` would stay as it is and fail in every process; write it for the NPU "
-                "by hand",
-                f"`{source}` 会保持原样并使每个进程出错；请手动改为 NPU 写法",
+                message("distributed.fails-in-every-process", code=source),
             )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import Applicability, Finding, MigrationStyle, Shim
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
@@ -47,7 +48,7 @@ _MOST_ROUNDS = 20
 """What counts for a file may change with others; of real projects none needed a third round."""
 
 
-class MigrationNeverEndsError(Exception):
+class MigrationNeverEndsError(LocalizedError):
     """What is changed in some files leads to further changes in others without end."""
 
 
@@ -248,7 +249,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
             observer.advance()
             _keep(fixed, once.report(write(fixed)), root, log)
     else:
-        raise MigrationNeverEndsError(f"files still change after {_MOST_ROUNDS} rounds")
+        raise MigrationNeverEndsError(message("error.migration-never-ends", rounds=_MOST_ROUNDS))
     log.sort()
 
 

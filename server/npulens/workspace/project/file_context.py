@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from npulens.catalog.model import Shim, Target
+from npulens.catalog.model import LocalizedText, Shim, Target
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
@@ -43,7 +43,7 @@ class FileContext:
     catalogue: Catalogue
     project: ProjectFacts
     shim: Shim
-    problem: str | None = None
+    problem: LocalizedText | None = None
 
     @property
     def target(self) -> Target:
@@ -85,7 +85,7 @@ class ProjectContextProvider:
             catalogue = self._catalogues.of(configuration)
             require_known_words(configuration, catalogue)
         except (ConfigurationError, CatalogueError) as error:
-            problem = str(error)
+            problem = error.text
             configuration = self._last_good(place, settings)
             catalogue = self._without_broken_files(configuration)
         else:

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from npulens.catalog.messages import LocalizedError, cannot_be_read, message
 from npulens.catalog.model import Finding
 from npulens.text.document import Document
 from npulens.workspace.files.writing import write_whole
@@ -25,7 +26,7 @@ _MOST_OF_LINE = 200
 """Of a long line, so many characters on either side tell a finding from others."""
 
 
-class BaselineError(Exception):
+class BaselineError(LocalizedError):
     """A baseline cannot be used; the text says why, in a part of a sentence."""
 
 
@@ -60,14 +61,14 @@ class Baseline:
         try:
             content = json.loads(Path(name).read_bytes())
         except OSError as error:
-            raise BaselineError(f"cannot be read: {error.strerror}") from error
+            raise BaselineError(cannot_be_read(error)) from error
         except (ValueError, RecursionError) as error:
-            raise BaselineError("is no baseline: not valid JSON") from error
+            raise BaselineError(message("error.baseline-not-json")) from error
         if not isinstance(content, dict) or content.get("version") != _VERSION:
-            raise BaselineError("is no baseline that this version of npulens can read")
+            raise BaselineError(message("error.other-baseline"))
         accepted: Any = content.get("accepted")
         if not _is_table(accepted, lambda counts: _is_table(counts, _is_count)):
-            raise BaselineError('is no baseline: "accepted" must be a table of tables of numbers')
+            raise BaselineError(message("error.baseline-form"))
         return cls(absolute(Path(name)).parent, accepted)
 
     def leave_out(self, report: FileReport) -> FileReport:

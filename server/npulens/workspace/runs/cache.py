@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import npulens
+from npulens.catalog.messages import messages
 from npulens.catalog.model import Shim
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_file import MEGABYTES
@@ -167,7 +168,11 @@ def _program() -> list[tuple[str, int, int]]:
     """What npulens consists of: a changed file of it may find something else."""
     package = Path(npulens.__file__).parent
     stamps = []
-    for folder, suffixes in ((package, (".py",)), (rules_folder(), (".json", ".py", ".tsv"))):
+    for folder, suffixes in (
+        (package, (".py",)),
+        (rules_folder(), (".json", ".py", ".tsv")),
+        (messages().folder, (".toml",)),
+    ):
         for place, _, names in os.walk(folder):
             for name in names:
                 if name.endswith(suffixes):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from npulens.catalog.model import Finding
+from npulens.catalog.model import Finding, LocalizedText
 from npulens.text.document import Document
 from npulens.workspace.files.not_read import Reason
 
@@ -26,7 +26,7 @@ class FileReport:
     path: str
     findings: tuple[Finding, ...] = ()
     document: Document | None = None
-    problem: str | None = None
+    problem: LocalizedText | None = None
     traceback: str = ""
     digest: str = ""
     unread: Reason | None = None

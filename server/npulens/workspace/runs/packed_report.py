@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npulens.catalog.model import LANGUAGES, Finding, Language, Rule
+from npulens.catalog.model import LANGUAGES, Finding, Language, LocalizedText, Rule
 from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
 from npulens.text.notebooks import UnreadableNotebook
@@ -26,7 +26,7 @@ class PackedReport:
     """
 
     findings: bytes
-    problem: str | None = None
+    problem: LocalizedText | None = None
 
     def unpacked(
         self, path: Path, rules: Mapping[str, Rule]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from npulens.analysis import judge
-from npulens.catalog.error_messages import error_message
+from npulens.catalog.messages import cannot_be_read, message, unreadable
 from npulens.catalog.model import Finding, LocalizedText, Shim
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.checks.syntax_findings import unread_finding
-from npulens.text.decoding import UndecodableReason, UndecodableSource
+from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
@@ -83,16 +83,16 @@ class Checker:
         try:
             with path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_SIZE:
-                    return self._refused(str(path), _TOO_LARGE, Reason.TOO_LARGE)
+                    return self._refused(str(path), _too_large(), Reason.TOO_LARGE)
                 return file.read()
         except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
+            problem = cannot_be_read(error)
             return FileReport(str(path), problem=problem, unread=Reason.CANNOT_BE_READ)
 
     def check_bytes(self, path: str, data: bytes) -> FileReport:
         """Check what a file of this path holds, or would hold."""
         if len(data) > MAX_FILE_SIZE:
-            return self._refused(path, _TOO_LARGE, Reason.TOO_LARGE)
+            return self._refused(path, _too_large(), Reason.TOO_LARGE)
         if self._cache is None:
             return self._analysed(path, data)
         digest = self._cache.digest(path, self._shim(path), data, self._root(path))
@@ -124,11 +124,8 @@ class Checker:
             return FileReport(path)
         try:
             document = Document(path, decoded(path, data))
-        except UndecodableSource as error:
-            detail = _DETAILS[error.reason].format(offset=error.byte_offset)
-            return self._refused(path, detail, Reason.NOT_TEXT)
-        except UnreadableNotebook as error:
-            return self._refused(path, str(error), Reason.NOT_TEXT)
+        except (UndecodableSource, UnreadableNotebook) as error:
+            return self._refused(path, unreadable(error), Reason.NOT_TEXT)
         try:
             judged = self.judged(document)
         except Exception as error:  # one file must not end the check of the others
@@ -147,10 +144,10 @@ class Checker:
         known = self._shims.get(str(absolute(Path(path)))) if self._shims else None
         return self._project_target.shim if known is None else known
 
-    def _refused(self, path: str, detail: str, unread: Reason) -> FileReport:
-        """The report on a file that cannot be read, for a reason told in English."""
-        reason = LocalizedText(_as_sentence(detail), f"{error_message(detail, 'zh')}。")
-        finding = unread_finding(reason, self._catalogue)
+    def _refused(self, path: str, reason: LocalizedText, unread: Reason) -> FileReport:
+        """The report on a file that cannot be read."""
+        begun = reason._replace(en=f"{reason.en[0].upper()}{reason.en[1:]}")
+        finding = unread_finding(message("error.sentence", text=begun), self._catalogue)
         findings = selected([finding], self._configuration, path)
         return FileReport(path, findings, Document(path, ""), unread=unread)
 
@@ -158,10 +155,6 @@ class Checker:
 def _full(path: str) -> str:
     """The path from the root, by which projects know their files."""
     return str(absolute(Path(path)))
-
-
-def _as_sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
 
 
 def decoded(path: str, data: bytes) -> str:
@@ -179,18 +172,13 @@ def document_of(path: str) -> Document | None:
         return None
 
 
-def internal_error(error: Exception) -> tuple[str, str]:
+def internal_error(error: Exception) -> tuple[LocalizedText, str]:
     """What to say of a mistake of npulens, and its traceback."""
     from traceback import format_exception
 
-    sentence = f"internal error ({type(error).__name__}), please report it"
+    sentence = message("error.internal", kind=type(error).__name__)
     return sentence, "".join(format_exception(error))
 
 
-_TOO_LARGE = f"it is larger than {MAX_FILE_SIZE // 1_000_000} MB"
-_DETAILS = {
-    UndecodableReason.BAD_COOKIE: "it declares an encoding that Python source cannot have",
-    UndecodableReason.BAD_BYTES: "byte {offset} is not text in its encoding",
-    UndecodableReason.NUL_BYTE: "byte {offset} is a NUL character",
-    UndecodableReason.UTF16_OR_32: "it is UTF-16 or UTF-32, which Python source cannot be",
-}
+def _too_large() -> LocalizedText:
+    return message("unreadable.too-large", megabytes=MAX_FILE_SIZE // 1_000_000)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npulens.analysis import analyze_shapes
-from npulens.catalog.model import Rule, Target
+from npulens.catalog.messages import cannot_be_read, message
+from npulens.catalog.model import LocalizedText, Rule, Target
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.decoding import UndecodableSource, decode_source
@@ -43,7 +44,7 @@ class ShapeRun:
     """
 
     places: list[Place] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, LocalizedText] = field(default_factory=dict)
 
 
 def places_in(paths: Iterable[Path], catalogue: Catalogue, target: Target = _NO_TARGET) -> ShapeRun:
@@ -67,10 +68,10 @@ def _add(found: ShapeRun, path: Path, catalogue: Catalogue, target: Target) -> N
             return
         document = Document(str(path), decode_source(data).text)
     except OSError as error:
-        found.problems[str(path)] = f"cannot be read: {error.strerror}"
+        found.problems[str(path)] = cannot_be_read(error)
         return
     except UndecodableSource:
-        found.problems[str(path)] = "is no text in its encoding"
+        found.problems[str(path)] = message("error.is-not-in-encoding")
         return
     full = absolute(path)
     project = replace(target.project, root=str(project_root(full) or Path.cwd()))

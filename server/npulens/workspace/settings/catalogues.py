@@ -1,6 +1,7 @@
 """The catalogue that a configuration asks for."""
 
 from npulens.catalog.loader import load_catalogue, with_verified_names
+from npulens.catalog.messages import about, message
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
 from npulens.fused.patterns import read_patterns
@@ -56,4 +57,5 @@ def _check_patterns(catalogue: Catalogue) -> None:
     """See now, and not in the middle of a run, whether the user's patterns can be used."""
     for pattern in read_patterns(catalogue.patterns):
         if catalogue.rule_named(pattern.rule) is None:
-            raise CatalogueError(f"{pattern.name}: there is no rule {pattern.rule}")
+            problem = message("pattern.no-rule", rule=pattern.rule)
+            raise CatalogueError(about(pattern.name, problem))

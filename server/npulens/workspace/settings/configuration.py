@@ -2,15 +2,25 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import (
+    LocalizedError,
+    about,
+    cannot_be_read,
+    joined,
+    message,
+    not_toml,
+)
 from npulens.catalog.model import (
     LANGUAGES,
     Language,
+    LocalizedText,
     MigrationStyle,
     ReportedReason,
     Rule,
@@ -32,7 +42,7 @@ _MEGABYTES = 1
 """No configuration is larger."""
 
 
-class ConfigurationError(Exception):
+class ConfigurationError(LocalizedError):
     """A configuration cannot be used; the one sentence says what, where and what to do."""
 
 
@@ -164,8 +174,8 @@ def read_configuration(path: Path) -> Configuration:
     found = _read_if_there(source)
     if found is not None:
         return _with_project_version(Configuration(**found, source=source), path)
-    missing = "no [tool.npulens] in it" if path.exists() else "no such file"
-    raise ConfigurationError(f"{path}: {missing}")
+    problem = message("settings.nothing-in-file" if path.exists() else "error.no-such-file")
+    raise ConfigurationError(about(path, problem))
 
 
 def is_selected(rule: Rule, configuration: Configuration) -> bool:
@@ -195,7 +205,8 @@ def require_known_rules(words: Sequence[str], place: str, catalogue: Catalogue) 
     for word in words:
         if not any(fitting(word, rule) for rule in rules):
             known = [name for rule in rules for name in (rule.code, rule.name)]
-            raise ConfigurationError(f'{place}: there is no rule "{word}"{nearest(word, known)}')
+            problem = message("error.no-such-rule", name=word, hint=nearest(word, known))
+            raise ConfigurationError(about(place, problem))
 
 
 def fitting(word: str, rule: Rule) -> int:
@@ -219,12 +230,12 @@ def require_known_words(configuration: Configuration, catalogue: Catalogue) -> N
         require_known_rules(words, configuration.place(key), catalogue)
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, known: Sequence[str]) -> LocalizedText:
     """The end of a sentence on an unknown word: the one that is meant, if one is close enough."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, 1)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    return message("error.did-you-mean", name=close[0]) if close else LocalizedText("", "")
 
 
 def parse_torch_version(text: str) -> TorchVersion | None:
@@ -239,11 +250,26 @@ def is_covered(version: TorchVersion) -> bool:
 
 
 class _WrongValueError(Exception):
-    """A value is not of the kind that this names."""
+    """A value is not what it should be.
+
+    Attributes:
+        name: The text that says so, with a placeholder for the key.
+        values: What else is put into it.
+    """
+
+    def __init__(self, name: MessageId, /, **values: object) -> None:
+        super().__init__(name, values)
+        self.name: MessageId = name
+        self.values = values
 
 
-class _UnknownReasonError(Exception):
+class _UnknownReasonError(LocalizedError):
     """There is no such reason, or none that can be overruled; this says which."""
+
+
+def quoted_choices(choices: Iterable[str]) -> LocalizedText:
+    """What may be chosen, in a part of a sentence."""
+    return joined((LocalizedText(f'"{each}"', f'"{each}"') for each in choices), "punctuation.or")
 
 
 _Value = TypeVar("_Value")
@@ -254,22 +280,22 @@ _Reader = Callable[[Any, Path], object]
 def _version(value: Any, _: Path) -> TorchVersion:
     version = parse_torch_version(value) if isinstance(value, str) else None
     if version is None:
-        raise _WrongValueError('a PyTorch version in quotes, such as "2.8"')
+        raise _WrongValueError("settings.version")
     if not is_covered(version):
-        raise _WrongValueError(f"a PyTorch version from {OLDEST} to {NEWEST}")
+        raise _WrongValueError("settings.covered-version", oldest=OLDEST, newest=NEWEST)
     return version
 
 
 def _switch(value: Any, _: Path) -> bool:
     if isinstance(value, bool):
         return value
-    raise _WrongValueError("true or false")
+    raise _WrongValueError("settings.switch")
 
 
 def _texts(value: Any, _: Path) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
         return tuple(value)
-    raise _WrongValueError("a list of texts that are not empty")
+    raise _WrongValueError("settings.texts")
 
 
 def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
@@ -278,20 +304,20 @@ def _patterns(value: Any, folder: Path) -> tuple[str, ...]:
         for pattern in patterns:
             read_pattern(pattern)
     except ValueError:
-        raise _WrongValueError("a list of patterns as in .gitignore") from None
+        raise _WrongValueError("settings.patterns") from None
     return patterns
 
 
 def _rules_by_pattern(value: Any, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
-        raise _WrongValueError("a table of patterns, each with a list of rules")
+        raise _WrongValueError("settings.rules-by-pattern")
     _patterns(list(value), folder)
     return tuple((pattern, _texts(words, folder)) for pattern, words in value.items())
 
 
 def _severities(value: Any, folder: Path) -> tuple[tuple[str, Severity], ...]:
     if not isinstance(value, dict):
-        raise _WrongValueError("a table of rules, each with a severity")
+        raise _WrongValueError("settings.severities")
     read = _one_of({severity.value: severity for severity in Severity})
     return tuple((word, read(severity, folder)) for word, severity in value.items())
 
@@ -304,16 +330,17 @@ NOT_OVERRULED = "rule-off"
 
 def _reasons(value: Any, folder: Path) -> tuple[tuple[str, Severity], ...]:
     if not isinstance(value, dict):
-        raise _WrongValueError("a table of reasons, each with a severity")
+        raise _WrongValueError("settings.reasons")
     severities: Mapping[str, Severity | None] = {each.value: each for each in Severity}
     read = _one_of({**severities, SETTLED: None})
     known = read_reasons(rules_folder()).keys() - {NOT_OVERRULED}
     chosen = [(name, read(severity, folder)) for name, severity in value.items()]
     for name, _ in chosen:
         if name == NOT_OVERRULED:
-            raise _UnknownReasonError(f'"{name}" cannot be overruled; select the rule instead')
+            raise _UnknownReasonError(message("settings.not-overruled", name=name))
         if name not in known:
-            raise _UnknownReasonError(f'there is no reason "{name}"{nearest(name, sorted(known))}')
+            hint = nearest(name, sorted(known))
+            raise _UnknownReasonError(message("error.no-such-reason", name=name, hint=hint))
     return tuple((name, severity) for name, severity in chosen if severity is not None)
 
 
@@ -325,7 +352,7 @@ def _one_of(choices: Mapping[str, _Value]) -> Callable[[Any, Path], _Value]:
     def read(value: Any, _: Path) -> _Value:
         if isinstance(value, str) and value in choices:
             return choices[value]
-        raise _WrongValueError(" or ".join(f'"{choice}"' for choice in choices))
+        raise _WrongValueError("settings.choice", choices=quoted_choices(choices))
 
     return read
 
@@ -355,7 +382,7 @@ def _read_if_there(path: Path) -> Settings | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigurationError(about(path, cannot_be_read(error))) from error
     is_shared = path.name == "pyproject.toml"
     if is_shared and b"npulens" not in data:  # whatever else is wrong with it
         return None
@@ -366,7 +393,7 @@ def _read_if_there(path: Path) -> Settings | None:
         if own is None:
             return None
         if not isinstance(own, dict):
-            raise ConfigurationError(f"{path}: tool.npulens must be a table")
+            raise ConfigurationError(about(path, message("settings.no-table")))
         table = own
     return _checked(table, str(path), path.parent)
 
@@ -376,21 +403,25 @@ def _parsed(data: bytes, path: Path) -> dict[str, Any]:
         return parse_toml(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(f"{path}: line {line}: must be UTF-8 text") from error
+        problem = message("error.line-not-utf-8", line=line)
+        raise ConfigurationError(about(path, problem)) from error
     except ValueError as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+        raise ConfigurationError(about(path, not_toml(error))) from error
 
 
 def _checked(table: Mapping[str, Any], place: str, folder: Path) -> Settings:
     settings: dict[str, Any] = {}
     for key, value in table.items():
         if key not in _KEYS:
-            raise ConfigurationError(f'{place}: unknown key "{key}"{nearest(key, list(_KEYS))}')
+            hint = nearest(key, list(_KEYS))
+            problem = message("settings.unknown-key", key=key, hint=hint)
+            raise ConfigurationError(about(place, problem))
         field, read = _KEYS[key]
         try:
             settings[field] = read(value, folder)
         except _WrongValueError as error:
-            raise ConfigurationError(f'{place}: "{key}" must be {error}') from None
+            problem = message(error.name, key=key, **error.values)
+            raise ConfigurationError(about(place, problem)) from None
         except _UnknownReasonError as error:
-            raise ConfigurationError(f"{place}: {key}: {error}") from None
+            raise ConfigurationError(about(f"{place}: {key}", error.text)) from None
     return settings

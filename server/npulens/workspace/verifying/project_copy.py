@@ -4,6 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from npulens.catalog.messages import LocalizedError, about, message, os_error
+
 MAX_BYTES = 1 << 30
 """Larger projects hold data or checkpoints, which are not copied for each run."""
 
@@ -13,7 +15,7 @@ _LEFT_OUT = {
 }
 
 
-class CopyError(Exception):
+class CopyError(LocalizedError):
     """The project cannot be copied; the text says why."""
 
 
@@ -45,13 +47,12 @@ def copy_project(folder: Path, target: Path) -> None:
                 elif path.is_file():  # no pipe and no socket
                     total += path.stat().st_size
                     if total > MAX_BYTES:
-                        raise CopyError(
-                            f"{folder} holds more than {MAX_BYTES >> 30} GiB; start in a smaller "
-                            "folder, or run it where it is with --here"
-                        )
+                        size = MAX_BYTES >> 30
+                        raise CopyError(message("error.too-much-to-copy", folder=folder, size=size))
                     shutil.copy2(path, inside / name)
             except OSError as error:
-                raise CopyError(f"{path}: cannot be copied: {error.strerror}") from error
+                problem = message("error.cannot-be-copied", reason=os_error(error))
+                raise CopyError(about(path, problem)) from error
 
 
 def _copy_link(path: Path, copy: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import npulens_emulator
+from npulens.catalog.messages import LocalizedError, message
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import notebook_text
 from npulens.workspace.verifying.notebook_cells import RunCell, cells_to_run
@@ -40,7 +41,7 @@ IsCancelled = Callable[[], bool]
 """Tells whether nobody waits for a run any more."""
 
 
-class CannotVerifyError(Exception):
+class CannotVerifyError(LocalizedError):
     """No run is possible here; the text says why."""
 
 
@@ -142,14 +143,14 @@ def torch_release() -> str:
         CannotVerifyError: There is none, or none that the emulator is made for.
     """
     oldest, newest = (".".join(map(str, each)) for each in npulens_emulator.RELEASES)
-    wanted = f"PyTorch {oldest} to {newest}, as `pip install npulens[verify]` installs"
+    wanted = message("error.wanted-pytorch", oldest=oldest, newest=newest)
     try:
         found = version("torch")
     except PackageNotFoundError:
-        raise CannotVerifyError(f"verify needs {wanted}; there is none beside npulens") from None
+        raise CannotVerifyError(message("error.no-pytorch", wanted=wanted)) from None
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
     if not npulens_emulator.RELEASES[0] <= numbers <= npulens_emulator.RELEASES[1]:
-        raise CannotVerifyError(f"verify needs {wanted}; beside npulens there is {found}")
+        raise CannotVerifyError(message("error.other-pytorch", wanted=wanted, found=found))
     return found
 
 

@@ -5,7 +5,8 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
@@ -23,12 +24,6 @@ _FROM = re.compile(r"from\s+([\w.]+)")
 _PLUGIN_MEMBER = re.compile(r"npu|hccl")
 _MOST_NAMES = 100
 """Of one import that is rewritten: for each of its names all of them are looked at."""
-
-
-_IN_EVERY_BUILD = LocalizedText(
-    "The import works without CUDA, too; what is used of it is reported where it is used.",
-    "没有 CUDA 时该导入也能成功；所用到的部分会在使用处报告。",
-)
 
 
 class _Target(NamedTuple):
@@ -88,7 +83,7 @@ def _report(
         return
     fixes: list[Fix] = []
     if isinstance(node, ast.Import) and alias.asname is None and _is_of_cuda(entry):
-        entry = replace(entry, severity=Severity.INFO, note=_IN_EVERY_BUILD)
+        entry = replace(entry, severity=Severity.INFO, note=message("check.in-every-build"))
     if written == entry.symbol:
         if isinstance(node, ast.Import):
             fixes = _module_fix(alias, entry, context)

@@ -2,7 +2,6 @@
 
 import ast
 
-from npulens.catalog.model import LocalizedText
 from npulens.checks.arguments import is_spread, keyword_of
 from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import Scope
@@ -38,11 +37,6 @@ _UNLESS_WEIGHTED = frozenset(
     )
 )
 """Their weights are tensors, which move with them."""
-
-MOVES_NOTHING = LocalizedText(
-    "This loss holds no tensor: nothing is moved, and nothing fails. Edit it for clarity.",
-    "该损失函数不含张量：不会搬移任何数据，也不会报错。为了代码清晰可修改。",
-)
 
 
 def holds_no_tensor(node: ast.expr, scope: Scope) -> bool:

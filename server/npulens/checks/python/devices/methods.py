@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import (
     Applicability,
     Edit,
@@ -12,7 +13,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.python.devices.losses import MOVES_NOTHING, holds_no_tensor
+from npulens.checks.python.devices.losses import holds_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, class_definition
@@ -155,7 +156,7 @@ def _method(
     if entry.is_of_library:
         settled = context.fallback(node)
     elif entry.called and holds_no_tensor(node.value, scope):
-        note, severity = MOVES_NOTHING, Severity.INFO
+        note, severity = message("check.moves-nothing"), Severity.INFO
     if not entry.called and _is_in_operator(scope):
         fixes = [fix.to_be_read() for fix in fixes]
     call_mark = "()" if entry.called else ""

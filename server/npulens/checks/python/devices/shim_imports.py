@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, ImportNeed, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, ImportNeed
 from npulens.catalog.model import MigrationStyle as Style
 from npulens.catalog.tables import Catalogue, SymbolEntry
 from npulens.checks.context import Context
@@ -31,8 +32,6 @@ _PATCHED_WITHIN = frozenset(
 
 Source: Ascend/pytorch, torch_npu/contrib/transfer_to_npu.py.
 """
-
-_TITLE = LocalizedText("Import `transfer_to_npu` first", "先导入 `transfer_to_npu`")
 
 
 def bound_before_shim(
@@ -90,4 +89,5 @@ def _moved_shim(node: ast.ImportFrom, context: Context) -> list[Fix]:
     start = context.span(node).start
     edits = (Edit(Span(start, start), STATEMENT + "\n"),)
     need = ImportNeed.SHIM_MOVED
-    return [Fix(_TITLE, Applicability.UNSAFE, edits, Style.RUNTIME_SHIM, "shim", need)]
+    title = message("fix.import-shim-first")
+    return [Fix(title, Applicability.UNSAFE, edits, Style.RUNTIME_SHIM, "shim", need)]

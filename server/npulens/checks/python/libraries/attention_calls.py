@@ -2,6 +2,7 @@
 
 import ast
 
+from npulens.catalog.messages import joined
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, LocalizedText
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
@@ -193,6 +194,4 @@ def _note(facts: list[str], context: Context) -> LocalizedText | None:
     """What the table says of arguments, one after the other."""
     entries = [context.catalogue.libraries.get(fact) for fact in facts]
     notes = [entry.note for entry in entries if entry is not None and entry.note is not None]
-    if not notes:
-        return None
-    return LocalizedText(" ".join(n.en for n in notes), "".join(n.zh for n in notes))
+    return joined(notes, "punctuation.sentence") if notes else None

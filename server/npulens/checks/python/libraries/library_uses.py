@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Finding, Fix
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
@@ -23,10 +24,6 @@ from npulens.verdicts.evidence import leaves
 from npulens.verdicts.failing_imports import suppresses, tried_parts
 
 _APEX = "apex"
-_BY_NAME = LocalizedText(
-    "Its name says that it is CUDA code, which has to be ported or replaced.",
-    "从名称看它是 CUDA 代码，需要移植或替换。",
-)
 
 
 def imported(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -255,7 +252,8 @@ def _foreign(root: str, context: Context) -> SymbolEntry | None:
     if rule is None:
         return None
     manual = Applicability.MANUAL
-    return SymbolEntry(root, rule, None, manual, None, False, None, _BY_NAME, _BY_NAME.en)
+    note = message("check.cuda-by-name")
+    return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)
 
 
 def tried(node: ast.AST, scope: Scope, context: Context) -> None:

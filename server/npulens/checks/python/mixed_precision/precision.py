@@ -4,7 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.catalog.model import LocalizedText, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Severity
 from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.syntax.bindings import Function
@@ -23,10 +24,6 @@ _METHODS = frozenset({"double", "cdouble"})
 _CONVERTING = frozenset({"to", "type", "double", "cdouble"})
 _ON_HOST = re.compile(r"\bnumpy\b|\bnp\.|\.cpu\(|[\"']cpu[\"']")
 """What shows that a function computes on the host."""
-_IF_THERE = LocalizedText(
-    "This holds if the tensor is on the NPU: float32, or the CPU for this part, is the way then.",
-    "该提示仅在张量位于 NPU 上时成立：此时请使用 float32，或把这部分放到 CPU 上计算。",
-)
 _DEFAULTS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type"})
 _DEVICE_METHODS = frozenset({"cuda", "npu"})
 _CURRENT = Instance("torch.accelerator.current_accelerator")
@@ -203,7 +200,7 @@ def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bo
 def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
     rule = context.catalogue.rule_named("double-on-device")
     if rule is not None and span not in context.reported.spans:
-        note, severity = (_IF_THERE, Severity.INFO) if likely else (None, None)
+        note, severity = (message("check.if-on-the-npu"), Severity.INFO) if likely else (None, None)
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
 

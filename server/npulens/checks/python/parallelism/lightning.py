@@ -2,7 +2,8 @@
 
 import ast
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
@@ -16,11 +17,6 @@ _ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "p
 _CLASSES = frozenset({"Trainer", "Fabric"})
 _FROM_OPTIONS = "from_argparse_args"
 """What makes a Trainer from the options of a command line, until release 2."""
-_OF_OPTIONS = LocalizedText(
-    "Its accelerator and its number of GPUs come from the options of the command line: pass "
-    "`accelerator` and `devices` here.",
-    "其加速器和 GPU 数量来自命令行选项：请在此处传入 `accelerator` 和 `devices`。",
-)
 _CHOOSING = frozenset({"accelerator", "gpus", "tpu_cores", "ipus", "hpus", None})
 """Parameters that say which accelerator, release by release, and `**settings`, which may."""
 _DATA_PARALLEL = frozenset({"strategy", "accelerator", "distributed_backend"})
@@ -54,7 +50,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _precision(node, context)
     if _chooses_itself(node, callee, scope):
         rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
-        note = None if callee is node.func else _OF_OPTIONS
+        note = None if callee is node.func else message("check.lightning-options")
         if rule is not None:
             context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
 

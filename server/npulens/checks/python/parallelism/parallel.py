@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Rule, Severity
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Fix, Rule, Severity
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, report_likely
@@ -222,13 +223,6 @@ Source: open-mmlab/mmcv 1.x: mmcv/runner/dist_utils.py; open-mmlab/mmengine: mme
 """
 
 
-_MMCV = LocalizedText(
-    "mmcv from 1.7.0 on and mmengine take HCCL on the NPU whatever stands here; older releases"
-    " take this.",
-    "mmcv 1.7.0 及以上版本和 mmengine 在 NPU 上总是使用 HCCL；更早的版本会直接使用此处的值。",
-)
-
-
 def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
     """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))` in settings.
 
@@ -248,7 +242,9 @@ def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
         else:
             parts = value.values if isinstance(value, ast.Dict) else []
         for part in parts:
-            report_likely(part, WORDS[Meaning.BACKEND], scope, context, _MMCV)
+            report_likely(
+                part, WORDS[Meaning.BACKEND], scope, context, message("check.mmcv-backend")
+            )
 
 
 def _is_nccl(node: ast.expr) -> bool:

@@ -2,7 +2,7 @@
 
 import ast
 
-from npulens.catalog.model import LocalizedText
+from npulens.catalog.messages import message
 from npulens.checks.context import Context
 from npulens.syntax.meanings import Member, Qualified, resolve
 from npulens.syntax.scopes import Scope
@@ -11,11 +11,6 @@ _NUMBERS = frozenset({"num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runne
 _TABLE = "resources_per_trial"
 _OPTIONS = "options"
 """Of an actor or a task, whatever it is."""
-_NOTE = LocalizedText(
-    'Ray counts the cards of Ascend as the resource `NPU`: `resources={"NPU": 1}`.',
-    'Ray 将昇腾加速卡计为名为 `NPU` 的资源：`resources={"NPU": 1}`。',
-)
-"""Ray documentation: Accelerator support."""
 
 
 def asked(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -39,7 +34,9 @@ def _report(place: ast.keyword | ast.Constant, context: Context) -> None:
     )
     if rule is not None and not is_none:
         symbol = place.arg if isinstance(place, ast.keyword) else str(place.value)
-        context.report(rule, context.span(place), symbol or "", [], note=_NOTE)
+        context.report(
+            rule, context.span(place), symbol or "", [], note=message("check.ray-resource")
+        )
 
 
 def _in_table(table: ast.expr) -> list[ast.Constant]:
