@@ -238,6 +238,12 @@ OTHER = [
     ),
     ("Dockerfile", 'FROM x\nCMD ["python", "a.py", "--device", "⟦NPU902:cuda⟧"]'),
     ("Dockerfile", "FROM x\nRUN <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
+    ("Dockerfile", "FROM x\nRUN --network=none <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
+    (
+        "Dockerfile",
+        "FROM x\nRUN pip install \\\n  ⟦NPU905:flash-attn⟧ && \\\n  python - <<'PY'\n"
+        "import torch\nx = torch.ones(1).⟦NPU105:cuda⟧()\nPY\nRUN pip install ⟦NPU905:cupy⟧\n",
+    ),
     ("docker/cu118.Dockerfile", "FROM ⟦NPU904:nvidia/cuda:11.8.0-devel⟧"),
     ("docker/docker-cuda/Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
     ("Dockerfile.gpu", "FROM ⟦NPU904:nvidia/cuda:${CUDA_VERSION}-cudnn${CUDNN}-devel-ubuntu22.04⟧"),

@@ -35,6 +35,8 @@ _INSTRUCTION = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
+_IS_BODY = re.compile(r"(?:--\S+[ \t]+)*<<")
+"""The here-document of `RUN <<EOF` is the script, and no input of a command."""
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
 _NPU_IMAGE = re.compile(
@@ -126,7 +128,10 @@ def _dockerfile(report: LaunchReport) -> None:
             ending = re.compile(rf"^[ \t]*{body[1]}[ \t\r]*$", re.MULTILINE)
             end = ending.search(text, span.end)
             position = len(text) if end is None else end.end()
-            shell_findings(report, span.end, position if end is None else end.start())
+            if _IS_BODY.match(text, span.start) is not None:
+                shell_findings(report, span.end, position if end is None else end.start())
+            else:
+                shell_findings(report, span.start, position)
         elif text.startswith("[", span.start):
             _exec_form(span, report)
         else:
