@@ -100,6 +100,10 @@ SHELL = [
     "ray start --head ⟦NPU903:--num-gpus=8⟧ --port 6379",
     "python - <<'EOF'\nimport torch\nx = torch.ones(1).⟦NPU105:cuda⟧()\nEOF",
     "bash <<EOF\n⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0 python a.py\nEOF",
+    'IFS="," read -ra CARDS <<< "$⟦NPU901:CUDA_VISIBLE_DEVICES⟧"',
+    'alias submit="srun -p x ⟦NPU903:--gres=gpu:1⟧ --cpus-per-task 10"',
+    "pip install ⟦NPU905:./dist/xformers-0.0.20-cp310-cp310-linux_x86_64.whl⟧",
+    "pip install ⟦NPU905:flash_attn-2.7.4.post1+cu12torch2.6-cp311-cp311-linux_x86_64.whl⟧",
     "export ⟦NPU917:TASK_QUEUE_ENABLE⟧=0",
     "export HCCL_CONNECT_TIMEOUT=1200\n⟦NPU919:torchrun⟧ --nproc_per_node=8 train.py",
     'docker run ⟦NPU903:--gpus "device=all"⟧ me/image',
@@ -238,6 +242,10 @@ OTHER = [
     ),
     ("Dockerfile", 'FROM x\nCMD ["python", "a.py", "--device", "⟦NPU902:cuda⟧"]'),
     ("Dockerfile", "FROM x\nRUN <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
+    (
+        "Dockerfile",
+        "FROM x\nRUN --network=none --mount=type=cache,target=/x \\\n pip install ⟦NPU905:cupy⟧\n",
+    ),
     ("Dockerfile", "FROM x\nRUN --network=none <<EOF\npip install ⟦NPU905:flash-attn⟧\nEOF\n"),
     (
         "Dockerfile",

@@ -1,17 +1,29 @@
 """Files that need not be parsed are told from their bytes, and none with findings is among them."""
 
 import json
+import re
+import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from npulens.analysis import analyze
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Target
+from npulens.catalog.project_model import ProjectFacts
+from npulens.catalog.tables import Place
 from npulens.text.document import Document
+from npulens.workspace.files.relevance import Relevance
 from npulens.workspace.runs.run import Checker
 from npulens.workspace.settings.configuration import Configuration
+
+if sys.version_info >= (3, 11):
+    from re import _parser as parser  # type: ignore[attr-defined]
+else:
+    import sre_parse as parser
 
 USE = "x = torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last)\n"
 WAYS = {
@@ -88,3 +100,58 @@ def test_time_is_in_proportion_to_size(name: str) -> None:
     cost(1_000)
     ratios = [(cost(60_000) + 0.01) / (cost(20_000) + 0.01) for _ in range(3)]
     assert min(ratios) < 6, ratios
+
+
+# Words of the tables, from the expressions for their names.
+
+
+def written(expression: str) -> list[str]:
+    """Names that an expression stands for: each choice, what is repeated once or not at all."""
+    return _choices(parser.parse(expression))
+
+
+def _choices(parts: Iterable[Any]) -> list[str]:
+    texts = [""]
+    for kind, value in parts:
+        texts = [before + after for before in texts for after in _of_part(str(kind), value)][:400]
+    return texts
+
+
+def _of_part(kind: str, value: Any) -> list[str]:
+    if kind == "LITERAL":
+        return [chr(value)]
+    if kind == "BRANCH":
+        return [each for branch in value[1] for each in _choices(branch)]
+    if kind == "SUBPATTERN":
+        return _choices(value[-1])
+    if kind.endswith("REPEAT"):
+        least, _, repeated = value
+        return [*([""] if least == 0 else []), *_choices(repeated)]
+    if kind == "IN":
+        return [chr(each) for kind, each in value if str(kind) == "LITERAL"][:2] or ["1"]
+    return [""]  # `.`, and what looks ahead
+
+
+DECIDING = (Place.PACKAGE, Place.COMMAND, Place.VARIABLE)
+"""Where the name alone may decide, and stands in the file as it is."""
+WITH_OTHERS = re.compile(r"(?i)python.*|1?_ver(sion)?|\W?")
+"""Releases of Python decide in files that are read in any case, others with a word beside them."""
+
+
+def test_no_name_of_the_tables_is_passed_over() -> None:
+    catalogue = load_catalogue()
+    relevance = Relevance(catalogue, ProjectFacts())
+    names = {
+        name
+        for place in DECIDING
+        for entry in catalogue.launch_names[place].entries
+        for name in written(entry.name)
+    } | set(catalogue.environment)
+    passed_over = {
+        name
+        for name in names
+        if not WITH_OTHERS.fullmatch(name)
+        and not relevance.may_have_findings("run.sh", name.encode())
+    }
+    assert len(names) > 200
+    assert passed_over == set()

@@ -28,7 +28,7 @@ class EntryNames(Generic[Entry]):
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
+        self.entries = entries
         self._remembered: dict[str, list[Entry]] = {}
 
     def of(self, name: str) -> list[Entry]:
@@ -43,23 +43,23 @@ class EntryNames(Generic[Entry]):
     def _looked_up(self, name: str) -> list[Entry]:
         found = list(self._by_word.get(name, ()))
         if self._any.fullmatch(name) is not None:
-            found += (i for i in self._expressions if re.fullmatch(self._entries[i].name, name))
-        return [self._entries[index] for index in sorted(found)]
+            found += (i for i in self._expressions if re.fullmatch(self.entries[i].name, name))
+        return [self.entries[index] for index in sorted(found)]
 
     @cached_property
     def _by_word(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}
-        for index, entry in enumerate(self._entries):
+        for index, entry in enumerate(self.entries):
             for word in entry.name.split("|") if _PLAIN.fullmatch(entry.name) else ():
                 places.setdefault(word, []).append(index)
         return places
 
     @cached_property
     def _expressions(self) -> list[int]:
-        return [i for i, e in enumerate(self._entries) if _PLAIN.fullmatch(e.name) is None]
+        return [i for i, e in enumerate(self.entries) if _PLAIN.fullmatch(e.name) is None]
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
         """Matches what one of the expressions for names does."""
-        names = (self._entries[index].name for index in self._expressions)
+        names = (self.entries[index].name for index in self._expressions)
         return re.compile("|".join(f"(?:{name})" for name in names) or "(?!)")

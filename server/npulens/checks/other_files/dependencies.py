@@ -16,8 +16,8 @@ _SOURCE = re.compile(
     r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
 )
 """A repository or a folder to install from; its name is that of what is in it."""
-_DISTRIBUTION = re.compile(r"/(?P<name>\w+)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?\Z")
-"""The address of a file to install: `https://.../KNN_CUDA-0.2-py3-none-any.whl`."""
+_DISTRIBUTION = re.compile(r"(?:^|/)(?P<name>\w+)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?\Z")
+"""A file to install: `https://.../KNN_CUDA-0.2-py3-none-any.whl`, `dist/apex-0.1-py3.whl`."""
 _NAME = re.compile(r"[\w.-]+")
 _REPOSITORY = re.compile(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
 _EXTRAS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
@@ -103,9 +103,13 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
             return True
         file = _DISTRIBUTION.search(rest)
         return file is not None and _package(report, file["name"], f"@ {rest}", start, span)
+    whole = Span(start, start + len(rest))
+    file = _DISTRIBUTION.search(rest)
+    if file is not None and _package(report, file["name"], f"@ {rest}", start, whole):
+        return True
     source = _SOURCE.match(rest)
     if source is not None:
-        return _package(report, source["name"], f"@ {rest}", start, Span(start, start + len(rest)))
+        return _package(report, source["name"], f"@ {rest}", start, whole)
     if (folder := _EXTRAS.fullmatch(rest)) is not None:
         return any(_extra(report, extra, start, rest) for extra in _NAME.findall(folder["extras"]))
     channel = _CHANNEL.match(rest)
@@ -114,7 +118,7 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
         return False
     value = package["value"] + (_HASH if is_hashed else "")
     name, extras = package["name"], package["extras"] or ""
-    value_start, whole = start + package.start("value"), Span(start, start + len(rest))
+    value_start = start + package.start("value")
     if extras and _package(report, name + extras, value, value_start, whole):
         return True
     if _package(report, name, value, value_start, whole):

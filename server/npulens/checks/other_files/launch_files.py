@@ -35,8 +35,8 @@ _INSTRUCTION = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
-_IS_BODY = re.compile(r"(?:--\S+[ \t]+)*<<")
-"""The here-document of `RUN <<EOF` is the script, and no input of a command."""
+_FLAGS = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*")
+"""Of an instruction: `RUN --network=none pip install ...`."""
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
 _NPU_IMAGE = re.compile(
@@ -120,6 +120,8 @@ def _dockerfile(report: LaunchReport) -> None:
     while (found := _INSTRUCTION.search(text, position)) is not None:
         position = max(found.end(), found.start() + 1)
         name, span = found["name"].upper(), Span(*found.span("rest"))
+        if name == "RUN" and (flags := _FLAGS.match(text, *span)) is not None:
+            span = Span(flags.end(), span.end)
         if name == "FROM":
             _from(span, report)
         elif name in ("ENV", "ARG"):
@@ -128,7 +130,7 @@ def _dockerfile(report: LaunchReport) -> None:
             ending = re.compile(rf"^[ \t]*{body[1]}[ \t\r]*$", re.MULTILINE)
             end = ending.search(text, span.end)
             position = len(text) if end is None else end.end()
-            if _IS_BODY.match(text, span.start) is not None:
+            if text.startswith("<<", span.start):  # the body is the script
                 shell_findings(report, span.end, position if end is None else end.start())
             else:
                 shell_findings(report, span.start, position)

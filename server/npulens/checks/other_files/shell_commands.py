@@ -1,7 +1,7 @@
 """Shell scripts: variables, options, resources, commands and wheels of the CUDA world."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from npulens.catalog.tables import Place
@@ -25,13 +25,14 @@ from npulens.checks.other_files.shell_programs import (
     scripts,
 )
 from npulens.syntax.shell import read_shell
-from npulens.syntax.shell_tree import Command
+from npulens.syntax.shell_tree import Command, Word
 from npulens.text.spans import Span
 
 _TEXT_COMMANDS = frozenset(
     {"echo", "printf", "cat", "git", "grep", "egrep", "sed", "awk", "rg", "logger", "print"}
     | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
 )
+_ALIAS = re.compile(r"[\w-]+=(?P<quote>[\"'])(?P<command>.*)(?P=quote)", re.DOTALL)
 _SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
 _ARCHIVE = re.compile(r"(?:[\w.~/$-]*/)?([a-z][a-z0-9+-]*)(?:_[\w.+~-]*)?\.deb")
 _SCHEDULERS = frozenset({"srun", "sbatch", "salloc", "ray", "bsub", "qsub"})
@@ -243,7 +244,7 @@ def _command(placed: Placed, script: _Script) -> None:
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
     # What a message shows of a variable is renamed with it, but nothing to be told.
-    is_reported = not is_text or standing.is_output_used
+    is_reported = not is_text or standing.is_output_used or base_name(chain[0]) == "read"
     for word in (*own, *command.redirects):
         shown = word.text(text)
         for match in _REFERENCE.finditer(shown):
@@ -255,6 +256,8 @@ def _command(placed: Placed, script: _Script) -> None:
     if is_text:
         before = [atom for atom in atoms if atom.span < chain[0].span]
         _atoms(before, [], script)
+        if base_name(chain[0]) == "alias":
+            _aliases(own, script)
         if any(_READ_BY_SHELLS.match(word.text(text).strip("'\"")) for word in command.redirects):
             for word in own:
                 if word.text(text)[:1] in ("'", '"'):
@@ -268,6 +271,14 @@ def _command(placed: Placed, script: _Script) -> None:
         report.one_liners += python_code(command, text)
     for heredoc in command.heredocs:
         _heredoc(command, heredoc.span, script)
+
+
+def _aliases(words: Iterable[Word], script: _Script) -> None:
+    """`alias submit="srun --gres=gpu:1"`."""
+    for word in words:
+        value = _ALIAS.fullmatch(word.text(script.report.text))
+        if value is not None:
+            _nested(script, Span(*value.span("command")).shifted(word.span.start))
 
 
 def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:

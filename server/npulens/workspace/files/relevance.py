@@ -26,47 +26,28 @@ _LAUNCH_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "nvidia", "NVIDIA", "gpu", "GPU", "npulens"),
     *("#SBATCH", "constraint", "horovod", "HOROVOD", "natten", "rnnt", "odec", "fused_"),
     *("nsys", "ncu", "nvprof", "nvcc", "flash", "+cu", "-cu", "/cu", "transformer"),
-    *("8bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention", "quantized"),
-    *(
-        "accelerator",
-        "gres",
-        "rmsprop",
-        "tensorrt",
-        "HCCL",
-        "ASCEND_",
-        "TASK_QUEUE",
-        "torch",
-        "cudnn",
-        "cublas",
-        "xformers",
-        "apex",
-    ),
+    *("8bit", "8_bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention"),
+    *("quantize", "accelerator", "gres", "tres_per", "rmsprop", "tensorrt", "HCCL", "ASCEND_"),
+    *("TASK_QUEUE", "torch", "TORCH", "cudnn", "CUDNN", "cublas", "CUBLAS", "xformers", "apex"),
     *("accelerate", "peft", "mmcv", "ultralytics", "singularity", "apptainer", "arseConv"),
+    *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "rasteri", "knn"),
+    *("gsplat", "raymarching", "nerfacc", "nvdiff", "inkowski", "kaolin", "cupy", "cufft"),
     *(
-        "triton",
-        "bitsandbytes",
-        "vllm",
-        "mamba",
-        "causal",
-        "gemm",
-        "gaussian",
-        "rasteri",
-        "knn",
-        "gsplat",
-    ),
-    *(
-        "raymarching",
-        "nerfacc",
-        "nvdiff",
-        "inkowski",
-        "kaolin",
-        "cupy",
-        "cufft",
         "cusparse",
         "cusolver",
         "curand",
+        "cufile",
+        "libnpp",
+        "libnv",
+        "CU_",
+        "whisper",
+        "cpm-kernels",
     ),
+    *("sparseconvnet", "nvtop", "nvitop", "trtexec", "polygraphy", "compute-sanitizer"),
+    *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO"),
 )
+_READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
+"""Files of a few lines, in each of which something may be said of the releases of Python."""
 
 
 class Relevance:
@@ -95,6 +76,8 @@ class Relevance:
             return True  # its lines stand in strings
         if kind in (Kind.PYTHON, Kind.NOTEBOOK):
             return _takes_torch(data) or any(word in data for word in self._python)
+        if kind in _READ_WHOLE:
+            return True
         if kind is Kind.CMAKE:
             return any(word in data for word in _CMAKE_WORDS)
         return any(word in data for word in (self._native if kind is Kind.NATIVE else self._launch))
