@@ -195,7 +195,7 @@ def _python_findings(
     own = target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
-    if segments is None or any(segment.signs.weighs_npu for segment in segments):
+    if segments is None or any(segment.signs.considers_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
         segments = [segment_of(parse_text(document.text), triggers)]
     analysed = AnalysedModule(segments, document.path, catalogue, target, triggers)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from npulens.catalog.model import LocalizedText, Rule, TorchVersion
 from npulens.catalog.native_table import read_verified
-from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, holds
+from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, includes
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 
@@ -128,9 +128,9 @@ def _statuses(name: str, native: NativeTable) -> tuple[ReleaseStatus, ...]:
     for minor in range(native.oldest.minor, native.newest.minor + 1):
         version = TorchVersion(native.oldest.major, minor)
         limits = tuple(
-            limit for limit in (entry.limits if entry else ()) if holds(limit.versions, version)
+            limit for limit in (entry.limits if entry else ()) if includes(limit.versions, version)
         )
-        is_listed = holds(listed, version) or bool(limits)
+        is_listed = includes(listed, version) or bool(limits)
         last = found[-1] if found else None
         if last is not None and (last.listed, last.limits) == (is_listed, limits):
             found[-1] = ReleaseStatus(last.first, version, is_listed, limits)

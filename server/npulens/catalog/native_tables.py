@@ -190,7 +190,7 @@ def _is_among(parts: Sequence[str], others: Sequence[str]) -> bool:
     return not is_class and all(part in rest for part in parts)
 
 
-def holds(versions: Versions, version: TorchVersion) -> bool:
+def includes(versions: Versions, version: TorchVersion) -> bool:
     """Whether a release is in one of the ranges."""
     return any(first <= version <= last for first, last in versions)
 

@@ -35,8 +35,8 @@ class ConditionTable:
 
     def is_export(self, words: Collection[str]) -> bool:
         """Whether the words of a name ask if a model is exported, and nothing else."""
-        asked = self.exports.intersection(words)
-        return bool(asked) and self.exports | self.beside_exports >= {*words}
+        exporting = self.exports.intersection(words)
+        return bool(exporting) and self.exports | self.beside_exports >= {*words}
 
 
 NO_CONDITIONS = ConditionTable({}, frozenset(), frozenset(), frozenset())

@@ -109,26 +109,26 @@ WORDS = {
 }
 
 
-def holds(node: ast.expr, word: Word, scope: Scope) -> bool:
+def represents(node: ast.expr, word: Word, scope: Scope) -> bool:
     """Whether an expression holds a device (or a backend), by its name or by what made it."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
-        return holds(node.value, word, scope)
+        return represents(node.value, word, scope)
     name = last_identifier(node)
     if name and word.identifier.search(name):
         return True
     if isinstance(node, ast.Call):
         callee = node.func
         if isinstance(callee, ast.Attribute) and callee.attr in _STRING_METHODS:
-            return holds(callee.value, word, scope)
+            return represents(callee.value, word, scope)
         called = last_identifier(callee)
         if called in ("str", "getattr") and node.args:
             return any(
-                holds(argument, word, scope) or _matches(word.identifier, argument)
+                represents(argument, word, scope) or _matches(word.identifier, argument)
                 for argument in node.args[:2]
             )
         return bool(called and word.identifier.search(called))
     if isinstance(node, ast.Subscript):
-        return holds(node.value, word, scope)
+        return represents(node.value, word, scope)
     if isinstance(node, (ast.Name, ast.Attribute)) and word.old == "cuda":
         return Instance("torch.device") in resolve(node, scope)
     return False
@@ -309,7 +309,7 @@ def report_composed(
 
 def report_compared(
     nodes: Iterable[ast.expr],
-    asked: Sequence[ast.expr],
+    compared: Sequence[ast.expr],
     word: Word,
     scope: Scope,
     context: Context,
@@ -321,7 +321,7 @@ def report_compared(
 
     Args:
         nodes: What may be the word.
-        asked: What is compared with it.
+        compared: What is compared with it.
         word: The word.
         scope: Where that is.
         context: What is known of the module.
@@ -335,9 +335,9 @@ def report_compared(
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
     if context.facts.shim.is_active and word is WORDS[Meaning.DEVICE]:
         # The shim renames devices, not texts.
-        if any(_is_text(node, word, scope) for node in asked):
+        if any(_is_text(node, word, scope) for node in compared):
             settled = settled or context.by_shim()
-        if not any(map(_is_asked_of_device, asked)):
+        if not any(map(_is_device_type, compared)):
             fix = Applicability.UNSAFE
     finding = _Finding(word, rule, fix)
     for node in nodes:
@@ -356,7 +356,7 @@ def _is_text(node: ast.expr, word: Word, scope: Scope) -> bool:
     )
 
 
-def _is_asked_of_device(node: ast.expr) -> bool:
+def _is_device_type(node: ast.expr) -> bool:
     """`x.device.type`, `str(device)`: what a device says of itself."""
     return any(
         getattr(part, "attr", "") == "type" or getattr(part, "id", "") == "str"

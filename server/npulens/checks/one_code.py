@@ -59,7 +59,7 @@ def _written(
 ) -> Rewriting | None:
     if not ours or not module.is_complete:
         return None
-    places = frozenset(finding.span for finding in ours if not _asks_for_kernels(finding))
+    places = frozenset(finding.span for finding in ours if not _checks_for_kernels(finding))
     return rewritten(module.tree, module.text, places, release)
 
 
@@ -82,7 +82,7 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
     return Fix(message("fix.one-code"), applicability, written.edits, style)
 
 
-def _asks_for_kernels(finding: Finding) -> bool:
+def _checks_for_kernels(finding: Finding) -> bool:
     """Whether a tensor is asked where it is because kernels of CUDA are called."""
     symbol = finding.arguments.get("symbol", "")
     return symbol.rpartition(".")[2] == _TENSOR_IS_ON_CUDA and not finding.fixes

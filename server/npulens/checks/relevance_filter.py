@@ -76,7 +76,7 @@ class RelevanceFilter:
     def among(self, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         """Those of some statements that are worth a visit."""
         for node in body:
-            if self.holds(node) or (
+            if self.is_relevant(node) or (
                 self._imports and isinstance(node, (ast.Import, ast.ImportFrom))
             ):
                 yield node
@@ -89,7 +89,7 @@ class RelevanceFilter:
         attributes = [(f".{name}", lasts) for name, lasts in self._attributes(node)]
         self._add_all(attributes, _ATTRIBUTE, *self._reach(node))
         for statement in body:
-            if not isinstance(statement, Function) or self.holds(statement):
+            if not isinstance(statement, Function) or self.is_relevant(statement):
                 yield statement
 
     def enter_function(self, node: Function) -> None:
@@ -97,7 +97,7 @@ class RelevanceFilter:
 
         Names of functions inside of it count for all of it.
         """
-        if not self.holds(node):
+        if not self.is_relevant(node):
             return
         start, end = self._reach(node)
         given = list(_names_given(node))
@@ -105,7 +105,7 @@ class RelevanceFilter:
         bound = _WALRUS.findall(self._text, start, end) if self._has_walrus else ()
         new = {(name, True) for name in bound}
         for _ in range(_MAX_TURNS):
-            new |= {(name, self._lasts(v)) for name, v in given if self._stands_for_word(v)}
+            new |= {(name, self._lasts(v)) for name, v in given if self._represents_word(v)}
             new -= known
             if not new:
                 return
@@ -137,7 +137,7 @@ class RelevanceFilter:
             first, last = bisect_left(places, start), bisect_left(places, end)
             places[first:last] = sorted(found.union(places[first:last]))
 
-    def holds(self, node: ast.stmt | ast.expr) -> bool:
+    def is_relevant(self, node: ast.stmt | ast.expr) -> bool:
         """Whether a word, or a name that stands for one, is in the lines of a statement."""
         return _is_between(self._places, *self._reach(node))
 
@@ -147,11 +147,11 @@ class RelevanceFilter:
         Each with whether what is called of it matters.
         """
         for method in node.body:
-            if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._stands_for_word(method):
+            if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._represents_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]
                 lasts = self._lasts(method)
                 yield from ((name, lasts) for target in targets for name in target_names(target))
-            if not isinstance(method, Function) or not self.holds(method):
+            if not isinstance(method, Function) or not self.is_relevant(method):
                 continue
             first = next(iter([*method.args.posonlyargs, *method.args.args]), None)
             header = self._starts[method.lineno - 1], self._starts[method.body[0].lineno - 1]
@@ -160,14 +160,14 @@ class RelevanceFilter:
                 if first is None or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
                     continue
                 is_argument = in_header and isinstance(statement.value, ast.Name)
-                if is_argument or self._stands_for_word(statement):
+                if is_argument or self._represents_word(statement):
                     lasts = is_argument or self._lasts(statement)
                     yield from ((name, lasts) for name in stored_by(statement, first.arg))
 
     def _lasts(self, node: ast.stmt | ast.expr) -> bool:
         return _is_between(self._lasting, *self._reach(node))
 
-    def _stands_for_word(self, node: ast.stmt | ast.expr) -> bool:
+    def _represents_word(self, node: ast.stmt | ast.expr) -> bool:
         """Whether what a name is given may be what a rule is about, and is no tensor."""
         reach = self._reach(node)
         if _is_between(self._lasting, *reach):

@@ -18,7 +18,14 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup, receiver_class
+from npulens.syntax.scopes import (
+    ClassScope,
+    FunctionScope,
+    Scope,
+    ScopedBinding,
+    lookup,
+    receiver_class,
+)
 from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
 from npulens.syntax.walking import choices, nodes_below
 
@@ -86,34 +93,34 @@ def _name_is_tensor(
         return is_part and _name_is_tensor(owner, scope, place, native, depth + 1)
     found = lookup(name.root, scope, place)
     return bool(found) and all(
-        _is_forward_parameter(held, name.root)
-        or _value_is_tensor(held.binding.value, held, native, depth)
-        for held in found or ()
+        _is_forward_parameter(bound, name.root)
+        or _value_is_tensor(bound.binding.value, bound, native, depth)
+        for bound in found or ()
     )
 
 
-def _value_is_tensor(value: Expression, held: Held, native: NativeTable, depth: int) -> bool:
-    place = held.binding.place
+def _value_is_tensor(value: Expression, of: ScopedBinding, native: NativeTable, depth: int) -> bool:
+    place = of.binding.place
     if isinstance(value, Either):
         kept = [option for option in value.options if not isinstance(option, Nothing)]
-        return bool(kept) and all(_value_is_tensor(o, held, native, depth) for o in kept)
+        return bool(kept) and all(_value_is_tensor(o, of, native, depth) for o in kept)
     if isinstance(value, Name):
-        return _name_is_tensor(value, held.scope, place, native, depth + 1)
+        return _name_is_tensor(value, of.scope, place, native, depth + 1)
     if not isinstance(value, Called):
         return False
-    values = resolve_name(value.callee, held.scope, place)
+    values = resolve_name(value.callee, of.scope, place)
     if values and all(isinstance(v, Qualified) and v.name in native.tensors for v in values):
         return True
     path = value.callee.path
     if not path or f"{TENSOR}.{path[-1]}" not in native.tensors:
         return False
-    return _name_is_tensor(Name(value.callee.root, path[:-1]), held.scope, place, native, depth + 1)
+    return _name_is_tensor(Name(value.callee.root, path[:-1]), of.scope, place, native, depth + 1)
 
 
-def _is_forward_parameter(held: Held, name: str) -> bool:
+def _is_forward_parameter(bound: ScopedBinding, name: str) -> bool:
     """What `forward` of a module is handed, unless it has a type or is used as something else."""
-    function = held.scope
-    if held.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
+    function = bound.scope
+    if bound.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
         return False
     node = function.node
     if not isinstance(node, Function) or node.name != "forward" or function.owner is None:
@@ -121,7 +128,7 @@ def _is_forward_parameter(held: Held, name: str) -> bool:
     plain = [*node.args.posonlyargs, *node.args.args][1:]
     if not any(arg.arg == name and arg.annotation is None for arg in plain):
         return False
-    if held.binding.place != (0, 0) or not _is_module(function.owner):
+    if bound.binding.place != (0, 0) or not _is_module(function.owner):
         return False
     return not any(_is_no_tensor(part, name) for part in nodes_below(node))
 
@@ -154,8 +161,8 @@ def _is_no_tensor(node: ast.AST, name: str) -> bool:
     if isinstance(node, (ast.Starred, ast.FormattedValue)):
         return _is_name(node.value, name)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        asks = node.func.id in ("isinstance", "zip", "enumerate", "len")
-        return asks and any(_is_name(argument, name) for argument in node.args)
+        is_query = node.func.id in ("isinstance", "zip", "enumerate", "len")
+        return is_query and any(_is_name(argument, name) for argument in node.args)
     return False
 
 
@@ -255,7 +262,7 @@ def _name_is_on_host(
         return known.get(use, False)
     known[use] = False
     found = lookup(node.id, scope, (node.lineno, node.col_offset)) or []
-    places = {held.binding.place for held in found if held.scope is scope}
+    places = {bound.binding.place for bound in found if bound.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
     assigned = context.lookups.assignments(scope.node)

@@ -67,7 +67,7 @@ def visit(
         node, scope, settled = pending.pop()
         kind = type(node)
         is_inner = kind in _STATEMENTS and scope.__class__ is FunctionScope
-        if is_inner and not context.relevance.holds(node):  # type: ignore[arg-type]
+        if is_inner and not context.relevance.is_relevant(node):  # type: ignore[arg-type]
             continue
         if settled is None and kind in _LISTS:
             settled = context.regions.collection(node)
@@ -115,7 +115,7 @@ def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) ->
 def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
     settled = context.settled
-    if settled is None and context.facts.signs.asks_for_npu and _CUDA_PROBE.search(node.name):
+    if settled is None and context.facts.signs.checks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
         settled = context.settled = Settlement("npu-way-beside")
     owner = scope if isinstance(scope, ClassScope) else None

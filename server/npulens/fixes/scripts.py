@@ -119,7 +119,7 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
             return None
         body = function.body
     elif scope is script.module:
-        guard = next((s for s in tree.body if _is_main_guard(s) and holds(s, call)), None)
+        guard = next((s for s in tree.body if _is_main_guard(s) and contains_node(s, call)), None)
         body = guard.body if isinstance(guard, ast.If) else tree.body
     else:
         return None
@@ -167,7 +167,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
     )
 
 
-def holds(outer: ast.AST, inner: ast.AST) -> bool:
+def contains_node(outer: ast.AST, inner: ast.AST) -> bool:
     return any(node is inner for node in nodes_below(outer))
 
 

@@ -169,9 +169,9 @@ def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> li
     if found is None:
         return _starred(name, scope)
     return [
-        _attribute(value, name.path, holder, budget)
-        for binding, holder in found
-        for value in _meaning(binding.value, holder, binding.place, budget)
+        _attribute(value, name.path, owner, budget)
+        for binding, owner in found
+        for value in _meaning(binding.value, owner, binding.place, budget)
     ][:MAX_VALUES]
 
 

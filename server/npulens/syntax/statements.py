@@ -71,21 +71,21 @@ def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
     start = index = 0
     while start < len(text) or not text:
         found = next(
-            (i for i in range(index, index + _AHEAD) if _stands_at(known, i, text, start)), None
+            (i for i in range(index, index + _AHEAD) if _is_at(known, i, text, start)), None
         )
         if found is not None:
             index = found + 1
             end = start + len(known[found])
         else:
             end = _end_of_statement(text, start)
-            index += not _stands_at(known, index, text, end)
+            index += not _is_at(known, index, text, end)
         yield text[start:end]
         if not text:
             return
         start = end
 
 
-def _stands_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
+def _is_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
     """Whether a segment stands at a place of a text, and a statement begins behind it."""
     if index >= len(known) or not text.startswith(known[index], start):
         return False

@@ -12,7 +12,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
-_HOLDING = frozenset(kind for kind in _FIELDS if not issubclass(kind, _LEAVES))
+_WITH_NODES = frozenset(kind for kind in _FIELDS if not issubclass(kind, _LEAVES))
 
 
 def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
@@ -48,8 +48,8 @@ def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
             value: Any = getattr(node, name, None)
             kind = value.__class__
             if kind is list:
-                pending += [part for part in reversed(value) if part.__class__ in _HOLDING]
-            elif kind in _HOLDING:
+                pending += [part for part in reversed(value) if part.__class__ in _WITH_NODES]
+            elif kind in _WITH_NODES:
                 pending.append(value)
 
 

@@ -18,7 +18,7 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
-from npulens.verdicts.library_questions import library_asked_for
+from npulens.verdicts.library_questions import queried_library
 from npulens.verdicts.releases import (
     by_beginning,
     by_release,
@@ -98,7 +98,7 @@ def _named(node: ast.Name | ast.Attribute, scope: Scope, known: Known) -> Answer
     name = node.id if isinstance(node, ast.Name) else node.attr
     if isinstance(node, ast.Name) and name in known.missing_names:
         return Answer(False, "fallback", node)
-    if library_asked_for(node, known.missing_libraries):
+    if queried_library(node, known.missing_libraries):
         return Answer(False, "fallback", node)
     if _is_property_of_tensor(node):
         return UNKNOWN  # a tensor may still be on the host
@@ -135,7 +135,7 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
         return within
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
-    if library_asked_for(node, known.missing_libraries):
+    if queried_library(node, known.missing_libraries):
         return Answer(False, "fallback", node)
     of_values = _of_values(node, resolve(node, scope), known)
     return of_values if of_values.holds is not None else _by_words(name, node, known)
@@ -177,8 +177,8 @@ def _by_words(name: str, node: ast.expr, known: Known) -> Answer:
         return Answer(False, "elsewhere", node)
     if known.table.makers.isdisjoint(words):
         return UNKNOWN
-    asks = not {"is", "use", "on", "has", "available", "with"}.isdisjoint(words)
-    if (asks or len(words) == 1) and not {"cuda", "gpu", "npu"} & {*words}:
+    is_query = not {"is", "use", "on", "has", "available", "with"}.isdisjoint(words)
+    if (is_query or len(words) == 1) and not {"cuda", "gpu", "npu"} & {*words}:
         return Answer(False, "other-device", node)
     return UNKNOWN
 
@@ -230,7 +230,7 @@ def _compared_to_none(
     if not isinstance(left, (ast.Name, ast.Attribute, ast.Call)):
         return UNKNOWN
     is_missing = isinstance(left, ast.Name) and left.id in known.missing_names
-    if is_missing or library_asked_for(left, known.missing_libraries):
+    if is_missing or queried_library(left, known.missing_libraries):
         found = Answer(False, "fallback", test)
     else:
         found = _of_values(left, resolve(left, scope), known)._replace(node=test)
@@ -315,8 +315,8 @@ def _device_name_of_call(node: ast.Call) -> str:
     name = last_name(callee)
     if name in ("str", "lower", "getattr") and (node.args or isinstance(callee, ast.Attribute)):
         inner = callee.value if isinstance(callee, ast.Attribute) else node.args[0]
-        asked = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))
-        return _device_name(inner) or "".join(map(_if_device, asked))
+        attributes = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))
+        return _device_name(inner) or "".join(map(_if_device, attributes))
     return _if_device(name)
 
 
@@ -329,7 +329,7 @@ def _compared_number(test: ast.Compare, scope: Scope, known: Known) -> Answer:
     relation, right = test.ops[0], test.comparators[0]
     if isinstance(right, ast.Constant) and not isinstance(right.value, (int, float)):
         return UNKNOWN
-    names = set(_asked(test.left, scope))
+    names = set(_compared_names(test.left, scope))
     if names & known.table.cards and isinstance(relation, (ast.GtE, ast.Gt, ast.Eq, ast.In)):
         return Answer(False, "cuda-alone", test)
     if names and names <= _COUNTS and isinstance(right, ast.Constant) and type(right.value) is int:
@@ -349,7 +349,7 @@ def _of_count(relation: ast.cmpop, number: int, fewest: int) -> bool | None:
     return False if isinstance(relation, ast.Lt) and number <= fewest else None
 
 
-def _asked(node: ast.expr, scope: Scope) -> Iterator[str]:
+def _compared_names(node: ast.expr, scope: Scope) -> Iterator[str]:
     """What was called for a value, or for a part of it."""
     while isinstance(node, ast.Subscript):
         node = node.value

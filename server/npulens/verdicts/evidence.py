@@ -153,7 +153,7 @@ class Evidence:
             if twin != target and twin in targets:
                 return targets[twin]
             # `has_cuda = torch.cuda.is_available()`, then `torch.cuda if has_cuda else torch.npu`
-            if _CUDA.search(code.source(statement.value)) and uses.are_weighed(target, statement):
+            if _CUDA.search(code.source(statement.value)) and uses.considered(target, statement):
                 return statement
             again = decided.get(target)
             if again is None or code.mentions_npu(statement.value):
@@ -231,7 +231,7 @@ class _LastUses:
         self._body = body
         self._code = code
 
-    def are_weighed(self, name: str, statement: ast.stmt) -> bool:
+    def considered(self, name: str, statement: ast.stmt) -> bool:
         """Whether a name is used behind a statement, and always with the NPU's way beside it."""
         used, used_alone = self._lines
         line = statement.end_lineno or statement.lineno
@@ -242,9 +242,9 @@ class _LastUses:
         """By name the line of its last use, and of its last one with no way of the NPU beside."""
         used: dict[str, int] = {}
         used_alone: dict[str, int] = {}
-        weighed = {use for part in self._choices() for use in _names([part])}
+        beside_npu = {use for part in self._choices() for use in _names([part])}
         for use in _names(self._body):
-            for lines in (used,) if use in weighed else (used, used_alone):
+            for lines in (used,) if use in beside_npu else (used, used_alone):
                 lines[use.id] = max(use.lineno, lines.get(use.id, 0))
         return used, used_alone
 

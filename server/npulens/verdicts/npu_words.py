@@ -41,7 +41,7 @@ def npu_words(words: Words) -> list[tuple[int, int]]:
     return sorted(m.span() for at in places if (m := NPU_WORD.match(words.text, at)) is not None)
 
 
-def holds_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def contains_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of the words, which are in order, stands in a stretch of their text."""
     index = bisect_left(words, (start, start))
     return index < len(words) and words[index][1] <= end
@@ -98,11 +98,11 @@ class SegmentText:
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
         return self.has_npu_words and any(
-            holds_word(self._words, *self.span(node)) for node in nodes
+            contains_word(self._words, *self.span(node)) for node in nodes
         )
 
     def author_mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether it does so in words that no fix of ours writes."""
         return self.author_names_npu and any(
-            holds_word(self._author_words, *self.span(node)) for node in nodes
+            contains_word(self._author_words, *self.span(node)) for node in nodes
         )

@@ -21,8 +21,8 @@ from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
     BUILT,
     CALLED,
-    asks_for_kernel,
-    asks_only_for_card,
+    checks_only_for_card,
+    guards_kernel,
     leads_to,
     moves_what_the_host_has,
 )
@@ -190,8 +190,8 @@ class Regions:
 
     def _note_number_types(self, test: ast.expr, arms: Iterable[ast.AST]) -> None:
         """Note a test for a card that decides about bfloat16: the NPU would train in float16."""
-        asks = isinstance(test, ast.BoolOp) and "capability" in self._code.source(test)
-        if asks and any(_BFLOAT16.search(self._code.source(arm)) for arm in arms):
+        checks_capability = isinstance(test, ast.BoolOp) and "capability" in self._code.source(test)
+        if checks_capability and any(_BFLOAT16.search(self._code.source(arm)) for arm in arms):
             self._for_number_types.update(ast.iter_child_nodes(test))
 
     def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
@@ -219,7 +219,7 @@ class Regions:
                 first, last = map(self._code.span, (node.body[0], node.body[-1]))
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
-            if asks_for_kernel(node, scope, self.known, block[index + 1 :]):
+            if guards_kernel(node, scope, self.known, block[index + 1 :]):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -237,11 +237,11 @@ class Regions:
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-            if asks_only_for_card(node.body):
+            if checks_only_for_card(node.body):
                 settled = self.settlement("cuda-alone", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-        ported = self._asks_ported_device(node, scope)
+        ported = self._checks_ported_device(node, scope)
         if ported is not None:
             return ported
         old = self._for_old_torch(node)
@@ -255,8 +255,8 @@ class Regions:
             if found.holds is not False
             else self._all(node.body, self._settled(found))
         )
-        asked = self._test(node.test)
-        return [(node.test, asked), *body, *self._orelse(node, found, scope)]
+        of_test = self._test(node.test)
+        return [(node.test, of_test), *body, *self._orelse(node, found, scope)]
 
     def _leaves_host(self, node: ast.If, found: Answer) -> bool:
         """Whether an arm for the host moves things to CUDA.
@@ -281,7 +281,7 @@ class Regions:
             return False
         return any("CUDAExtension" in self._code.source(part) for part in built)
 
-    def _asks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
+    def _checks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
         """The parts of `if get_device() == "cuda"`, where that function knows the NPU.
 
         Such a test is about CUDA alone, but for one behind which devices are set or models moved:
@@ -384,11 +384,12 @@ class Regions:
             old = way_of_old(((node.body,), (node.orelse,)), node.test, self._code.source)
             if old is not None:
                 settled, found = self.settlement("older-torch", node.test), Answer(old == 1)
-        asked = self._test(node.test)
+        of_test = self._test(node.test)
         if self._builds_for_cuda(node.test, (node.body,)):
-            asked, settled, found = self.settlement("reported-at-build", node.test), None, Answer()
+            of_test = self.settlement("reported-at-build", node.test)
+            settled, found = None, Answer()
         return [
-            (node.test, asked),
+            (node.test, of_test),
             (node.body, settled if found.holds is False else None),
             (node.orelse, settled if found.holds else None),
         ]
@@ -441,7 +442,7 @@ class Regions:
 
     def leads_to(self, span: Span) -> str:
         """What CUDA code the condition leads to that holds a place, as `kernels.leads_to` says."""
-        found = (kind for kind, places in self._before_kernels.items() if places.holds(span))
+        found = (kind for kind, places in self._before_kernels.items() if places.contains(span))
         return next(found, "")
 
     def is_under_cuda_test(self, span: Span) -> bool:
@@ -449,7 +450,7 @@ class Regions:
 
         Not of one that asks whether CUDA is available, which stands for any accelerator.
         """
-        return self._cuda_tests.holds(span)
+        return self._cuda_tests.contains(span)
 
     def _settled(self, found: Answer) -> Settlement:
         return self.settlement(found.reason, found.node)

@@ -48,29 +48,29 @@ class _Devices:
         for node in nodes_below(tree):
             self._uses.setdefault(_key(node), []).append(node)
         self._own, self._shared = Stretches(), Stretches()
-        handed: set[ast.AST] = set()
+        passed: set[ast.AST] = set()
         for call in _calls(tree):
             for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
                 self._own.add(self._span(argument))
-                handed.update(nodes_below(argument))
-        for key in {_key(node) for node in handed} - {""}:
-            self._follow(self._uses[key], handed)
+                passed.update(nodes_below(argument))
+        for key in {_key(node) for node in passed} - {""}:
+            self._follow(self._uses[key], passed)
 
     def judged(self, finding: Finding) -> Finding | None:
         """A finding as it is to be told, `None` if there is nothing to tell."""
         if finding.rule.family != "device":
             return finding
-        if self._own.holds(finding.span):
+        if self._own.contains(finding.span):
             return None
-        if self._shared.holds(finding.span):
+        if self._shared.contains(finding.span):
             return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         return finding
 
-    def _follow(self, uses: Sequence[ast.AST], handed: AbstractSet[ast.AST]) -> None:
+    def _follow(self, uses: Sequence[ast.AST], passed: AbstractSet[ast.AST]) -> None:
         """Note where a name gets its values, and where it is compared."""
         compared = {p: None for each in uses if isinstance(p := self._parents[each], ast.Compare)}
         read = [each for each in uses if isinstance(getattr(each, "ctx", None), ast.Load)]
-        is_own = all(each in handed or self._parents[each] in compared for each in read)
+        is_own = all(each in passed or self._parents[each] in compared for each in read)
         places = self._own if is_own else self._shared
         for node in (*compared, *self._values(uses)):
             places.add(self._span(node))

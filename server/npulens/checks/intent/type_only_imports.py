@@ -26,7 +26,7 @@ def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list
         return list(findings)
     imports = _Imports(module.tree, LineMap(module.text), module.text)
     called = {f.span.start for f in findings if _is_of_scaler(f)}
-    return [f for f in findings if not (_is_ours(f) and imports.only_ask(f, called))]
+    return [f for f in findings if not (_is_ours(f) and imports.is_only_queried(f, called))]
 
 
 def _is_of_scaler(finding: Finding) -> bool:
@@ -64,7 +64,7 @@ class _Imports:
         self._text = text
         self._aliases: dict[int, list[ast.alias]] = {}
         self._uses: dict[str, list[ast.Name]] = {}
-        self._asked: set[ast.AST] = set()
+        self._queried: set[ast.AST] = set()
         self._callees: set[ast.AST] = set()
         self._functions: list[range] = []
         for node in nodes_below(tree):
@@ -81,14 +81,14 @@ class _Imports:
             self._uses.setdefault(node.id, []).append(node)
         elif isinstance(node, ast.Call):
             self._callees.add(node.func)
-            self._asked.update(_questions(node))
+            self._queried.update(_questions(node))
         for annotation in _annotations(node):
-            self._asked.update(nodes_below(annotation))
+            self._queried.update(nodes_below(annotation))
         if isinstance(node, Function):
             end = self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
             self._functions.append(range(self._start(node), end))
 
-    def only_ask(self, finding: Finding, called: set[int]) -> bool:
+    def is_only_queried(self, finding: Finding, called: set[int]) -> bool:
         """Whether a finding is at an import of which nothing runs.
 
         Args:
@@ -96,19 +96,21 @@ class _Imports:
             called: Where the findings on gradient scalers are.
         """
         aliases = self._aliases.get(finding.span.start, [])
-        return bool(aliases) and all(self._is_only_asked(each, finding, called) for each in aliases)
+        return bool(aliases) and all(
+            self._is_alias_only_queried(each, finding, called) for each in aliases
+        )
 
-    def _is_only_asked(self, alias: ast.alias, finding: Finding, called: set[int]) -> bool:
+    def _is_alias_only_queried(self, alias: ast.alias, finding: Finding, called: set[int]) -> bool:
         uses = self._uses.get(alias.asname or alias.name, [])
         around = [each for each in self._functions if finding.span.start in each]
         if around:
             uses = [use for use in uses if self._start(use) in around[-1]]
         if finding.rule.name == GRAD_SCALER:  # a call that is no finding names the right device
             return bool(uses) and all(
-                use in self._asked or (use in self._callees and self._start(use) not in called)
+                use in self._queried or (use in self._callees and self._start(use) not in called)
                 for use in uses
             )
-        return bool(uses) and self._asked.issuperset(uses)
+        return bool(uses) and self._queried.issuperset(uses)
 
     def _start(self, node: ast.AST) -> int:
         return self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]

@@ -252,11 +252,11 @@ class LaunchReport:
         return () if names is None else names.of(name)
 
     def _is_meant(self, entry: LaunchEntry) -> bool:
-        if entry.evidence and not any(map(self._holds, entry.evidence)):
+        if entry.evidence and not any(map(self._contains, entry.evidence)):
             return False
-        return not any(map(self._holds, entry.unless))
+        return not any(map(self._contains, entry.unless))
 
-    def _holds(self, word: str) -> bool:
+    def _contains(self, word: str) -> bool:
         if word not in self._words:
             self._words[word] = word in self._around
         return self._words[word]
@@ -284,11 +284,11 @@ class LaunchReport:
             # A script that sets one name and reads the other would be broken: all go together.
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
-        told = _reported_places(entry, places)
-        others = sorted(places.keys() - set(told))
+        reported = _reported_places(entry, places)
+        others = sorted(places.keys() - set(reported))
         beside = tuple(Related(span, message("check.used-here")) for span in others)
         replacement = entry.becomes or ""
-        for span in told:
+        for span in reported:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
             beside = ()
 
@@ -305,11 +305,11 @@ def _reported_places(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[
     """
     if entry.read:
         return [span for span, use in places.items() if use is not _Use.SHOWN]
-    told = [span for span, use in places.items() if use is _Use.SET]
+    reported = [span for span, use in places.items() if use is _Use.SET]
     if entry.becomes is None:
-        return told[:1]
-    if told or entry.fix is Applicability.MANUAL:
-        return told
+        return reported[:1]
+    if reported or entry.fix is Applicability.MANUAL:
+        return reported
     return [span for span, use in places.items() if use is _Use.READ]
 
 

@@ -54,20 +54,20 @@ class ModuleSigns(NamedTuple):
     """What the text of a module says of it and of its author's intentions.
 
     Attributes:
-        asks_for_npu: It has a function that says whether an NPU is available.
+        checks_for_npu: It has a function that says whether an NPU is available.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         trains: It is a script that is run and holds a training loop.
         pins_memory: A loader of it asks for pinned memory.
-        said: Words anywhere in it that decide elsewhere, see `module_words.said_in`.
+        decisive_words: Words anywhere in it that decide elsewhere, see `module_words.py`.
         checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
         evidence: What else it says of its author's intentions.
     """
 
-    asks_for_npu: bool
+    checks_for_npu: bool
     names_gpus: bool
     trains: bool
     pins_memory: bool
-    said: frozenset[str]
+    decisive_words: frozenset[str]
     checked_for_none: frozenset[str]
     evidence: Evidence
 
@@ -154,11 +154,11 @@ def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:
 def _signs(segments: Sequence[Segment]) -> ModuleSigns:
     words = [segment.words for segment in segments]
     return ModuleSigns(
-        any(s.signs.asks_for_npu for s in segments),
+        any(s.signs.checks_for_npu for s in segments),
         any(gpu in each.joined for each in words for gpu in _GPU_WORDS),
         _trains(segments),
         any(s.signs.pins_memory for s in segments),
-        _union(s.signs.said for s in segments),
+        _union(s.signs.decisive_words for s in segments),
         _checked_for_none(segments),
         evidence_of(words, _union(s.triggers & CHECKED_WORDS for s in segments)),
     )

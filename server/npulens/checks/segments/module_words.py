@@ -8,7 +8,7 @@ small.
 import re
 from collections.abc import Iterable
 
-_SAID = {
+_DECISIVE_WORDS = {
     "epochs": ("for ep", re.compile(r"for (?:epoch|ep )")),
     "elastic launcher": ("TORCHELASTIC_", None),
     "ray": (" ray", re.compile(r" ray\b")),
@@ -26,7 +26,7 @@ _CHECKED_FOR_NONE = re.compile(
 )
 
 
-def said_in(text: str) -> frozenset[str]:
+def decisive_words_in(text: str) -> frozenset[str]:
     """Which of the things that matter for a whole module stand in a text.
 
     Returns:
@@ -37,7 +37,7 @@ def said_in(text: str) -> frozenset[str]:
     """
     return frozenset(
         name
-        for name, (word, pattern) in _SAID.items()
+        for name, (word, pattern) in _DECISIVE_WORDS.items()
         if word in text and (pattern is None or pattern.search(text) is not None)
     )
 

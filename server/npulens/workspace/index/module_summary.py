@@ -12,7 +12,7 @@ from npulens.syntax.values import Imported, Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.failing_imports import tried_parts
-from npulens.verdicts.library_questions import library_asked_for
+from npulens.verdicts.library_questions import queried_library
 from npulens.workspace.index.contents import Content
 from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
 
@@ -133,9 +133,9 @@ def _imports(tree: ast.Module) -> Iterator[ModuleImport]:
         if isinstance(node, ast.Try):
             guarded.update(tried_parts(node))
         elif isinstance(node, ast.If):
-            asked = joined(node.test, _without_all)
-            if asked.holds is not None:
-                guarded.update(node.orelse if asked.holds else node.body)
+            answer = joined(node.test, _without_all)
+            if answer.holds is not None:
+                guarded.update(node.orelse if answer.holds else node.body)
         inside = [
             (child, is_guarded or child in guarded, node)
             for child in ast.iter_child_nodes(node)
@@ -146,7 +146,7 @@ def _imports(tree: ast.Module) -> Iterator[ModuleImport]:
 
 def _without_all(part: ast.expr) -> Answer:
     """What a part of a condition comes to where nothing that it asks for is there."""
-    return Answer(False) if library_asked_for(part) else UNKNOWN
+    return Answer(False) if queried_library(part) else UNKNOWN
 
 
 def _class(node: ast.ClassDef, bindings: Bindings, of_super: frozenset[str]) -> ClassSummary:

@@ -118,13 +118,13 @@ def _contiguous(
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
-def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
     """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
 
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
     assert isinstance(node, ast.Assign)
-    if not context.lookups.holds("is_contiguous(memory_format"):
+    if not context.lookups.contains("is_contiguous(memory_format"):
         return
     if getattr(node.targets[0], "id", "") not in context.lookups.names_of(scope).chosen_by:
         return

@@ -13,7 +13,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.python.devices.losses import holds_no_tensor
+from npulens.checks.python.devices.losses import has_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, class_definition
@@ -155,7 +155,7 @@ def _method(
     note, severity, settled = entry.note, None, None
     if entry.is_of_library:
         settled = context.fallback(node)
-    elif entry.called and holds_no_tensor(node.value, scope):
+    elif entry.called and has_no_tensor(node.value, scope):
         note, severity = message("check.moves-nothing"), Severity.INFO
     if not entry.called and _is_in_operator(scope):
         fixes = [fix.to_be_read() for fix in fixes]

@@ -60,7 +60,7 @@ def _judged(
             return None
         entries = [entry]
     else:
-        entries = [entry_of(member) for member in _asked_of_name(call, parents)]
+        entries = [entry_of(member) for member in _members_read(call, parents)]
     there = [each for each in entries if each is not None and _is_there(each)]
     if not entries or len(there) < len(entries):
         return finding
@@ -72,7 +72,7 @@ def _is_there(entry: SymbolEntry) -> bool:
     return entry.becomes is not None and entry.rule.name != _RULE
 
 
-def _asked_of_name(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
+def _members_read(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
     """The members that are asked of the only name of a result; empty if more is done with it."""
     assignment = parents[call]
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
@@ -88,8 +88,8 @@ def _asked_of_name(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[s
     members = []
     for node in nodes_below(scope):
         if isinstance(node, ast.Name) and node.id == target.id and node is not target:
-            asking = parents[node]
-            if not isinstance(asking, ast.Attribute):
+            parent = parents[node]
+            if not isinstance(parent, ast.Attribute):
                 return []
-            members.append(asking.attr)
+            members.append(parent.attr)
     return members

@@ -53,7 +53,10 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle(context.span(node), "no-effect")
         _report(entry, context.span(node), entry.fix, scope, context)
         return
-    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.signs.said:
+    if (
+        entry.variable == _SET_BY_LAUNCHER
+        and "elastic launcher" in context.facts.signs.decisive_words
+    ):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if _is_for_nvml(scope, context):
@@ -64,7 +67,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
     assert isinstance(node, ast.Assign)
-    _asked_to_refuse(node, scope, context)
+    _read_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
             qualified_names(target.value, scope)
@@ -72,16 +75,16 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
             _set(target.slice, node.value, scope, context)
 
 
-def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
+def _read_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
     if not isinstance(node.value, ast.Call) or not node.value.args:
         return
-    asked = node.value.args[0]
-    if not isinstance(asked, ast.Constant) or not _is_known(asked.value, context):
+    key = node.value.args[0]
+    if not isinstance(key, ast.Constant) or not _is_known(key.value, context):
         return
     name = getattr(node.targets[0], "id", "")
     if name in context.lookups.names_of(scope).refused:
-        context.settle(context.span(asked), "no-effect", node)
+        context.settle(context.span(key), "no-effect", node)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -149,7 +152,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.variable(name.value)
     if entry is not None:
-        repeats = name.value in _FOR_REPEATING and _asks_for_determinism(scope, context)
+        repeats = name.value in _FOR_REPEATING and _requests_determinism(scope, context)
         if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
             context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
@@ -176,7 +179,7 @@ def _is_unconditional(node: ast.AST, context: Context) -> bool:
     return not context.code.text[line : line + 1].isspace()
 
 
-def _asks_for_determinism(scope: Scope, context: Context) -> bool:
+def _requests_determinism(scope: Scope, context: Context) -> bool:
     """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
     function = getattr(scope.function_parent() or scope, "node", None)
     if not isinstance(function, Function):

@@ -100,7 +100,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
         isinstance(workers, ast.Constant)
         and isinstance(workers.value, int)
         and "persistent_workers" not in given
-        and "epochs" in context.facts.signs.said
+        and "epochs" in context.facts.signs.decisive_words
     ):
         fix = _added_keyword(node, "persistent_workers=True", context)
         _report("loader-restarts-workers", node, context, fix, shown=node.func)

@@ -39,7 +39,7 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     """
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node
-    around = " ".join((context.source(statement), *sorted(context.facts.signs.said)))
+    around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
     for each in choices(setting.value):
         if isinstance(each, ast.Constant) and _is_short(each.value):
             report = LaunchReport(context.code.text, context.catalogue, around)

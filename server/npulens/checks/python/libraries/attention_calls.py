@@ -127,11 +127,11 @@ def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple
     if library_entry(name, context) is None:
         return None
     place = (node.lineno, node.col_offset)
-    held = lookup(written.root, scope, place) or ()
-    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in held)
-    for binding, holder in held:
+    bound = lookup(written.root, scope, place) or ()
+    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in bound)
+    for binding, owner in bound:
         first, last = binding.block
-        elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
+        elsewhere = isinstance(owner, ModuleScope) and owner is not module_of(scope)
         if first != (0, 0) and (elsewhere or not first <= place <= last):
             if not is_optional:
                 return None

@@ -71,7 +71,7 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
-    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.holds(".cu"):
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.contains(".cu"):
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
@@ -192,7 +192,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
 
 def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     """Whether a call is for CUDA tensors, and there is code for all others beside it."""
-    if not isinstance(scope, FunctionScope) or not context.lookups.holds("is_cuda"):
+    if not isinstance(scope, FunctionScope) or not context.lookups.contains("is_cuda"):
         return False
     for part in nodes_below(scope.node):
         if (

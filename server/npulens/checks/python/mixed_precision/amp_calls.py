@@ -68,7 +68,7 @@ def _is_switched_off(node: ast.Call) -> bool:
 
 def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
     """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
-    if not context.lookups.holds("GradScaler"):
+    if not context.lookups.contains("GradScaler"):
         return
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
@@ -82,15 +82,15 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.settle_all((part,), "type-only")
 
 
-def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared(node: ast.AST, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
     assert isinstance(node, ast.Compare)
-    if not context.lookups.holds("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+    if not context.lookups.contains("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
-    asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
-    names = (name for part in asked_of for name in qualified_names(part, scope))
+    operands = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
+    names = (name for part in operands for name in qualified_names(part, scope))
     if any(name.startswith("torch.cuda.amp") for name in names):
-        context.settle_all((node.left, *asked_of), "older-torch")
+        context.settle_all((node.left, *operands), "older-torch")
 
 
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
@@ -101,12 +101,14 @@ def _may_be_amp(callee: ast.expr, context: Context) -> bool:
     if isinstance(callee, ast.Attribute):
         if callee.attr in _LAST_NAMES:
             return dotted_name(callee) is not None
-        is_own = getattr(callee.value, "id", "") == "self" and context.lookups.holds("GradScaler")
+        is_own = getattr(callee.value, "id", "") == "self" and context.lookups.contains(
+            "GradScaler"
+        )
         return is_own or f".{callee.attr}" in context.facts.aliases
     return isinstance(callee, ast.Name) and (
         callee.id in _LAST_NAMES
         or callee.id in context.facts.aliases
-        or context.lookups.holds("GradScaler")
+        or context.lookups.contains("GradScaler")
     )
 
 

@@ -69,8 +69,8 @@ def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> 
     if method.attr not in _CONVERTING or not isinstance(function, Function):
         return False
     arguments = function.args
-    handed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    if _begins_with(method.value) not in handed - {"self", "cls"}:
+    passed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    if _begins_with(method.value) not in passed - {"self", "cls"}:
         return False
     return _ON_HOST.search(context.source(function)) is None
 

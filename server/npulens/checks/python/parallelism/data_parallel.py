@@ -71,11 +71,11 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         return
     module = ModuleScope(ModuleNames([bindings_of(tree.body, ())]), 0)
     together: set[ast.AST] = set()
-    asked: set[ast.AST] = set()
+    checked: set[ast.AST] = set()
     for node in nodes_below(tree):
         tested = tested_class(node)
         if tested is not None:
-            asked.update((tested, *alternatives(tested)))
+            checked.update((tested, *alternatives(tested)))
         refused = refused_class(node)
         if refused is not None:
             together.update((refused, *alternatives(refused)))
@@ -93,5 +93,5 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         start = lines.offset(alias.lineno, alias.col_offset)
         if uses and together.issuperset(uses):
             yield start, None
-        elif uses and (together | asked).issuperset(uses):
+        elif uses and (together | checked).issuperset(uses):
             yield start, Severity.HINT

@@ -13,7 +13,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
-_ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
+_REQUESTS = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
 _CLASSES = frozenset({"Trainer", "Fabric"})
 _FROM_OPTIONS = "from_argparse_args"
 """What makes a Trainer from the options of a command line, until release 2."""
@@ -33,7 +33,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     callee = _made(node.func)
     is_named = last_identifier(callee) in _CLASSES
-    if not is_named and not any(keyword.arg in _ASKED for keyword in node.keywords):
+    if not is_named and not any(keyword.arg in _REQUESTS for keyword in node.keywords):
         return
     entry = _accelerator(callee, scope, context)
     if entry is None:

@@ -148,7 +148,7 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     A barrier of another backend takes no `device_ids`, and needs none.
     """
     assert isinstance(node, ast.Assign)
-    if not context.lookups.holds("barrier(") or not isinstance(node.targets[0], ast.Name):
+    if not context.lookups.contains("barrier(") or not isinstance(node.targets[0], ast.Name):
         return
     sides = [
         side
@@ -173,10 +173,10 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle_all(sides, "no-effect")
 
 
-def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def conditional_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
     assert isinstance(node, ast.If)
-    if not context.lookups.holds("barrier(") or not isinstance(node.test, ast.Compare):
+    if not context.lookups.contains("barrier(") or not isinstance(node.test, ast.Compare):
         return
     in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
     if in_body and any(
