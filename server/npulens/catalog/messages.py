@@ -89,8 +89,8 @@ def os_error(error: OSError) -> LocalizedText:
     if isinstance(error, UnsuitableFile):
         return unreadable(error)
     name = errno.errorcode.get(error.errno or 0, "").lower()
-    said = str(error.strerror)
-    return message_if_any("os", name) or LocalizedText(said, said)
+    reason = str(error.strerror)
+    return message_if_any("os", name) or LocalizedText(reason, reason)
 
 
 def messages() -> CompiledTables:
@@ -121,8 +121,8 @@ def _filled(text: LocalizedText, values: dict[str, object]) -> LocalizedText:
 
 
 def _filled_in(text: LocalizedText, values: dict[str, object], language: Language) -> str:
-    said = {
+    shown_values = {
         name: value.in_language(language) if isinstance(value, LocalizedText) else value
         for name, value in values.items()
     }
-    return text.in_language(language).format(**said)
+    return text.in_language(language).format(**shown_values)

@@ -54,7 +54,7 @@ class ReturnedShape(NamedTuple):
         depends: It depends on data which dimensions there are, or a dimension behind those.
         element: The type of the elements of a tensor, empty if it is not known.
         parts: Of a tuple its elements; of a list one of them.
-        waits: The function waits for the device.
+        synchronizes: The function waits for the device.
         unless: Parameters, by place and name; where one of them is given, such as the length of a
             mask, nothing depends on data.
     """
@@ -65,7 +65,7 @@ class ReturnedShape(NamedTuple):
     depends: bool = False
     element: str = ""
     parts: "tuple[ReturnedShape, ...]" = ()
-    waits: bool = False
+    synchronizes: bool = False
     unless: tuple[tuple[int, str], ...] = ()
 
 

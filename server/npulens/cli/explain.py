@@ -31,8 +31,8 @@ def explain(place: str, language: "Language | None") -> None:
     file, _, number = place.rpartition(":")
     if not file or not number.isdigit() or number == "0":
         raise refusal("error.names-no-line", place=place)
-    asked = settings((file,), None, {"language": language})
-    project = find_project((file,), asked, False, False)
+    chosen = settings((file,), None, {"language": language})
+    project = find_project((file,), chosen, False, False)
     report = next(iter(check_project(project, 1)), None)
     if report is None or report.problem is not None:
         problem = None if report is None else report.problem
@@ -41,4 +41,4 @@ def explain(place: str, language: "Language | None") -> None:
     if document is None or int(number) > len(document.line_starts):
         raise refusal("error.no-such-line", file=file, line=number)
     found = (*report.findings, *report.settled)
-    click.echo(explained_line(document, int(number), found, asked.language), nl=False)
+    click.echo(explained_line(document, int(number), found, chosen.language), nl=False)

@@ -29,8 +29,8 @@ def spoken(context: click.Context | None) -> "Language":
     """The language of a command, as far as it was told when something goes wrong."""
     from npulens.report.report_wording import environment_language
 
-    asked: Language | None = None if context is None else context.meta.get(_LANGUAGE)
-    return asked or environment_language(os.environ)
+    requested: Language | None = None if context is None else context.meta.get(_LANGUAGE)
+    return requested or environment_language(os.environ)
 
 
 def complain(

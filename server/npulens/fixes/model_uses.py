@@ -46,7 +46,7 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
         statements, variable = pending.pop()
         for node in (part for statement in statements for part in nodes_below(statement)):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == variable:
-                edits.update(_asked(script, node, statements))
+                edits.update(_edits(script, node, statements))
             elif isinstance(node, ast.Call) and _saves(node):
                 edits.update(_saved_whole(script, node, variable))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -74,7 +74,7 @@ def _saved_whole(script: Script, call: ast.Call, variable: str) -> Iterator[Edit
             yield Edit(Span(end, end), ".module")
 
 
-def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Iterator[Edit]:
+def _edits(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Iterator[Edit]:
     if node.attr in _OF_WRAPPER:
         return
     called = any(
@@ -113,13 +113,13 @@ def _given(call: ast.Call, function: ast.FunctionDef, variable: str) -> Iterator
 
 def _require_same(script: Script, function: ast.FunctionDef, parameter: str, variable: str) -> None:
     """See that a function which asks a model for more is always given this one."""
-    asks = any(
+    needs_module = any(
         isinstance(node, ast.Attribute)
         and getattr(node.value, "id", "") == parameter
         and node.attr not in _OF_WRAPPER
         for node in nodes_below(function)
     )
-    if not asks:
+    if not needs_module:
         return
     for node in nodes_below(script.tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != function.name:

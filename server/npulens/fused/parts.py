@@ -11,7 +11,7 @@ from npulens.catalog.pattern_files import BESIDES
 Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
 _MOST_STRETCHES = 100
-_HANDED_ON = "turn"
+_PASSED_ON = "turn"
 """Who calls a function that rotates names it, and the sine and cosine, and computes nothing."""
 
 
@@ -63,7 +63,7 @@ class _Need(NamedTuple):
     def is_touched_by(self, part: "Part") -> bool:
         """Whether a part does some of it, and not only hands on what a rotation is given."""
         return not self.words.isdisjoint(part.words) or any(
-            part.has(name) for name in self.beside if name != _HANDED_ON
+            part.has(name) for name in self.beside if name != _PASSED_ON
         )
 
 

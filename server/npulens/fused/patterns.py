@@ -125,8 +125,8 @@ def _parsed(source: PatternSource) -> ast.Module:
     try:
         return module_tree(source.text)
     except (SyntaxError, ValueError) as error:
-        said = str(error)
-        raise PatternError(about(source.name, LocalizedText(said, said))) from error
+        reason = str(error)
+        raise PatternError(about(source.name, LocalizedText(reason, reason))) from error
 
 
 def _read(source: PatternSource) -> Iterator[Pattern]:
@@ -212,8 +212,8 @@ def _pattern(
         raise refused(where, "pattern.tuples")
     if not isinstance(conditions, dict):
         raise refused(where, "pattern.conditions")
-    asked = {condition for each in conditions.values() for condition in each}
-    if unknown := sorted(asked - known_conditions() - RELATIONS.keys()):
+    required = {condition for each in conditions.values() for condition in each}
+    if unknown := sorted(required - known_conditions() - RELATIONS.keys()):
         raise refused(where, "pattern.no-condition", name=repr(unknown[0]))
     return Pattern(
         name=where,

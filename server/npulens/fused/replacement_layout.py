@@ -40,10 +40,10 @@ def _chosen(text: str, unbound: AbstractSet[str]) -> str:
     for node in nodes_below(_parsed(text)):
         if not isinstance(node, ast.IfExp):
             continue
-        asks_none = isinstance(node.test, ast.Compare)
+        checks_none = isinstance(node.test, ast.Compare)
         name = node.test.left if isinstance(node.test, ast.Compare) else node.test
         if isinstance(name, ast.Name) and name.id in unbound:
-            kept = ast.get_source_segment(text, node.orelse if asks_none else node.body) or ""
+            kept = ast.get_source_segment(text, node.orelse if checks_none else node.body) or ""
             return _chosen(text[: node.col_offset] + kept + text[node.end_col_offset :], unbound)
     return text
 

@@ -156,9 +156,9 @@ class Rewriter:
         """Only a person picks what holds under a condition, unless the code says that it does."""
         if replacement.provided is not None:
             conditions = match.pattern.conditions.items()
-            functions = [match.bound[name] for name, held in conditions if "activation" in held]
-            says = any(is_silu_by_default(each, self._evaluator) for each in functions)
-            if not says or replacement is not match.pattern.replacement:
+            functions = [match.bound[name] for name, kinds in conditions if "activation" in kinds]
+            is_silu = any(is_silu_by_default(each, self._evaluator) for each in functions)
+            if not is_silu or replacement is not match.pattern.replacement:
                 return Applicability.MANUAL
         return match.pattern.applicability
 
@@ -331,7 +331,7 @@ def _shows_no_dimensions(match: Match) -> bool:
 def _tensors(match: Match) -> list[Node]:
     """The bound values that are tensors: no numbers, no functions."""
     conditions = match.pattern.conditions
-    others = {name for name, held in conditions.items() if {"number", "activation"} & {*held}}
+    others = {name for name, kinds in conditions.items() if {"number", "activation"} & {*kinds}}
     return [
         node
         for name, node in match.bound.items()

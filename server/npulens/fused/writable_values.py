@@ -55,7 +55,7 @@ class Sources:
                 continue
             if place not in self._removed and is_costly(value):
                 continue
-            if all(self._holds(n) for n in nodes_below(place) if isinstance(n, ast.Name)):
+            if all(self._is_unchanged(n) for n in nodes_below(place) if isinstance(n, ast.Name)):
                 text = self._source(place)
                 return text if "\n" not in text and "#" not in text else None
         return None
@@ -74,7 +74,7 @@ class Sources:
             return None
         return next((name.id for name, value in self._record.values.items() if value is node), None)
 
-    def _holds(self, name: ast.Name) -> bool:
+    def _is_unchanged(self, name: ast.Name) -> bool:
         """Whether a name stands here for what it stood for where it was read."""
         before = self._record.values.get(name)
         return before is self._names.get(name.id)
@@ -90,8 +90,8 @@ class Sources:
             base = self.of(node.operands[0])
             return None if base is None else f"{atom(base)} ** {node.operands[1].value}"
         if node.operator == "is_none":
-            asked = self.of(node.operands[0])
-            return None if asked is None else f"{atom(asked)} is None"
+            operand = self.of(node.operands[0])
+            return None if operand is None else f"{atom(operand)} is None"
         if node.operator == "logical_not":
             inverted = self.of(node.operands[0])
             return None if inverted is None else f"~{atom(inverted)}"

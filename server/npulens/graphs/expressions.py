@@ -254,8 +254,8 @@ class Expressions:
         if isinstance(operator, (ast.Is, ast.IsNot)):
             if not is_constant(right, None):
                 return self.unknown(node, (left, right))
-            asked = self._is_none(left)
-            return asked if isinstance(operator, ast.Is) else self.negation(asked)
+            is_none = self._is_none(left)
+            return is_none if isinstance(operator, ast.Is) else self.negation(is_none)
         name = _COMPARISONS.get(type(operator))
         return self.unknown(node, values) if name is None else self.graph.node(name, (left, right))
 

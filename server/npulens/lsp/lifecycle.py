@@ -88,7 +88,7 @@ class _Lifecycle:
             types.ConfigurationItem(None if folder is None else folder.as_uri(), SECTION)
             for folder in folders
         ]
-        answer = await self._ask(
+        answer = await self._request(
             types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=items)
         )
         if isinstance(answer, Sequence) and len(answer) == len(folders):
@@ -177,13 +177,13 @@ class _Lifecycle:
 
     async def _is_done(self, params: types.RegistrationParams) -> bool:
         """Register what the client shall tell; whether it will."""
-        return await self._ask(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
+        return await self._request(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
 
-    async def _ask(self, method: str, params: Any) -> object:
+    async def _request(self, method: str, params: Any) -> object:
         """What the client answers, `_REFUSED` if it does not or cannot."""
         try:
-            asked = self._server.protocol.send_request_async(method, params)
-            return await asyncio.wait_for(asked, _ANSWER_WITHIN)
+            answer = self._server.protocol.send_request_async(method, params)
+            return await asyncio.wait_for(answer, _ANSWER_WITHIN)
         except (JsonRpcException, asyncio.TimeoutError) as error:
             logger.warning("The client does not answer %s: %r", method, error)
             return _REFUSED

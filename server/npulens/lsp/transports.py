@@ -236,14 +236,14 @@ async def _admitted(
     admission: Admission,
 ) -> list[bytes]:
     """The first messages of a client that gives the token; none if it is sent away."""
-    held = b""
+    received = b""
     bodies: list[bytes] = []
     while not bodies:
         data = await reader.read(_PORTION)
-        held += data
-        if not data or len(held) > LARGEST_FIRST_MESSAGE:
+        received += data
+        if not data or len(received) > LARGEST_FIRST_MESSAGE:
             return []
-        if is_http(held):
+        if is_http(received):
             writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
             return []
         bodies += frames.feed(data)

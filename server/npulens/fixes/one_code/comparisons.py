@@ -93,11 +93,11 @@ class Comparisons(TensorTypes):
         while not isinstance(node, ast.stmt):
             node = self._owners[node]
         if isinstance(node, ast.If):
-            return node in self._telling
+            return node in self._distinguishing
         return any(map(_names_other, nodes_below(node)))
 
     @cached_property
-    def _telling(self) -> set[ast.stmt]:
+    def _distinguishing(self) -> set[ast.stmt]:
         """Each `if` that stands, with its `elif`, in a block where one asks for others."""
         found: set[ast.stmt] = set()
         for block in self._blocks.values():

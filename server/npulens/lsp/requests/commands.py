@@ -166,8 +166,8 @@ class _Commands:
                     records += found
         records.sort(key=lambda record: -record["score"])
         if not _wants(given, "quiet"):
-            told = summary(records, self._session.terms.language)
-            shown = types.ShowMessageParams(types.MessageType.Info, told)
+            text = summary(records, self._session.terms.language)
+            shown = types.ShowMessageParams(types.MessageType.Info, text)
             self._server.window_show_message(shown)
         return records
 

@@ -27,7 +27,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        if not _says_something(hint):
+        if not _is_informative(hint):
             continue
         shape = hint.shape
         if len(shape) > _LONGEST:
@@ -40,7 +40,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
         )
 
 
-def _says_something(hint: Hint) -> bool:
+def _is_informative(hint: Hint) -> bool:
     """Functions have no shape; of one that does not depend on data, some size has to be known."""
     return bool(hint.shape) and (hint.is_dynamic or any(map(str.isalnum, hint.shape)))
 

@@ -36,7 +36,7 @@ class ClientTerms:
     Attributes:
         encoding: The unit of columns.
         language: The language of messages and titles.
-        language_is_asked_for: The user chose it, so that a project's own choice does not count.
+        is_language_chosen: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
         annotated_edits: It takes edits with a label, which it shows in a preview.
         edit_metadata: It wants to know what an edit is for.
@@ -49,7 +49,7 @@ class ClientTerms:
 
     encoding: PositionEncoding = PositionEncoding.UTF16
     language: Language = "en"
-    language_is_asked_for: bool = False
+    is_language_chosen: bool = False
     versioned_edits: bool = False
     annotated_edits: bool = False
     edit_metadata: bool = False
@@ -63,11 +63,11 @@ class ClientTerms:
         """The terms for a user who asked for a language, or for none."""
         if language is None:
             return self
-        return replace(self, language=language, language_is_asked_for=True)
+        return replace(self, language=language, is_language_chosen=True)
 
     def in_project(self, language: Language | None) -> "ClientTerms":
         """The terms for the documents of a project that may have a language of its own."""
-        if language is None or self.language_is_asked_for:
+        if language is None or self.is_language_chosen:
             return self
         return replace(self, language=language)
 

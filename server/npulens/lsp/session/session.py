@@ -67,7 +67,7 @@ class Session:
         self.runs = RunDiagnostics()
         self._client = client
         self._cells: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._looks = Looks(self._looked, self._failed)
         self._analyses = LatestWins[str, Task, Analysis](
             Analyser().run, self._deliver, self._failed
@@ -138,7 +138,7 @@ class Session:
             self._looks.forget(uri)
             self._analyses.forget(uri)
             self._clear(opened, set())
-            self._told.pop(uri, None)
+            self._reported.pop(uri, None)
             opened.statements = StatementCache()
 
     def of_document(self, uri: str) -> OpenDocument | None:
@@ -237,10 +237,10 @@ class Session:
     def _notify(self, uri: str, problem: str | None) -> None:
         """Say what is wrong with a configuration, once for all documents that it is for."""
         if problem is None:
-            self._told.pop(uri, None)
+            self._reported.pop(uri, None)
             return
-        is_new = problem not in self._told.values()
-        self._told[uri] = problem
+        is_new = problem not in self._reported.values()
+        self._reported[uri] = problem
         if is_new:
             logger.error("%s", problem)
             self._client.say(problem)

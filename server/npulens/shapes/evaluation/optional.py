@@ -57,12 +57,12 @@ def _optional(node: Function) -> Iterator[OptionalParameter]:
     ]
     named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     defaults += ((_BY_NAME_ONLY, argument, default) for argument, default in named)
-    held = dict(parameters(node, False))
+    values = dict(parameters(node, False))
     for place, argument, default in defaults:
         nothing = _nothing(default)
         if nothing is None:
             continue
-        name, value = argument.arg, held[argument.arg]
+        name, value = argument.arg, values[argument.arg]
         if isinstance(value, Tensor) or name in known_tensors(node):
             yield OptionalParameter(place, name, value, Tensor())
         elif value == CONSTANT:
@@ -106,7 +106,7 @@ def given_of(node: Function, filled: Iterable[tuple[str, Value]]) -> frozenset[s
     return frozenset(each.name for each in optional_parameters(node) if each.name in given)
 
 
-def asked_of_parameter(node: ast.expr) -> tuple[str, bool | None]:
+def checked_parameter(node: ast.expr) -> tuple[str, bool | None]:
     """A name that a condition may ask about, and what the condition is where that is given."""
     if isinstance(node, ast.Name):
         return node.id, True

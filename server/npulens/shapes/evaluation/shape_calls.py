@@ -184,11 +184,11 @@ class Calls(Libraries):
             return None
         given = [*call.arguments, *call.keywords.values()]
         if name == "cpu" or any(is_host_device(each) for each in given):
-            waits = not any(
+            synchronizes = not any(
                 keyword.arg == "non_blocking" for keyword in node.keywords
             ) and on_device(value)
             entry = self.session.methods.get("cpu")
-            if waits and entry is not None:
+            if synchronizes and entry is not None:
                 self.report(HOST_READ, node, entry.advice, entry.cost)
             return value._replace(on_host=True)
         kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]

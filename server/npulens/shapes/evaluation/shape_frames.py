@@ -181,13 +181,13 @@ class Frame:
         advice: LocalizedText,
         cost: int,
         *,
-        waits: bool = True,
+        synchronizes: bool = True,
         is_shape: bool = False,
         is_whole: bool = False,
         is_elsewhere: bool = False,
     ) -> Sources:
         """Note an event; what depends on it has this source."""
-        event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        event = Event(rule, node, self.function, cost, synchronizes, is_shape, advice, is_whole)
         event.is_elsewhere = is_elsewhere
         event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
@@ -334,20 +334,20 @@ class Frame:
         names = qualified_names(node.func, method.scope)
         name = names[0] if names else ""
         if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-            return Layers(self._held(node, method))
+            return Layers(self._contained_layer(node, method))
         if name == "torch.nn.Parameter":
             return Tensor()
         return Layer(name) if name.startswith("torch.nn.") else UNKNOWN
 
-    def _held(self, node: ast.Call, method: FunctionHere) -> Layer:
+    def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:
         """One of the modules in a list of them."""
         inner = node.args[0] if node.args else None
         if isinstance(inner, (ast.ListComp, ast.GeneratorExp)):
             inner = inner.elt
         elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
             inner = inner.elts[0]
-        held = UNKNOWN if inner is None else self._constructed(inner, method)
-        return held if isinstance(held, Layer) else Layer("")
+        contained = UNKNOWN if inner is None else self._constructed(inner, method)
+        return contained if isinstance(contained, Layer) else Layer("")
 
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):

@@ -46,7 +46,7 @@ _MOVED_TOKENS = re.compile(r"ids = .{0,200}ids\.to\(")
 """What a tokenizer returns, which is on the host unless it is moved."""
 _LONGEST_ARGUMENT = 300
 _BRACKETS = re.compile(r"[()\[\],]")
-_ASKED = ("if torch.", "while torch.", "if not torch.", "while not torch.")
+_TORCH_CONDITIONS = ("if torch.", "while torch.", "if not torch.", "while not torch.")
 _OF_PYTORCH = re.compile(
     r"is_(?!nonzero)|are_|get_|cuda|npu|xpu|mps|jit|distributed|version|__version__|backends|onnx|_|fx"
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
@@ -107,7 +107,7 @@ class Sources:
         found += (place for place in words.places("where(") if self._is_one_argument(place + 5))
         found += (
             place
-            for word in words.some_of(_ASKED)
+            for word in words.some_of(_TORCH_CONDITIONS)
             for place in words.places(word)
             if _OF_PYTORCH.match(text, place + len(word)) is None
         )

@@ -146,7 +146,7 @@ class Reporter:
         Places are looked up in the text of one segment, so it has to be the one that has the node.
         """
         for home in chain(self._homes_around(function), self._homes.values()):
-            if self._holds(home, node):
+            if self._contains(home, node):
                 return home
         raise LookupError(f"no segment has the {type(node).__name__} in {function.node.name}")
 
@@ -158,7 +158,7 @@ class Reporter:
             scope = scope.parent
         yield self._whole
 
-    def _holds(self, home: Home, node: ast.AST) -> bool:
+    def _contains(self, home: Home, node: ast.AST) -> bool:
         if home.name not in self._node_ids:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))

@@ -97,17 +97,17 @@ def sends_objects(text: str) -> bool:
 
 def leaving(parsed: ParsedText) -> Iterator[str]:
     """Classes, functions and methods of a segment that say that they will be removed."""
-    said = set(_said_to_leave(parsed.text))
+    marked = set(_marked_to_leave(parsed.text))
     for node in parsed.body:
-        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, said):
+        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, marked):
             yield node.name
         if isinstance(node, ast.ClassDef):
             for method in node.body:
-                if isinstance(method, Function) and _is_leaving(method, said):
+                if isinstance(method, Function) and _is_leaving(method, marked):
                     yield f"{node.name}.{method.name}"
 
 
-def _said_to_leave(text: str) -> Iterator[str]:
+def _marked_to_leave(text: str) -> Iterator[str]:
     """Names of which a text says that they are deprecated and will be removed."""
     place = text.find(_IS_DEPRECATED)
     while place >= 0:
@@ -125,9 +125,9 @@ def _said_to_leave(text: str) -> Iterator[str]:
         place = text.find(_DEPRECATE, end)
 
 
-def _is_leaving(node: ast.ClassDef | Function, said: set[str]) -> bool:
+def _is_leaving(node: ast.ClassDef | Function, marked: set[str]) -> bool:
     return (
-        node.name in said or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
+        node.name in marked or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
     )
 
 
@@ -204,14 +204,14 @@ def _is_hot_name(function: Described) -> bool:
 
 
 def _is_cold(function: Described) -> bool:
-    return function.is_unused or function.sends_objects or _says_cold(function.name)
+    return function.is_unused or function.sends_objects or _is_named_cold(function.name)
 
 
 def _is_cold_name(name: str) -> bool:
-    return _says_cold(name) or _is_start(name)
+    return _is_named_cold(name) or _is_start(name)
 
 
-def _says_cold(name: str) -> bool:
+def _is_named_cold(name: str) -> bool:
     return any(map(_is_cold_word, name.split(".")))
 
 

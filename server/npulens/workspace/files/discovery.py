@@ -54,7 +54,7 @@ class Discovery:
         return [
             each
             for each in self.passed_over
-            if not each.is_folder or each.reason is Reason.OUTSIDE or _may_hold_wanted(each.path)
+            if not each.is_folder or each.reason is Reason.OUTSIDE or _may_contain_wanted(each.path)
         ]
 
 
@@ -170,7 +170,7 @@ def _is_data(entry: os.DirEntry[str]) -> bool:
         return False  # whoever reads it says why that fails
 
 
-def _may_hold_wanted(folder: str) -> bool:
+def _may_contain_wanted(folder: str) -> bool:
     """Whether a folder holds a file that is read, or so many others that nobody looks further."""
     left = _MOST_LOOKED_AT
     pending = deque([folder])

@@ -21,7 +21,7 @@ class FactMemo:
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._known = dict(known or {})
-        self._asked: dict[str, Any] = {}
+        self._requested: dict[str, Any] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Any] = {}
         self.has_new = False
 
@@ -41,10 +41,10 @@ class FactMemo:
             read: Makes of plain data what it stands for; raises `TypeError` or `ValueError` for
                 data of another form.
         """
-        asked = question, about
-        if asked in self._found:
-            return cast(_Answer, self._found[asked])
-        found = self._found[asked] = self._recalled(question, about, answer, read)
+        request = question, about
+        if request in self._found:
+            return cast(_Answer, self._found[request])
+        found = self._found[request] = self._recalled(question, about, answer, read)
         return found
 
     def _recalled(
@@ -56,16 +56,16 @@ class FactMemo:
     ) -> _Answer:
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
-        plain = self._asked.get(key, self._known.get(key))
+        plain = self._requested.get(key, self._known.get(key))
         if plain is not None:
             try:
                 found = read(plain)
             except (TypeError, ValueError, RecursionError):
                 pass
             else:
-                self._asked[key] = plain
+                self._requested[key] = plain
                 return found
-        plain = self._asked[key] = answer()
+        plain = self._requested[key] = answer()
         self.has_new = True
         return read(plain)
 
@@ -87,16 +87,16 @@ class FactMemo:
             self.has_new = True
         return found
 
-    def forget_unasked(self) -> None:
+    def forget_unrequested(self) -> None:
         """Forget what was not asked for since this was called before, as of files that changed."""
-        self._known, self._asked, self._found = self._asked, {}, {}
+        self._known, self._requested, self._found = self._requested, {}, {}
 
     def answers(self) -> dict[str, Any]:
         """What is worth keeping: what was asked for, and some of what was known besides."""
-        spare = max(_MOST_ANSWERS - len(self._asked), 0)
-        others = [key for key in self._known if key not in self._asked]
-        kept = {key: self._known[key] for key in others[len(others) - spare :] if spare}
-        return {**kept, **self._asked}
+        room = max(_MOST_ANSWERS - len(self._requested), 0)
+        others = [key for key in self._known if key not in self._requested]
+        kept = {key: self._known[key] for key in others[len(others) - room :] if room}
+        return {**kept, **self._requested}
 
 
 def text(plain: Any) -> str:

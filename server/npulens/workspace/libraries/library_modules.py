@@ -61,7 +61,7 @@ class _Scope:
     own: dict[str, str] = field(default_factory=dict)
 
 
-_ASKS = re.compile(
+_QUERIES = re.compile(
     r"cuda|gpu|npu|xpu|cpu|mps|device|backend|available|installed|fused|flash|triton"
 )
 """In the test of an early return: what follows is one of several ways to do the same."""
@@ -112,7 +112,7 @@ class _Reader:
 
     def _is_way_out(self, node: ast.If) -> bool:
         ends = isinstance(node.body[-1], ast.Return)
-        return ends and _ASKS.search(ast.unparse(node.test).lower()) is not None
+        return ends and _QUERIES.search(ast.unparse(node.test).lower()) is not None
 
     def _statement(self, node: ast.stmt, scope: _Scope | None, owner: str) -> Need:
         if isinstance(node, _FUNCTIONS):

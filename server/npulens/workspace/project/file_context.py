@@ -155,7 +155,7 @@ class ProjectContextProvider:
             memo = self._memo(root, catalogue)
             facts = project_facts(files, [root], catalogue, memo=memo)
             self._projects[root] = replace(facts, root=str(root))
-            memo.forget_unasked()
+            memo.forget_unrequested()
         return self._projects[root]
 
     def _memo(self, root: Path, catalogue: Catalogue) -> FactMemo:

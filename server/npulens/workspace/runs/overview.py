@@ -128,8 +128,8 @@ class Overview:
     ) -> Iterator[FileState]:
         around, stamps, known = folder.file_context, folder.stamps, folder.known
         by_shim = {shim: replace(around, shim=shim) for shim in Shim}
-        asked = around.catalogue, around.configuration, around.project, shims
-        reports = check_in_background(changed, *asked, is_cancelled, keeps=keeps)
+        arguments = around.catalogue, around.configuration, around.project, shims
+        reports = check_in_background(changed, *arguments, is_cancelled, keeps=keeps)
         for file, report in zip(changed, reports, strict=False):
             file_context = by_shim[shims.get(str(absolute(file)), Shim.ABSENT)]
             state = FileState(file, file_context, report, next(_serials))
@@ -146,7 +146,7 @@ class Overview:
         """A folder with its files as they are now, without what does not hold any more."""
         before = self._folders.get(path)
         looked = monotonic(), self._changes
-        if before is not None and before.settings == settings and self._still_holds(before):
+        if before is not None and before.settings == settings and self._is_current(before):
             return before
         inside = path / "__init__.py"
         file_context = self._lookout.look(inside, path, settings)
@@ -163,7 +163,7 @@ class Overview:
         self._folders[path] = folder
         return folder
 
-    def _still_holds(self, folder: _Folder) -> bool:
+    def _is_current(self, folder: _Folder) -> bool:
         looked, changes = folder.looked
         return self.is_notified and changes == self._changes and monotonic() < looked + _TRUSTED_FOR
 

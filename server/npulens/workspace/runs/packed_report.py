@@ -63,13 +63,13 @@ def is_sound(report: FileReport) -> bool:
 def _is_sound(finding: Finding, size: int) -> bool:
     fixes = [edit.span for fix in finding.fixes for edit in fix.edits]
     spans = [finding.span, *(part.span for part in finding.related), *fixes]
-    told = [_told(finding, language) for language in LANGUAGES]
+    translations = [_texts(finding, language) for language in LANGUAGES]
     return all(_is_within(span, size) for span in spans) and all(
-        isinstance(text, str) for texts in told for text in texts
+        isinstance(text, str) for texts in translations for text in texts
     )
 
 
-def _told(finding: Finding, language: Language) -> list[object]:
+def _texts(finding: Finding, language: Language) -> list[object]:
     bare = replace(finding, note=None)
     return [
         bare.message(language),

@@ -37,15 +37,15 @@ class Catalogues:
         Raises:
             CatalogueError: A file cannot be used.
         """
-        asked = Configuration(
+        key = Configuration(
             select=configuration.select,
             extend_select=configuration.extend_select,
             ignore=configuration.ignore,
             extend_rules=configuration.extend_rules,
         )
-        loaded = self._loaded.get(asked)
+        loaded = self._loaded.get(key)
         if loaded is None:  # without a lock: loading rules may take long, and others need not wait
-            loaded = self._loaded.setdefault(asked, configured_catalogue(asked))
+            loaded = self._loaded.setdefault(key, configured_catalogue(key))
         return loaded
 
     def forget(self) -> None:

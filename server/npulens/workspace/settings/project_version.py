@@ -197,21 +197,21 @@ def _allows(clauses: list[_Clause], release: TorchVersion, patch: int) -> bool:
 
 def _is_met(clause: _Clause, version: tuple[int, int, int]) -> bool:
     operator, numbers, is_prefix = clause
-    asked = (*numbers, 0, 0)[:3]
+    wanted = (*numbers, 0, 0)[:3]
     starts = version[: len(numbers)] == numbers
     if operator in ("==", "==="):
-        return starts if is_prefix else version == asked
+        return starts if is_prefix else version == wanted
     if operator == "!=":
-        return not (starts if is_prefix else version == asked)
+        return not (starts if is_prefix else version == wanted)
     if operator == "~=":
-        return version >= asked and version[: len(numbers) - 1] == numbers[:-1]
+        return version >= wanted and version[: len(numbers) - 1] == numbers[:-1]
     if operator == "^":
-        return version >= asked and version[0] == asked[0]
+        return version >= wanted and version[0] == wanted[0]
     if operator == "~":
-        return version >= asked and version[:2] == asked[:2]
+        return version >= wanted and version[:2] == wanted[:2]
     return {
-        "<": version < asked,
-        "<=": version <= asked,
-        ">": version > asked,
-        ">=": version >= asked,
+        "<": version < wanted,
+        "<=": version <= wanted,
+        ">": version > wanted,
+        ">=": version >= wanted,
     }[operator]
