@@ -32,7 +32,7 @@ def unknown_field(name: str) -> FormatError:
     return FormatError(message("format.unknown-field", name=name))
 
 
-# Readers: each takes a JSON value and returns what the catalogue holds, or refuses it.
+# Readers: each returns what the catalogue makes of a JSON value, or raises FormatError.
 
 Reader = Callable[[Any], Any]
 

@@ -52,7 +52,11 @@ class Section:
     defaults: Mapping[str, Any]
 
     def read(self, entry: object) -> dict[str, Any]:
-        """All fields of an entry."""
+        """All fields of an entry.
+
+        Raises:
+            FormatError: A field is unknown, missing or wrong.
+        """
         if not isinstance(entry, dict):
             raise refused(entry, "format.object")
         fields = dict(self.defaults)

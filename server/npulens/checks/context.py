@@ -137,9 +137,17 @@ class Context:
         severity: Severity | None = None,
         settled: Settlement | None = None,
     ) -> None:
-        """A finding; of several fixes those in the preferred style come first.
+        """Report a finding.
 
-        What is settled where it stands, or for the reason given, is kept with that reason.
+        Args:
+            rule: The rule that is broken.
+            span: The place.
+            symbol: The name or text that the message quotes.
+            fixes: Its fixes; those in the preferred style are put first.
+            replacement: What the message says to use instead.
+            note: What is added to the message.
+            severity: Another severity than that of the rule.
+            settled: Why it is settled, if it is; it is kept with that reason.
         """
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style

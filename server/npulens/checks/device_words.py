@@ -387,9 +387,16 @@ def report_all(
     even_shimmed: bool = False,
     is_sure: bool = True,
 ) -> None:
-    """Every string of an expression that is the word, unless the expression weighs the NPU too.
+    """Report each string of an expression that is the word, unless it considers the NPU too.
 
-    Where it is not sure that a device is meant, the fix has to be read.
+    Args:
+        node: The expression.
+        word: The word.
+        parameter: What the tables say of the parameter that it is passed to, if they know it.
+        scope: Where that is.
+        context: What is known of the module.
+        even_shimmed: It is reported even if the shim is active.
+        is_sure: Whether a device is meant for certain; if not, the fix is unsafe.
     """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
@@ -422,7 +429,15 @@ def report_likely(
     context: Context,
     note: LocalizedText | None = None,
 ) -> None:
-    """The word as information: where it very likely means what it says, or only for some."""
+    """Report the word as information, where it means a device very likely or for some only.
+
+    Args:
+        node: What may be the word.
+        word: The word.
+        scope: Where that is.
+        context: What is known of the module.
+        note: What is added to the message; if not given, that the receiver is not known.
+    """
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or not _matches(word.literal, node):
         return

@@ -13,7 +13,11 @@ from npulens.cli.refusals import FAILURE, complain_of, wrong_usage
 
 
 def write_library_rules(paths: Sequence[str], chosen: Settings, options: Mapping[str, Any]) -> int:
-    """Write the rule file of a library, and say how much there is in it; returns the exit code."""
+    """Write the rule file of a library, and say how much there is in it; returns the exit code.
+
+    Raises:
+        WrongUsage: The paths are not one folder.
+    """
     from npulens.report.report_wording import library_summary
     from npulens.workspace.libraries.rules import examine_library, rule_file
 

@@ -93,7 +93,11 @@ def wrong_usage(name: "MessageId", /, **values: object) -> WrongUsage:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Make a refusal of what the user's files say."""
+    """Turn errors in the user's files into refusals.
+
+    Raises:
+        Refusal: A file cannot be used.
+    """
     from npulens.catalog.messages import LocalizedError
 
     try:

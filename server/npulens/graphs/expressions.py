@@ -74,7 +74,11 @@ class Expressions:
         return self.graph.node(OPAQUE, tuple(operands), self.number_of(node))
 
     def value(self, node: ast.expr, frame: Frame) -> Node:
-        """What an expression computes."""
+        """What an expression computes.
+
+        Raises:
+            TooLargeError: The function takes too many steps.
+        """
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise TooLargeError

@@ -78,7 +78,13 @@ class Known:
 
 
 def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
-    """What a condition comes to on an NPU."""
+    """What a condition evaluates to on an NPU.
+
+    Args:
+        test: The condition.
+        scope: Where it is.
+        known: What is known for conditions.
+    """
     return joined(test, lambda part: _of_part(part, scope, known))
 
 

@@ -89,10 +89,13 @@ class LaunchReport:
         is_reported: bool = True,
         is_reference: bool = False,
     ) -> bool:
-        """The name of a variable, if `span` is the name of one of the CUDA world.
+        """Note the name of a variable; whether it is one of CUDA's.
 
-        `value` is what it is set to here, if that can be read. Where `is_reported` is false the
-        name is no finding, but renamed with the others. A reference reads it, or takes it back.
+        Args:
+            span: The name.
+            value: What it is set to here, if that can be read.
+            is_reported: If not, the name is no finding, but renamed with the others.
+            is_reference: The variable is read or unset here.
         """
         name = self.text[slice(*span)]
         entry = self.catalogue.variable(name)
@@ -137,10 +140,14 @@ class LaunchReport:
     def look_up(
         self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
     ) -> bool:
-        """Report what the tables say of a name and value, if they know them.
+        """Report what the tables say of a name and value; whether they know them.
 
-        What is the value by being named, as that of a flag is, has the empty span behind the name;
-        nothing can be written there.
+        Args:
+            place: Where in the file it is.
+            name: The name.
+            value: The value, if it can be read.
+            name_span: Where the name is.
+            value_span: Where the value is; for a flag the empty span behind its name.
         """
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
@@ -181,9 +188,13 @@ class LaunchReport:
         self.look_up_computed(Place.SETTING, name, "True", span)
 
     def look_up_computed(self, place: Place, name: str, value: str, span: Span) -> bool:
-        """Report what the tables say of a value that is not written where it is reported.
+        """Report, without a fix, a value that is not written where it is reported.
 
-        How it is changed is open, so there is no fix.
+        Args:
+            place: Where in the file it is.
+            name: The name.
+            value: The computed value.
+            span: Where it is reported.
         """
         if len(value) > LONGEST_VALUE:
             return False
@@ -225,7 +236,17 @@ class LaunchReport:
         severity: Severity | None = None,
         related: tuple[Related, ...] = (),
     ) -> None:
-        """A finding, unless there is one at this place."""
+        """Add a finding, unless there is one at this place.
+
+        Args:
+            rule: The rule that is broken.
+            span: The place; its text is what the message quotes.
+            fixes: The fixes.
+            replacement: What the message says to use instead.
+            note: What is added to the message.
+            severity: Another severity than that of the rule.
+            related: Other places that belong to it.
+        """
         if span in self._reported:
             return
         self._reported.add(span)

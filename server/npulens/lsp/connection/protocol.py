@@ -124,9 +124,12 @@ class Protocol(LanguageServerProtocol):
     async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
     ) -> Any:
-        """Hand the parameters on whole: progress is reported under a token that is among them.
+        """Pass on all parameters: progress is reported under a token that is among them.
 
         A coroutine, unlike pygls' generator, ends the command when the client cancels it.
+
+        Raises:
+            JsonRpcInvalidParams: There is no such command.
         """
         handler = self.fm.commands.get(params.command)
         if handler is None:

@@ -79,7 +79,11 @@ class _Commands:
         return edit is not None and await self._apply(edit, message("editor.fix-all").en)
 
     async def explain_rule(self, params: types.ExecuteCommandParams) -> str:
-        """The page of a rule, which is shown as a message, too."""
+        """The page of a rule, which is shown as a message, too.
+
+        Raises:
+            JsonRpcInvalidParams: There is no such rule.
+        """
         code = _argument(params, 0, str)
         for opened in self._session.opened.values():
             if opened.file_context is not None:
@@ -135,7 +139,11 @@ class _Commands:
         return {"files": files, "fixes": fixes, "applied": is_applied}
 
     async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Write the findings of the workspace to a file, as `check` prints them in JSON."""
+        """Write the findings of the workspace to a file, as `check` prints them in JSON.
+
+        Raises:
+            JsonRpcInvalidParams: The argument is no file: URI.
+        """
         target = file_path(_argument(params, 0, str))
         if target is None:
             raise JsonRpcInvalidParams("A report is written to a file: URI.")

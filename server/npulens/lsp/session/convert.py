@@ -107,7 +107,13 @@ def _known_tags(support: object) -> frozenset[types.DiagnosticTag]:
 
 
 def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Diagnostic:
-    """A finding as the editor shows it."""
+    """A finding as the editor shows it.
+
+    Args:
+        finding: The finding.
+        view: The document in which it is.
+        terms: What the client supports.
+    """
     page = page_uri(finding.rule, terms.language)
     related = []
     for part in finding.related:

@@ -55,7 +55,11 @@ class Expressions(Indexing):
     """Evaluates the expressions of one function."""
 
     def read(self, node: ast.expr | None) -> Value:
-        """What an expression is; what happens in it is noted."""
+        """What an expression is; what happens in it is recorded.
+
+        Raises:
+            ExhaustedError: The evaluation takes too many steps.
+        """
         if node is None:
             return NOTHING
         self.steps += 1

@@ -186,7 +186,18 @@ class Frame:
         is_whole: bool = False,
         is_elsewhere: bool = False,
     ) -> Sources:
-        """Note an event; what depends on it has this source."""
+        """Record an event; returns the source of what depends on it.
+
+        Args:
+            rule: The name of the rule that it breaks.
+            node: The place.
+            advice: What is better.
+            cost: How much it hurts in a step, from 0 to 100.
+            synchronizes: The host waits for the device here.
+            is_shape: A shape depends on data from here on.
+            is_whole: The mask has as many dimensions as what it selects from.
+            is_elsewhere: It is a call, and the place is in the function of another module.
+        """
         event = Event(rule, node, self.function, cost, synchronizes, is_shape, advice, is_whole)
         event.is_elsewhere = is_elsewhere
         event.loops, event.is_rare = len(self.around), self.rare > 0

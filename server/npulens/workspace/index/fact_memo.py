@@ -100,7 +100,12 @@ class FactMemo:
 
 
 def text(plain: Any) -> str:
-    """Read a text; half of a surrogate pair, which JSON may have, is none."""
+    """Read a text.
+
+    Raises:
+        TypeError: It is none.
+        UnicodeEncodeError: It has half of a surrogate pair, as JSON may have.
+    """
     if not isinstance(plain, str):
         raise TypeError("no text")
     if not plain.isascii():
@@ -109,7 +114,11 @@ def text(plain: Any) -> str:
 
 
 def texts(plain: Any) -> tuple[str, ...]:
-    """Read a list of texts."""
+    """Read a list of texts.
+
+    Raises:
+        TypeError: It is none.
+    """
     if not isinstance(plain, list):
         raise TypeError("no list")
     return tuple(map(text, plain))
@@ -123,7 +132,11 @@ def _truths(plain: Any) -> dict[str, bool]:
 
 
 def truth(plain: Any) -> bool:
-    """Read a yes or no."""
+    """Read a yes or no.
+
+    Raises:
+        TypeError: It is neither.
+    """
     if not isinstance(plain, bool):
         raise TypeError("neither yes nor no")
     return plain
