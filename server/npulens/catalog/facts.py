@@ -56,10 +56,7 @@ class NameFacts:
 
 
 def name_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
-    """What is known of a qualified name, `None` if that is nothing.
-
-    The list of names that the support tables have is read when first needed.
-    """
+    """What is known of a qualified name, if anything; the tables are read when first needed."""
     symbol = catalogue.symbols.get(name) or catalogue.libraries.get(name)
     # What the tables say of `torch.cuda` holds for its counterpart, under another name.
     is_of_cuda = symbol is not None and symbol.becomes is not None

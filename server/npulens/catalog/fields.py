@@ -141,7 +141,7 @@ def read_example(value: object) -> Example:
 
 
 def read_constants(value: object) -> dict[str, Any]:
-    """Parameters with a value for each, which stands for a Python constant."""
+    """Parameters with a value for each, a Python constant."""
     if not isinstance(value, dict):
         raise refused(value, "format.parameters")
     for name, constant in value.items():

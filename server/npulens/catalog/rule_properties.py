@@ -16,7 +16,7 @@ class SettledBy(str, Enum):
     Attributes:
         TESTS: The file is one of a test, and there is nothing to use instead.
         HOST_CODE: The file prepares data on the host, where PyTorch has all APIs.
-        TYPE_ONLY: What an import names only stands in annotations and questions for types.
+        TYPE_ONLY: What an import names is only in annotations and questions for types.
     """
 
     TESTS = "tests"

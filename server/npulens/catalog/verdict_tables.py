@@ -21,7 +21,7 @@ class ConditionTable:
         makers: Words for devices of other makers.
         places: Words for places that have no NPU.
         exports: Words for what is done to a model instead of running it.
-        beside_exports: What else stands in names that ask for that.
+        beside_exports: What else occurs in such names.
         host_instead: What moves something to a GPU that works on the host as well.
     """
 
@@ -34,7 +34,7 @@ class ConditionTable:
     host_instead: frozenset[str] = frozenset()
 
     def is_export(self, words: Collection[str]) -> bool:
-        """Whether the words of a name ask if a model is exported, and nothing else."""
+        """Whether the words of a name say that a model is exported, and nothing else."""
         exporting = self.exports.intersection(words)
         return bool(exporting) and self.exports | self.beside_exports >= {*words}
 
@@ -75,7 +75,7 @@ class ReasonWording(NamedTuple):
 
 @lru_cache(maxsize=1)
 def read_reasons(folder: Path) -> Mapping[str, ReasonWording]:
-    """The wording of every reason, read when somebody asks for it."""
+    """The wording of every reason, read when first needed."""
     content = _read(folder, "reasons.json")
     return {
         name: ReasonWording(_localized(wording), _localized(wording["counted"]))

@@ -33,7 +33,7 @@ _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold"
 
 
 _OWN_TRANSPORTS = frozenset({"nvshmem", "nixl"})
-"""Ways for data that stand beside NCCL where it is no backend of `torch.distributed`."""
+"""Ways for data that are listed beside NCCL where it is no backend of `torch.distributed`."""
 
 _DECLARATIONS = frozenset({"field", "Field", "Choice", "Option", "Argument"})
 """Of dataclasses, pydantic, click and typer."""
@@ -49,7 +49,7 @@ class Word:
         literal: Whole strings that are the word, or start with it and a part filled in later.
         open_end: Strings that the word starts and something else completes.
         composed: Beginnings of strings put together from several parts.
-        anywhere: Strings that are unmistakable wherever they stand.
+        anywhere: Strings that are unmistakable everywhere.
         rule: Name of the rule; `comparison_rule`: of the one for comparisons.
     """
 
@@ -282,13 +282,10 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
 def report_composed(
     node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
 ) -> None:
-    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit.
-
-    So it is with `Trainer(accelerator=kind)`.
-    """
+    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
     parts: tuple[type[ast.expr], ...] = (ast.JoinedStr, ast.BinOp, ast.Call)
     if word is WORDS[Meaning.ACCELERATOR]:
-        parts = (ast.Name, ast.Attribute)  # where it is assigned nothing tells what it is
+        parts = (ast.Name, ast.Attribute)  # an assignment does not show what it is
         if last_identifier(node) == "accelerator":
             return  # but here, so what it is given is a finding of its own
     elif context.facts.shim.is_active:

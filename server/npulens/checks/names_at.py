@@ -27,7 +27,7 @@ Known = Mapping[str, tuple[ParsedText, Bindings]]
 
 
 class NameAt(NamedTuple):
-    """A name, where it stands, and whether it is the text of a string."""
+    """A name, where it is, and whether it is the text of a string."""
 
     name: str
     span: Span
@@ -35,7 +35,7 @@ class NameAt(NamedTuple):
 
 
 def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[NameAt]:
-    """The full names that an expression at a place may stand for, the innermost first.
+    """The full names that an expression at a place may represent, the innermost first.
 
     Args:
         text: The module.

@@ -1,7 +1,7 @@
 """The fix of the device-agnostic style: one for all of a module, or none.
 
-A condition, the device that it chooses and what stands behind it belong together, so every finding
-that the fix mends offers the same one.
+A condition, the device that it chooses and what follows belong together, so every finding that the
+fix mends offers the same one.
 """
 
 import re

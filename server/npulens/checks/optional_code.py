@@ -45,7 +45,7 @@ class OptionalCode:
         return found if found is not None and offset < found.end else None
 
     def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
-        """What a condition comes to where no library is there, if it asks for one."""
+        """What a condition comes to where no library is there, if it checks for one."""
         if not may_query_library(test, self._known.missing_libraries, self._known.missing_names):
             return None
         found = answer(test, scope, self._known)

@@ -1,6 +1,6 @@
 """Which statements hold a word that a rule could be about; the others are not visited.
 
-Inside of classes and functions names count that stand for such a word. A word is a *lasting* one if
+Inside of classes and functions names count that represent such a word. A word is a *lasting* one if
 what is made of it matters further: `s = torch.cuda.Stream()` makes `s` one, and a tensor that
 `F.interpolate` computes is none.
 """
@@ -30,13 +30,13 @@ _MAX_TURNS = 8
 
 
 class RelevanceFilter:
-    """Where words of the tables stand in a segment.
+    """Where words of the tables occur in a segment.
 
     Args:
         lines: The lines of the segment.
         identifiers: Its identifiers.
-        triggers: The trigger words that stand in it.
-        aliases: Names of the module that stand for something a table may know.
+        triggers: The trigger words that occur in it.
+        aliases: Names of the module that represent something a table may know.
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
         computing: Trigger words whose calls give tensors, which no rule asks anything further.
         stars: Whether the module imports names by `*`, which binds nobody knows what.
@@ -82,10 +82,7 @@ class RelevanceFilter:
                 yield node
 
     def members(self, node: ast.ClassDef, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-        """Those of some statements of a class that are worth a visit.
-
-        Methods are not that neither hold a word nor an attribute that was given one.
-        """
+        """The statements of a class to visit; methods only with a word or such an attribute."""
         attributes = [(f".{name}", lasts) for name, lasts in self._attributes(node)]
         self._add_all(attributes, _ATTRIBUTE, *self._reach(node))
         for statement in body:
@@ -93,10 +90,7 @@ class RelevanceFilter:
                 yield statement
 
     def enter_function(self, node: Function) -> None:
-        """Note where in a function names stand that stand for a word: `c` after `c = torch.cuda`.
-
-        Names of functions inside of it count for all of it.
-        """
+        """Note names of a function, also of inner ones, that represent a word: `c = torch.cuda`."""
         if not self.is_relevant(node):
             return
         start, end = self._reach(node)
@@ -138,14 +132,11 @@ class RelevanceFilter:
             places[first:last] = sorted(found.union(places[first:last]))
 
     def is_relevant(self, node: ast.stmt | ast.expr) -> bool:
-        """Whether a word, or a name that stands for one, is in the lines of a statement."""
+        """Whether a word, or a name that represents one, is in the lines of a statement."""
         return _is_between(self._places, *self._reach(node))
 
     def _attributes(self, node: ast.ClassDef) -> Iterator[tuple[str, bool]]:
-        """Attributes whose value holds a word, or is an argument whose annotation does.
-
-        Each with whether what is called of it matters.
-        """
+        """Attributes that get a word or an annotated argument; whether what they return matters."""
         for method in node.body:
             if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._represents_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]
@@ -217,7 +208,7 @@ _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
 
 
 def _is_computed(node: ast.AST | None) -> bool:
-    """Whether a value is the result of a calculation; `partial` and others hand on functions."""
+    """Whether a value is the result of a calculation; `partial` and others pass on functions."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(_is_computed(element) for element in node.elts)
     if isinstance(node, ast.IfExp):
@@ -240,7 +231,7 @@ def _parameters(arguments: ast.arguments) -> _Given:
 
 
 def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Iterator[int]:
-    """Where a word stands alone; behind one with a dot before it, anything may be."""
+    """Where a word is alone; behind one with a dot before it, anything may be."""
     anywhere = word in _ANYWHERE
     inner = word.startswith(".")
     at = text.find(word, start, end)
@@ -259,7 +250,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _is_named(text: str, at: int) -> bool:
-    """Whether a word is an attribute or a string, by what stands before it."""
+    """Whether a word is an attribute or a string, by what is before it."""
     before = text[at - 1 : at]
     if before.isspace():  # `torch.nn. \` and so on
         before = text[max(at - 100, 0) : at].rstrip(" \t\r\n\\")[-1:]

@@ -23,7 +23,7 @@ _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xl
 
 
 class SegmentLookups:
-    """Answers about one segment that several places ask for; each is looked up once.
+    """Answers about one segment that several checks need; each is looked up once.
 
     Args:
         code: The text of the segment.
@@ -45,13 +45,13 @@ class SegmentLookups:
         self._imported_methods: frozenset[str] | None = None
 
     def contains(self, word: str) -> bool:
-        """Whether a word stands in the segment."""
+        """Whether a word is in the segment."""
         if word not in self._contained:
             self._contained[word] = word in self._code.text
         return self._contained[word]
 
     def contains_within(self, word: str, function: ast.AST) -> bool:
-        """Whether a word stands in a function."""
+        """Whether a word is in a function."""
         key = word, function
         if key not in self._contained_within:
             self._contained_within[key] = word in self._code.source(function)
@@ -107,7 +107,7 @@ class SegmentLookups:
         return self._assignments[function]
 
     def layer_words(self, owner: ast.ClassDef) -> Counter[str]:
-        """How often each word stands in a class that calls its layers by name; else none does."""
+        """How often each word occurs in a class that calls its layers by name; else none does."""
         if owner not in self._layer_words:
             text = self._code.source(owner)
             is_whole = "def forward(" in text and not _WALKS_LAYERS.search(text)

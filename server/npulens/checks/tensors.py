@@ -118,7 +118,7 @@ def _value_is_tensor(value: Expression, of: ScopedBinding, native: NativeTable, 
 
 
 def _is_forward_parameter(bound: ScopedBinding, name: str) -> bool:
-    """What `forward` of a module is handed, unless it has a type or is used as something else."""
+    """What `forward` of a module is passed, unless it has a type or is used as something else."""
     function = bound.scope
     if bound.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
         return False
@@ -173,8 +173,8 @@ def _is_name(node: ast.AST, name: str) -> bool:
 def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
     """The type of a tensor on a device, of those an NPU may lack: `float64` and complex numbers.
 
-    It is told by `x.to(torch.float64)` and `torch.ones(2, dtype=torch.float64, device=device)`; a
-    tensor made without a device is on the CPU, where every type is fine.
+    It is recognized by `x.to(torch.float64)` and `torch.ones(2, dtype=torch.float64,
+    device=device)`; a tensor made without a device is on the CPU, where every type is fine.
     """
     if not isinstance(node, ast.Call) or on_cpu(node):
         return None
@@ -211,7 +211,7 @@ _FACTORIES = frozenset(
     )
 )
 _Use = tuple[str, int, int]
-"""A name, and where it stands."""
+"""A name, and where it is."""
 _MOVES = frozenset({"to", "cuda", "npu", "type_as", "type", "new_tensor"})
 
 
@@ -229,7 +229,7 @@ def is_on_host(
 
     Args:
         node: The expression.
-        scope: Where it stands.
+        scope: Where it is.
         context: Keeps the assignments of the function.
         known: What was found out about uses of names; given if the expression is the value of one.
         depth: How many expressions are around it.
@@ -256,7 +256,7 @@ def is_on_host(
 def _name_is_on_host(
     node: ast.Name, scope: FunctionScope, context: Context, known: dict[_Use, bool]
 ) -> bool:
-    """Whether all that a name may stand for here was assigned in its function, on the CPU."""
+    """Whether all that a name may represent here was assigned in its function, on the CPU."""
     use = (node.id, node.lineno, node.col_offset)
     if use in known or len(known) > _MAX_DEPTH:
         return known.get(use, False)

@@ -87,7 +87,7 @@ def visit(
 
 
 _LISTS = frozenset({ast.BinOp, ast.Compare, ast.List, ast.Tuple, ast.Set})
-"""Where several devices stand beside each other: settled if the NPU is one of them."""
+"""Where several devices are beside each other: settled if the NPU is one of them."""
 
 
 Child = tuple[ast.AST, Scope, Settlement | None]
@@ -250,7 +250,7 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     settled = context.settled
     callee = node.func
     if isinstance(callee, ast.Name) and callee.id in ("getattr", "hasattr") and len(node.args) > 1:
-        # `getattr(torch, device_type, torch.cuda)` asks for the device.
+        # `getattr(torch, device_type, torch.cuda)` depends on the device.
         yield from _with_scope(node.args[:2], scope, settled)
         default = Settlement("npu-way-beside", context.span(node.args[1]))
         yield from _with_scope(node.args[2:], scope, settled or default)
@@ -276,7 +276,7 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
 def _in_texts(
     nodes: Iterable[ast.AST], scope: Scope, settled: Settlement | None
 ) -> Iterator[Child]:
-    """Expressions handed to people: plain strings are text, the code in f-strings is not."""
+    """Expressions passed to people: plain strings are text, the code in f-strings is not."""
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
             for part in node.values:

@@ -36,7 +36,7 @@ def spoken(context: click.Context | None) -> "Language":
 def complain(
     text: "LocalizedText", traceback: str = "", language: "Language | None" = None
 ) -> None:
-    """A sentence on standard error, with a traceback where that is asked for."""
+    """A sentence on standard error, with a traceback where that is requested."""
     language = language or spoken(click.get_current_context(silent=True))
     click.echo(f"npulens: {text.in_language(language)}", err=True)
     if os.environ.get("NPULENS_TRACEBACK") == "1":

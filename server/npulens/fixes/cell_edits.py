@@ -14,7 +14,7 @@ def within_cells(findings: Iterable[Finding], document: Document) -> Iterator[Fi
     starts = [mark.start for mark in document.cell_marks]
 
     def joins(fix: Fix) -> bool:
-        # Between two cells stands the line that marks the second.
+        # The line between two cells marks the second.
         return any(_contains_one(starts, edit.span) for edit in fix.edits)
 
     for finding in findings:

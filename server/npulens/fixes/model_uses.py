@@ -29,7 +29,7 @@ _OF_MODULE = frozenset(
 
 
 def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> Iterator[Edit]:
-    """Ask the model in the wrapper where statements behind the wrapping ask for more.
+    """Use the model in the wrapper where statements behind the wrapping need more.
 
     Functions of the script that are given the model are looked at as well.
 
@@ -90,7 +90,7 @@ def _edits(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
 
 
 def _is_without_gradient(script: Script, node: ast.AST, body: Sequence[ast.stmt]) -> bool:
-    """Whether a node stands in `with torch.no_grad():`, where nothing is trained."""
+    """Whether a node is in `with torch.no_grad():`, where nothing is trained."""
     return any(
         isinstance(block, ast.With)
         and any(_NO_GRADIENT.search(script.source(item.context_expr)) for item in block.items)

@@ -102,7 +102,7 @@ def func_of(pair: tuple[ast.Call, Scope]) -> tuple[ast.expr, Scope]:
 
 
 def calls_of(body: list[ast.stmt], module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call of a module with the scope it stands in."""
+    """Every call of a module with the scope it is in."""
     for node, scope in scoped_nodes(body, module):
         if isinstance(node, ast.Call):
             yield node, scope

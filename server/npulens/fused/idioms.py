@@ -25,7 +25,7 @@ class Idioms:
 
     Args:
         module: The module.
-        is_kept: What is found is asked for again after an edit.
+        is_kept: Results are needed again after an edit.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """

@@ -1,8 +1,8 @@
 """Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed.
 
 Besides what a file must say it may say more: FORMS names functions of the file that patterns call
-and gives for each the functions that may stand for it, so that one pattern is many; an argument of
-the replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
+and gives for each the functions that it may be, so that one pattern is many; an argument of the
+replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
 lists operators whose results must have no other use in the code, since they will not be computed
 any more. With YIELDS a match makes room for one inside it. PROVIDED says of each kind of
 replacement what must hold for it, where that is not known; each kind becomes a fix of its own.
@@ -78,11 +78,11 @@ class Pattern:
         without_gradient: It counts only where no gradients are computed.
         replacement: What to write instead, `None` for a near miss.
         alternatives: What to write instead where something else holds.
-        almost: What stands in the way of a near miss, else `None`.
+        almost: What is in the way of a near miss, else `None`.
         operator: What to use, for messages; of a pattern with no replacement it is only named.
         exclusive: Operators of the pattern whose results must have no other use.
         yields: It makes room for a match inside it.
-        choice: Which function stands for each name in FORMS.
+        choice: The function for each name in FORMS.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How a replacement stands in the text: without arguments it has no value for, in short lines."""
+"""How a replacement is written: without arguments it has no value for, in short lines."""
 
 import ast
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
     """A call without keyword arguments that are computed from names without a value.
 
     An argument that is just such a name gets its default, so that it is there to be seen. What is
-    chosen by such a name alone is what stands there if it is true, or not `None`.
+    chosen by such a name alone becomes what it is if true, or not `None`.
     """
     text = _chosen(text, unbound)
     nodes = list(nodes_below(_parsed(text)))

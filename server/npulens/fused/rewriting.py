@@ -90,7 +90,7 @@ class Rewriter:
         return fixes if beside is None else [*fixes, beside]
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Where a node is."""
         start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
         end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
         return Span(start, end)

@@ -16,7 +16,7 @@ class Sources:
 
     Args:
         record: The function.
-        names: What its names stand for at the place.
+        names: What its names represent at the place.
         removed: Names in code that will be gone; what they compute may be written again.
         source: Gives the text of an expression of the function.
     """
@@ -75,7 +75,7 @@ class Sources:
         return next((name.id for name, value in self._record.values.items() if value is node), None)
 
     def _is_unchanged(self, name: ast.Name) -> bool:
-        """Whether a name stands here for what it stood for where it was read."""
+        """Whether a name means here what it meant where it was read."""
         before = self._record.values.get(name)
         return before is self._names.get(name.id)
 
@@ -112,7 +112,7 @@ def is_costly(node: Node) -> bool:
 
 
 def atom(text: str) -> str:
-    """An expression that can stand beside an operator or before a dot."""
+    """An expression that can be an operand or precede a dot."""
     tree = expression_tree(text)
     if isinstance(tree, _Atom) and not text.startswith("-"):
         is_number = isinstance(tree, ast.Constant) and isinstance(tree.value, int)
@@ -121,5 +121,5 @@ def atom(text: str) -> str:
 
 
 def _is_enclosed(text: str, tree: ast.expr) -> bool:
-    """Whether brackets stand around all of it."""
+    """Whether brackets enclose all of it."""
     return text.startswith("(") and text.endswith(")") and tree.col_offset > 0

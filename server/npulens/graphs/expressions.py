@@ -94,7 +94,7 @@ class Expressions:
         return result
 
     def read(self, node: ast.expr, frame: Frame) -> Node:
-        """What a name, attribute or constant stands for."""
+        """What a name, attribute or constant represents."""
         if isinstance(node, ast.Name):
             frame.load(node)
             found = frame.names.get(node.id)

@@ -23,8 +23,8 @@ _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
 class Evaluator(Statements):
     """Evaluates the functions of one file; all of them share one graph.
 
-    Straight code is followed; where an `if` decides, a name stands for a choice; what a loop
-    changes is unknown at its start and after it. Unknown things are leaves of their own.
+    Straight code is followed; where an `if` decides, a name becomes a choice; what a loop changes
+    is unknown at its start and after it. Unknown things are leaves of their own.
 
     Args:
         definitions: The functions and classes of the file.
@@ -38,7 +38,7 @@ class Evaluator(Statements):
         self._configured = configured
         self.inlined: set[ast.AST] = set()
         self.visited: set[ast.AST] = set()
-        """Functions that were asked for since it was emptied, also those not looked into."""
+        """Functions that were requested since it was emptied, also those not looked into."""
         self._initialized: dict[ClassHere, tuple[dict[str, Node], set[ast.AST]]] = {}
 
     def evaluate(

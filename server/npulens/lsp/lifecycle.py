@@ -114,7 +114,7 @@ class _Lifecycle:
         self._server.refresh()
 
     async def files_changed(self, changes: Sequence[types.FileEvent]) -> None:
-        """Look again at what may depend on a file, unless that is open and tells by itself."""
+        """Look again at what may depend on a file, unless that is open: it reports itself."""
         session = self._session
         paths = {path for change in changes if (path := file_path(change.uri)) is not None}
         open_paths = {opened.path for opened in session.opened.values()}

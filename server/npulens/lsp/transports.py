@@ -31,7 +31,7 @@ _LOOK_AT_PARENT = 2.0
 def serve_stdio() -> NoReturn:
     """Serve the client at standard input and output, and end the process when it leaves.
 
-    The exit code is 0 if the client asked for a shutdown first, else 1.
+    The exit code is 0 if the client requested a shutdown first, else 1.
     """
     _tune_interpreter()
     server = create_server()
@@ -318,6 +318,6 @@ class _Mailbox:
 
 
 def _announce(port: int, admission: Admission) -> None:
-    """Say where to connect, for whoever asked for any free port, and with what token."""
+    """Say where to connect, in case any free port was requested, and with what token."""
     sys.stderr.write(f"npulens: listening on port {port}\nnpulens: token {admission.token}\n")
     sys.stderr.flush()

@@ -48,7 +48,7 @@ def _line(document: Document, finding: Finding, language: Language) -> str:
 
 
 def settled_text(document: Document, finding: Finding, language: Language) -> str:
-    """What stands at a settled place, and why nothing is to be done about it."""
+    """The code of a settled place, and why nothing is to be done about it."""
     why = reason_text(document, finding, language)
     return f"`{shortened(document, finding.span)}`: {why}"
 

@@ -1,4 +1,4 @@
-"""What is asked about a node again and again, and found once as long as the tree is there."""
+"""Facts about a node that are needed again and again, computed once per tree."""
 
 import ast
 from collections.abc import Callable

@@ -93,7 +93,7 @@ ANYTHING = Anything()
 
 
 def resolve(node: ast.expr, scope: Scope) -> list[Value]:
-    """What an expression may stand for where it is written, likeliest first."""
+    """What an expression may represent where it is written, likeliest first."""
     place = (node.lineno, node.col_offset)
     written = expression(node)
     if isinstance(written, Name):

@@ -93,7 +93,7 @@ class ModuleNames:
         return _packages(found)
 
     def _follow(self, elsewhere: OtherModules[LibraryName]) -> None:
-        """Put what names stand for in a library in the place of a module of the project."""
+        """Replace names of a module of the project by what they represent in a library."""
         for found in self.names.values():
             for at, (index, bindings) in enumerate(found):
                 if any(isinstance(binding.value, Imported) for binding in bindings):
@@ -157,7 +157,7 @@ def _names_without_walrus(node: Function | ast.Lambda) -> dict[str, list[Binding
 
 
 class FunctionScope(Scope):
-    """A function or lambda; its own names are collected when first asked for."""
+    """A function or lambda; its own names are collected when first needed."""
 
     def __init__(
         self, node: Function | ast.Lambda, parent: Scope, owner: ClassScope | None = None
@@ -205,7 +205,7 @@ class ClassScope(Scope):
 
     @property
     def members(self) -> dict[str, list[Expression]]:
-        """Attributes of the class and of its instances, as far as its own text tells."""
+        """Attributes of the class and of its instances, as far as its own text shows."""
         if self._members is None:
             self._members = {}
             for attribute, value in class_definition(self.node).members:

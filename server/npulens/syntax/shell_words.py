@@ -39,7 +39,7 @@ _QUOTES = re.compile(r"['\"\\]")
 
 
 class _Lines:
-    """The lines of a text by what stands in them, to find the ends of here-documents."""
+    """The lines of a text by their content, to find the ends of here-documents."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._starts: dict[str, list[int]] = {}
@@ -234,7 +234,7 @@ class WordReader(ABC):
         self.broken.append(self._at)
 
     def _expansion(self, word: Word, *, in_double: bool = False) -> None:
-        """What starts with `$` or a backquote; alone, both stand for themselves."""
+        """What starts with `$` or a backquote; alone, both are literal."""
         if self._depth >= DEEPEST:
             self._at += 1
             return

@@ -25,7 +25,7 @@ def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def names_in(root: ast.AST) -> Iterator[str]:
-    """The names that stand in a node, in the order of the source."""
+    """The names that occur in a node, in the order of the source."""
     return (node.id for node in nodes_below(root) if isinstance(node, ast.Name))
 
 
@@ -54,7 +54,7 @@ def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def parents_below(root: ast.AST) -> dict[ast.AST, ast.AST]:
-    """What each node below a node stands in."""
+    """The parent of each node below a node."""
     parents: dict[ast.AST, ast.AST] = {}
     pending = [root]
     while pending:

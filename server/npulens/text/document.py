@@ -52,7 +52,7 @@ class Document:
 
     @cached_property
     def lines(self) -> LineMap:
-        """The lines of the text, found when first asked for."""
+        """The lines of the text, found when first needed."""
         return LineMap(self.text)
 
     @cached_property

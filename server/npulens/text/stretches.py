@@ -1,4 +1,4 @@
-"""Stretches of a text, which are asked whether they hold a place."""
+"""Stretches of a text, and whether a place is in one of them."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

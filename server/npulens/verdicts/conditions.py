@@ -2,7 +2,7 @@
 
 One evaluator for all: conditions are taken as they are after their own fixes, so that
 `torch.cuda.is_available()` holds and its `else` does not run. Three answers: it holds, it does not,
-nobody knows; an answer tells what decides.
+nobody knows; an answer names what decides.
 """
 
 import ast
@@ -56,13 +56,13 @@ class Known:
         table: What names answer on an NPU.
         torch_version: The release that the code shall run on.
         missing_libraries: The roots of libraries that cannot be imported on an NPU.
-        missing_names: Names of the module that stand for something of such a library, or say that
+        missing_names: Names of the module that represent something of such a library, or say that
             it is there, and are `None` or false without it.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
         uses_npu: Whoever starts the code has chosen the NPU, and not the host beside it.
         cards: How many there are at least.
-        in_step: A step of a model on the NPU is asked about: tensors are there, and nothing is
+        in_step: A step of a model on the NPU is evaluated: tensors are there, and nothing is
             exported, traced or compiled.
     """
 
@@ -100,7 +100,7 @@ def _of_part(test: ast.expr, scope: Scope, known: Known) -> Answer:
 
 
 def _named(node: ast.Name | ast.Attribute, scope: Scope, known: Known) -> Answer:
-    """A name that is asked whether it is true."""
+    """A name that is used as a condition."""
     name = node.id if isinstance(node, ast.Name) else node.attr
     if isinstance(node, ast.Name) and name in known.missing_names:
         return Answer(False, "fallback", node)
@@ -122,7 +122,7 @@ def _is_property_of_tensor(node: ast.expr) -> bool:
 
 
 def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
-    """A call that is asked whether it is true."""
+    """A call that is used as a condition."""
     callee = node.func
     name = last_name(callee)
     if name == "hasattr" and len(node.args) == 2:
@@ -165,7 +165,7 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
 
 @lru_cache(maxsize=8_192)
 def _words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case; most names stand in a project many times."""
+    """The words of a name in lower case; most names occur in a project many times."""
     return tuple(word.lower() for word in _WORDS.findall(name))
 
 

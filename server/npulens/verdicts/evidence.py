@@ -1,6 +1,6 @@
 """Statements that do for the NPU what another one does for CUDA, by what they do and not by words.
 
-`if is_npu_available(): torch.npu.synchronize()` stands beside the same for CUDA. Naming the NPU is
+`if is_npu_available(): torch.npu.synchronize()` has the same for CUDA beside it. Naming the NPU is
 not enough: what moves, wraps, sets or returns something for CUDA has to be done for the NPU too.
 """
 
@@ -191,10 +191,7 @@ class Evidence:
         return False
 
     def in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
-        """Statements that name a device that may be the NPU's, too.
-
-        `if kind == "gpu": kind = "cuda"` of a name that is held against a list with `"npu"`.
-        """
+        """`if kind == "gpu": kind = "cuda"`, where `kind` is compared with a list with `"npu"`."""
         names = set(_listed_names(function))
         for node in nodes_below(function) if names else ():
             if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
@@ -249,7 +246,7 @@ class _LastUses:
         return used, used_alone
 
     def _choices(self) -> Iterator[ast.expr]:
-        """Conditions, and whole `or`s, beside which stands the NPU's way."""
+        """Conditions, and whole `or`s, with the NPU's way beside them."""
         for part in (part for statement in self._body for part in nodes_below(statement)):
             if isinstance(part, ast.IfExp) and self._code.mentions_npu(part.orelse):
                 yield part.test

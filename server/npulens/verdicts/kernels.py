@@ -1,4 +1,4 @@
-"""Code that asks for CUDA to call a kernel of CUDA's: with an NPU in its place the kernel fails.
+"""Code that checks for CUDA to call a kernel of CUDA's: with an NPU in its place the kernel fails.
 
 As it is, the NPU takes the other way, which works and is slower.
 """
@@ -25,13 +25,13 @@ _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "
 
 
 def guards_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
-    """Whether an `if` on the device of a tensor hands that tensor to a kernel for CUDA.
+    """Whether an `if` on the device of a tensor passes that tensor to a kernel for CUDA.
 
     The kernel is of an extension or of a library for CUDA.
 
     Args:
         node: The statement.
-        scope: Where it stands.
+        scope: Where it is.
         known: What is known of conditions.
         behind: The statements behind it in its block.
     """
@@ -81,7 +81,7 @@ def checks_only_for_card(body: list[ast.stmt]) -> bool:
 def leads_to(node: ast.If) -> str:
     """What CUDA code of the project the body of an `if` leads to: `CALLED`, `BUILT` or nothing.
 
-    It is called for the tensor that the test asks for, or built or imported. Without CUDA the
+    It is called for the tensor that the test checks for, or built or imported. Without CUDA the
     project goes on without it. Names are weak evidence, which is enough to have a fix read.
     """
     inside = [part for statement in node.body for part in nodes_below(statement)]
@@ -107,7 +107,7 @@ def _built(node: ast.AST) -> str:
 
 
 def tensors_checked(test: ast.expr) -> Iterator[str]:
-    """The tensors whose device a test asks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
+    """The tensors whose device a test checks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
     for part in nodes_below(test):
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
             return

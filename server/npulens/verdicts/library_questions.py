@@ -1,4 +1,4 @@
-"""Expressions that ask whether a library is there, by their names: `is_triton_available()`."""
+"""Expressions that check whether a library is there, by their names: `is_triton_available()`."""
 
 import ast
 import re
@@ -19,11 +19,11 @@ _NAMES_LIBRARY = re.compile(
 
 
 def queried_library(node: ast.expr, libraries: Collection[str] | None = None) -> str:
-    """The library of some whose being there an expression asks for; empty if it asks for none.
+    """Which of some libraries an expression checks for; empty if it checks for none.
 
     Args:
         node: A call, `is_triton_available()` or `find_spec("triton")`, or a flag, `HAS_TRITON`.
-        libraries: The roots of the libraries; `None` stands for all there are.
+        libraries: The roots of the libraries; `None` represents all there are.
     """
     callee = node.func if isinstance(node, ast.Call) else node
     name = last_name(callee)
@@ -36,7 +36,7 @@ def queried_library(node: ast.expr, libraries: Collection[str] | None = None) ->
 
 
 def may_query_library(test: ast.expr, libraries: Collection[str], names: Collection[str]) -> bool:
-    """Whether a part of a condition asks for one of some libraries, or is one of some names."""
+    """Whether a part of a condition checks for one of some libraries, or is one of some names."""
     return any(
         (isinstance(part, ast.Name) and part.id in names)
         or (isinstance(part, _QUERY_NODES) and queried_library(part, libraries) != "")

@@ -1,4 +1,4 @@
-"""Names that are `None` or false on an NPU, where the library that they stand for is not there."""
+"""Names that are `None` or false on an NPU, where the library that they represent is not there."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterat
 def with_what_needs_them(
     body: Iterable[ast.stmt], names: set[str], missing: AbstractSet[str]
 ) -> set[str]:
-    """The names, and flags that need them or ask for a library: `fast = all((scan, update))`.
+    """The names, and flags that need them or check for a library: `fast = all((scan, update))`.
 
     Args:
         body: Statements of the module.
@@ -63,7 +63,7 @@ def without(
     Args:
         marks: The names.
         test: The condition.
-        otherwise: Answers parts of it that ask for none of them.
+        otherwise: Answers parts of it that check for none of them.
     """
 
     def part(node: ast.expr) -> Answer:

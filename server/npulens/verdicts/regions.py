@@ -100,7 +100,7 @@ class Regions:
         return parts
 
     def _behind(self, statement: ast.stmt, scope: Scope) -> Settlement | None:
-        """What settles all that stands behind a statement in its block, if it always leaves."""
+        """What settles the rest of a block behind a statement that always leaves."""
         if isinstance(statement, ast.If) and leaves(statement.body):
             found = self.answer(statement.test, scope)
             if (
@@ -174,8 +174,8 @@ class Regions:
     def _decided(self, values: list[ast.expr], index: int, found: Answer) -> list[Part]:
         """Operands of which one decides.
 
-        What stands behind it is not asked. What stands before is asked in vain, so that it need not
-        be ported; and a card's property that is asked for behind a question for CUDA never is.
+        What follows it is not evaluated. What precedes it need not be ported; and a card's property
+        behind a check for CUDA is never read.
         """
         settled = self._settled(found)
         behind: list[Part] = [(value, settled) for value in values[index + 1 :]]
@@ -195,7 +195,7 @@ class Regions:
             self._for_number_types.update(ast.iter_child_nodes(test))
 
     def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
-        """`x.is_cuda or x.is_npu`: each device is asked for."""
+        """`x.is_cuda or x.is_npu`: each device is checked for."""
         npus = next((value for value in values if self._code.mentions_npu(value)), values[0])
         settled = self.settlement("npu-way-beside", npus)
         return [
@@ -259,10 +259,7 @@ class Regions:
         return [(node.test, of_test), *body, *self._orelse(node, found, scope)]
 
     def _leaves_host(self, node: ast.If, found: Answer) -> bool:
-        """Whether an arm for the host moves things to CUDA.
-
-        `if self.device == "cpu": p.data = p.data.to(torch.cuda.current_device())`.
-        """
+        """Whether an arm for the host moves things to `torch.cuda.current_device()` or the like."""
         named = (getattr(part, "value", None) for part in nodes_below(node.test))
         if "cpu" not in named:
             return False
@@ -271,10 +268,7 @@ class Regions:
         return sets and any(_CUDA.search(self._code.source(statement)) for statement in arm)
 
     def _builds_for_cuda(self, test: ast.expr, built: Iterable[ast.AST]) -> bool:
-        """Whether a test decides if an extension is built for CUDA.
-
-        With the NPU in its place CUDA sources would be compiled.
-        """
+        """Whether a test decides if a `CUDAExtension` is built, which no NPU could run."""
         if not self._mentions_extensions or any(
             isinstance(part, ast.Not) for part in ast.walk(test)
         ):
@@ -318,16 +312,13 @@ class Regions:
         return self.statements(node.orelse, scope) if node.orelse else []
 
     def _test(self, test: ast.expr) -> Settlement | None:
-        """What settles a test itself: it weighs the NPU."""
+        """What settles a test itself: it considers the NPU."""
         if isinstance(test, ast.Compare) and self._code.mentions_npu(test):
             return self.settlement("npu-way-beside", test)
         return None
 
     def _npu_arm_behind(self, node: ast.If) -> ast.expr | None:
-        """The test of an arm for the NPU behind an arm for CUDA in a chain.
-
-        It asks the same of the NPU, or does so in words of its author.
-        """
+        """The test of an arm for the NPU behind one for CUDA: its twin, or one of the author."""
         if not self._code.has_npu_words or self._code.mentions_npu(node.test):
             return None
         test = self._code.source(node.test)
@@ -448,7 +439,7 @@ class Regions:
     def is_under_cuda_test(self, span: Span) -> bool:
         """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
 
-        Not of one that asks whether CUDA is available, which stands for any accelerator.
+        Not of one that checks whether CUDA is available, which means any accelerator.
         """
         return self._cuda_tests.contains(span)
 

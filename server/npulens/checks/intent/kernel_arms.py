@@ -35,7 +35,7 @@ def without_kernel_arms(findings: Sequence[Finding], module: WholeModule) -> lis
 
 
 def _tests(module: WholeModule) -> Iterator[Span]:
-    """Where the conditions of such arms stand."""
+    """Where the conditions of such arms are."""
     kernels = _kernels(module.tree)
     if not kernels:
         return

@@ -1,4 +1,4 @@
-"""Tensors that are moved to a device and handed to a CUDA kernel of the project.
+"""Tensors that are moved to a device and passed to a CUDA kernel of the project.
 
 With an NPU in its place the kernel gets memory that it cannot read, so such an edit has to be read.
 """
@@ -58,7 +58,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
 
 
 class _Moves:
-    """What the functions of a module make of the data that they hand to kernels.
+    """What the functions of a module make of the data that they pass to kernels.
 
     Args:
         module: The module.

@@ -94,7 +94,7 @@ def _names_of_nothing(tree: ast.Module) -> set[str]:
 
 
 def _names_checked_for_none(tree: ast.Module) -> set[str]:
-    """The names of which a condition asks whether they are `None`."""
+    """The names of which a condition checks whether they are `None`."""
     return {
         node.left.id
         for node in nodes_below(tree)

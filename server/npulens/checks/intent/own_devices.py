@@ -1,7 +1,7 @@
 """Devices that go to a library that knows CPUs and NVIDIA's GPUs alone.
 
 `"npu"` would be refused there, while `"cuda" if torch.cuda.is_available() else "cpu"` stays on the
-host. Only the whole module tells where a name goes; this is looked up for modules that name such a
+host. Only the whole module shows where a name goes; this is looked up for modules that name such a
 library.
 """
 
@@ -19,15 +19,11 @@ from npulens.text.spans import Span
 from npulens.text.stretches import Stretches
 
 _LIBRARIES = ("ctranslate2", "faster_whisper")
-"""Source: OpenNMT/CTranslate2 src/devices.cc, which takes cpu, cuda and auto; the other is built on
-it."""
+"""Source: OpenNMT/CTranslate2 src/devices.cc (cpu, cuda, auto); the other is built on it."""
 
 
 def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
-    """The findings without those on devices that go to such a library.
-
-    Of a device that also goes elsewhere the fix is not safe.
-    """
+    """The findings without devices for such a library; fixes of shared devices become unsafe."""
     if not any(library in module.text for library in _LIBRARIES):
         return list(findings)
     devices = _Devices(module.tree, LineMap(module.text))
@@ -36,10 +32,7 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
 
 
 class _Devices:
-    """Where devices for the libraries stand: `_own` holds those that go nowhere else.
-
-    A name is taken for the same in the whole module.
-    """
+    """The places of devices for the libraries; `_own` has those that go nowhere else."""
 
     def __init__(self, tree: ast.Module, lines: LineMap) -> None:
         self._lines = lines
@@ -57,7 +50,7 @@ class _Devices:
             self._follow(self._uses[key], passed)
 
     def judged(self, finding: Finding) -> Finding | None:
-        """A finding as it is to be told, `None` if there is nothing to tell."""
+        """A finding as it is to be reported, `None` if there is nothing to report."""
         if finding.rule.family != "device":
             return finding
         if self._own.contains(finding.span):

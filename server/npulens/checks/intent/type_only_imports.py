@@ -1,6 +1,6 @@
-"""Imports whose names only stand in annotations and in questions for types: nothing of them runs.
+"""Imports whose names are only in annotations and in questions for types: nothing of them runs.
 
-Only the whole module tells how an imported name is used; this is looked up for modules that have a
+Only the whole module shows how an imported name is used; this is looked up for modules that have a
 finding at such an import.
 """
 
@@ -21,7 +21,7 @@ _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
 
 def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
-    """The findings without those at imports of what is only asked for, and never run."""
+    """The findings without those at imports of what is only inspected, and never run."""
     if not any(_may_be_import(finding, module.text) for finding in findings):
         return list(findings)
     imports = _Imports(module.tree, LineMap(module.text), module.text)
@@ -42,10 +42,7 @@ def _symbol(finding: Finding) -> str:
 
 
 def _may_be_import(finding: Finding, text: str) -> bool:
-    """Whether a place may be a name in an import, by what stands before it.
-
-    A look at the whole module costs a walk over it.
-    """
+    """Whether a place may be a name in an import; a quick look at what precedes it."""
     if not _is_ours(finding):
         return False
     offset = finding.span.start
@@ -117,7 +114,7 @@ class _Imports:
 
 
 def _questions(call: ast.Call) -> Iterator[ast.AST]:
-    """What a call only asks for: the types of `isinstance`, the owner of `hasattr`."""
+    """What a call only inspects: the types of `isinstance`, the owner of `hasattr`."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if name in _TYPE_QUESTIONS:
         for argument in call.args[1:]:

@@ -34,7 +34,7 @@ _OTHER_FOLDER = re.compile(
 )
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
-"""Names that also code for other devices uses, to tell them apart."""
+"""Names that code for other devices uses, too."""
 
 
 _SHOWN_NAMES = 12

@@ -35,7 +35,7 @@ _SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _OF_CUDA = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS)_")
 _CHECKED_BY_MEGATRON = "CUDA_DEVICE_MAX_CONNECTIONS"
-"""The port of Megatron for the NPU asks for this value, too."""
+"""The port of Megatron for the NPU requests this value, too."""
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
 _NPU_VARIABLE = re.compile(
@@ -65,7 +65,7 @@ class LaunchReport:
         Args:
             text: The text.
             catalogue: The rules.
-            around: Where entries look for what has to stand near them; the text if not given.
+            around: Where entries look for what has to be near them; the text if not given.
         """
         self.text = text
         self._around = text if around is None else around
@@ -126,7 +126,7 @@ class LaunchReport:
 
     @cached_property
     def probed(self) -> frozenset[str]:
-        """Commands of which the text asks whether they are there."""
+        """Commands of which the text checks whether they are there."""
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
@@ -321,8 +321,8 @@ def _is_wrong(entry: LaunchEntry, value: str) -> bool:
 def _reported_places(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
     """Where a variable is set; where it is read, if this is all that is done with it here.
 
-    To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for
-    is told once.
+    To request one that cannot be renamed does no harm, and to set one that the NPU has no use for
+    is reported once.
     """
     if entry.read:
         return [span for span, use in places.items() if use is not _Use.SHOWN]
@@ -342,13 +342,13 @@ def _applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicabil
 def may_be_wish(name: str, value: str) -> bool:
     """Whether such a value may be meant for the NPU as well.
 
-    NVLS is an algorithm of NVIDIA's switches: to forbid it, or ask for it, says nothing of HCCL.
+    NVLS is an algorithm of NVIDIA's switches: to forbid it, or request it, says nothing of HCCL.
     """
     return name != "NCCL_ALGO" or "NVLS" not in value
 
 
 def hides_all(name: str, value: str) -> bool:
-    """Whether a value leaves no card to see, as a program asks for that is to use the CPU."""
+    """Whether a value leaves no card to see, as a program does that is to use the CPU."""
     return name == "CUDA_VISIBLE_DEVICES" and value.strip("\"'") in ("", "-1")
 
 

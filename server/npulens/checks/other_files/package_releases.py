@@ -1,4 +1,4 @@
-"""Which releases the version that a package is asked for in admits."""
+"""Which releases the required version of a package admits."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ def admits_none(requirement: str, releases: Sequence[str]) -> bool:
     Args:
         requirement: Comparisons as pip, conda or Poetry write them: `==1.12.1`, `>=1.8,<2`,
             `=1.10`, `^1.13`. Of anything else nothing is known.
-        releases: The releases; `3.8.*` stands for all that begin so.
+        releases: The releases; `3.8.*` means all that begin so.
 
     Returns:
         False also where nothing is known.

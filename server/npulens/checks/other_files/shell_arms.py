@@ -30,7 +30,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _LOOKS = re.compile(r"\b(?:nvidia-smi|nvcc)\b")
 _STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun)\Z")
 Truth = bool | None
-"""Whether something holds on an NPU machine; `None` if that cannot be told."""
+"""Whether something holds on an NPU machine; `None` if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class CommandContext:
     Attributes:
         is_output_used: Its output goes to another command or into a word.
         is_test: An `if` or a loop decides by it.
-        is_conditional: It stands in an arm, a function or behind `&&`.
+        is_conditional: It is in an arm, a function or behind `&&`.
         is_counted: What it prints is counted.
-        is_tolerated: `|| true` stands behind it.
-        is_decisive: Something other than a look at the cards depends on what it asks for.
-        guarded: The commands that were asked for before it runs.
+        is_tolerated: `|| true` is behind it.
+        is_decisive: Something other than a look at the cards depends on its result.
+        guarded: The commands that are checked for before it runs.
     """
 
     is_output_used: bool = False
@@ -78,7 +78,7 @@ def commands_for_npu(block: Block, text: str, answers: frozenset[str]) -> Iterat
 
 
 def probed(command: Command, text: str) -> Iterator[Word]:
-    """The commands that `command -v`, `which` and the like ask for."""
+    """The commands that `command -v`, `which` and the like check for."""
     words = [text[slice(*word.span)] for word in command.words]
     if not words or words[0] not in _PROBES or (words[0] == "command" and words[1:2] == ["-p"]):
         return
@@ -295,14 +295,11 @@ class _Tests:
         self._answers = answers
 
     def checks_for_npu(self, steps: Sequence[Step]) -> bool:
-        """Whether one of these asks for the NPU."""
+        """Whether one of these checks for the NPU."""
         return any(self._step(step, False) is not None for step in steps)
 
     def chain_checks_for_npu(self, chain: Compound) -> bool:
-        """Whether a test of an `if` asks for the NPU.
-
-        `npu-smi` counts here beside a test for other hardware, which a fix would have changed too.
-        """
+        """Whether a test of an `if` checks for the NPU, or for `npu-smi` beside other hardware."""
         tests = [arm.test for arm in chain.arms if arm.test is not None]
         if any(self.checks_for_npu(test.steps) for test in tests):
             return True
@@ -385,7 +382,7 @@ class _Tests:
         return False if about_npu and any(name in _OTHERS_COMMANDS for name in names) else None
 
     def _condition(self, words: Sequence[str], about_npu: bool) -> Truth:
-        """What stands in `[ ]` or `[[ ]]`."""
+        """The condition in `[ ]` or `[[ ]]`."""
         truth: Truth = None
         for index, ways in enumerate(_parted(words, ("||", "-o"))):
             term: Truth = None
@@ -443,7 +440,7 @@ def _parted(words: Sequence[str], operators: Sequence[str]) -> list[list[str]]:
     """The words between operators."""
     parts: list[list[str]] = [[]]
     for index, word in enumerate(words):
-        if word in operators and index:  # `[ -a file ]` asks for a file
+        if word in operators and index:  # `[ -a file ]` checks for a file
             parts.append([])
         else:
             parts[-1].append(word)

@@ -104,7 +104,7 @@ class _Script:
 def shell_findings(
     report: LaunchReport, start: int = 0, end: int | None = None, depth: int = 0
 ) -> None:
-    """Report what a script holds, but for arms that stand beside one for the NPU."""
+    """Report what a script holds, but for arms beside one for the NPU."""
     _script(_Script(report, depth), start, len(report.text) if end is None else end)
 
 
@@ -242,7 +242,7 @@ def _command(placed: Placed, script: _Script) -> None:
     atoms = _with_program(atoms_of(own, text), script)
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
-    # What a message shows of a variable is renamed with it, but nothing to be told.
+    # What a message shows of a variable is renamed with it, but not reported.
     is_reported = not is_text or context.is_output_used
     for word in (*own, *command.redirects):
         shown = word.text(text)
@@ -347,7 +347,7 @@ def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
 
 
 def _place_of_options(program: str) -> Place | None:
-    """Whose options stand behind a program."""
+    """Whose options follow a program."""
     if program in _SCHEDULERS:
         return Place.SCHEDULER
     return Place.CONTAINER if program in _CONTAINERS else None
@@ -375,7 +375,7 @@ def _option_or_setting(
 
 
 def _values(atom: Atom, script: _Script, depth: int = 2) -> list[Atom]:
-    """What a word may stand for: itself, the default in it, what its variable is set to."""
+    """What a word may represent: itself, the default in it, what its variable is set to."""
     variable = _VARIABLE.match(atom.text)
     default = _DEFAULT.match(atom.text)
     found = [atom]
@@ -512,10 +512,7 @@ def _given(
 
 
 def _setting(atom: Atom, script: _Script) -> None:
-    """`trainer.accelerator=gpu`, as Hydra and others take their settings; paths and images.
-
-    One word may hold several: `pretrained=me/model,device=cuda`.
-    """
+    """`trainer.accelerator=gpu`, as Hydra takes settings, or several in a word; paths, images."""
     report = script.report
     match = _SETTING.match(atom.text)
     if match is None:

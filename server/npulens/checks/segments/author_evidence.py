@@ -62,12 +62,12 @@ class Evidence:
         trains_in_full_precision: It runs a backward pass, not only for tensors that are
             no model's parameters, and no word of it is about another precision, about a library
             that would see to it, or about recurrent layers, which gain nothing.
-        requests_determinism: It asks for deterministic algorithms.
-        collectives_unordered: It asks for deterministic algorithms and sets up distributed
+        requests_determinism: It requests deterministic algorithms.
+        collectives_unordered: It requests deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
-            far as it tells, and nothing in it says that parameters are moved, shared out, added
-            later, sparse or of a type which a fused optimizer does not take.
+            far as its text shows, and nothing in it says that parameters are moved, shared out,
+            added later, sparse or of a type which a fused optimizer does not take.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`.
         makes_data: A dataset of its own consists of generated numbers.
     """

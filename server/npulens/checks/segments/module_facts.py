@@ -14,7 +14,7 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
-"""One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
+"""One of them is in every module whose strings matter; Lightning also calls devices `gpu`."""
 
 
 class ShimFacts(NamedTuple):
@@ -57,9 +57,9 @@ class ModuleSigns(NamedTuple):
         checks_for_npu: It has a function that says whether an NPU is available.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         trains: It is a script that is run and holds a training loop.
-        pins_memory: A loader of it asks for pinned memory.
+        pins_memory: A loader of it requests pinned memory.
         decisive_words: Words anywhere in it that decide elsewhere, see `module_words.py`.
-        checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
+        checked_for_none: Names that it compares with `None`, if it reads compute capabilities.
         evidence: What else it says of its author's intentions.
     """
 
@@ -86,7 +86,7 @@ class ModuleFacts:
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
-        aliases: Names that stand for something a table may know.
+        aliases: Names that represent something a table may know.
         missing_names: Names that are `None` or false on an NPU, where their library is not there.
         optional_names: These, and those of libraries that an NPU has in builds of their own.
     """
@@ -207,7 +207,7 @@ def _trains(segments: Sequence[Segment]) -> bool:
 
 
 def _aliases(segments: Sequence[Segment], triggers: frozenset[str]) -> frozenset[str]:
-    """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
+    """Names of the module that represent something a table may know: `c` for `torch.cuda`."""
     mentions = [pair for segment in segments for pair in segment.mentions.items() if pair[1]]
     known: set[str] = set(triggers)
     aliases: set[str] = set()

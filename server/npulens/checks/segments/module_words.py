@@ -27,7 +27,7 @@ _CHECKED_FOR_NONE = re.compile(
 
 
 def decisive_words_in(text: str) -> frozenset[str]:
-    """Which of the things that matter for a whole module stand in a text.
+    """Which of the things that matter for a whole module occur in a text.
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),

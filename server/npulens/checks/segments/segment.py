@@ -59,8 +59,8 @@ class SegmentSigns(NamedTuple):
         methods: Names of the methods of its classes.
         device_functions: Its functions that say which device is used, and know the NPU.
         has_backward: It holds a backward pass.
-        runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
-        pins_memory: It asks for pinned memory.
+        runs: It checks for `__main__`, or is a loop with a backward pass outside of functions.
+        pins_memory: It requests pinned memory.
         decisive_words: Words in it that decide elsewhere in the module, see `module_words.py`.
     """
 
@@ -209,10 +209,7 @@ def _has_global(words: Words) -> bool:
 
 
 def _triggers_in(words: Words, triggers: frozenset[str]) -> frozenset[str]:
-    """Those that stand in a text; one with a dot before it counts only where the dot is.
-
-    One in capitals with `_` behind it stands for all names that begin so.
-    """
+    """Words in a text: with a dot only behind a dot; in capitals with `_` as a prefix."""
     as_attributes = (
         f".{word}"
         for word in _dotted(triggers) & words.identifiers

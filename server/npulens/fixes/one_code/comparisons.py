@@ -89,7 +89,7 @@ class Comparisons(TensorTypes):
         return "torch.device" in qualified_names(owner.func, scope)
 
     def _distinguishes_others(self, node: ast.AST) -> bool:
-        """Whether what stands beside a comparison asks for other accelerators one by one."""
+        """Whether what is beside a comparison checks for other accelerators one by one."""
         while not isinstance(node, ast.stmt):
             node = self._owners[node]
         if isinstance(node, ast.If):
@@ -98,7 +98,7 @@ class Comparisons(TensorTypes):
 
     @cached_property
     def _distinguishing(self) -> set[ast.stmt]:
-        """Each `if` that stands, with its `elif`, in a block where one asks for others."""
+        """Each `if`, with its `elif`, in a block where one checks for others."""
         found: set[ast.stmt] = set()
         for block in self._blocks.values():
             if block.at:

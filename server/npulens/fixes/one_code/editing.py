@@ -1,4 +1,4 @@
-"""The edits of one module, and what is asked about its nodes."""
+"""The edits of one module, and questions about its nodes."""
 
 import ast
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Editing:
         torch: What it calls `torch`.
         found: Where something of CUDA is that is to be written.
         release: The release of PyTorch to run on.
-        places: What stands where in it.
+        places: Its parts and their places.
         name: What the variable for the device is called if one is introduced.
 
     Attributes:
@@ -54,7 +54,7 @@ class Editing:
         self._guarded: set[ast.stmt] = set()
 
     def _device(self, node: ast.expr, literal: ast.expr, scope: Scope) -> str | None:
-        """A device for a place: what a condition has asked for, else the one of the script."""
+        """A device for a place: the one that a condition checks, else that of the script."""
         if self._is_under_cuda_check(literal):
             return f"{self._torch}.accelerator.current_accelerator()"
         if self._devices.is_chosen_by(self._owners[node]):
@@ -70,7 +70,7 @@ class Editing:
         return None if device is None else device.kind
 
     def _is_under_cuda_check(self, node: ast.AST) -> bool:
-        """Whether code is only reached where a condition has asked for CUDA."""
+        """Whether code is only reached where a condition has checked for CUDA."""
         while (owner := self._owners.get(node)) is not None:
             if isinstance(owner, ast.If) and isinstance(node, ast.stmt):
                 if self._blocks[node].body is owner.body and self._checks_for_cuda(owner.test):

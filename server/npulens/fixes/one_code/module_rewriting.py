@@ -39,7 +39,7 @@ class Rewriting(NamedTuple):
 
     Attributes:
         edits: All edits of the module.
-        places: Where something of CUDA stood that they take away.
+        places: Places of CUDA that they take away.
         is_sure: Whether every device does what the original did there, or its port.
     """
 

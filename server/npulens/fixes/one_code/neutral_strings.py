@@ -208,7 +208,7 @@ class Strings(Comparisons):
         self._done.update(nodes_below(node))
 
     def _takes_device(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether a string stands where a device would do as well."""
+        """Whether a string is where a device would do as well."""
         owner = self._owners.get(node)
         if isinstance(owner, ast.Call):
             is_move = isinstance(owner.func, ast.Attribute) and owner.func.attr == "to"

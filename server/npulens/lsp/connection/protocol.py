@@ -94,7 +94,7 @@ class Protocol(LanguageServerProtocol):
             raise JsonRpcInvalidRequest(f"The server is {state}.")
 
     def _refuse(self, request: str | int | None, error: JsonRpcException) -> None:
-        """Answer with an error; the id is null where the message tells none."""
+        """Answer with an error; the id is null where the message has none."""
         response = error.to_response_error()
         self._send_data(
             {
@@ -137,10 +137,7 @@ class Protocol(LanguageServerProtocol):
         return await handler(params)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Make an object of a message.
-
-        A method with no parameters may come with or without them; other languages send `{}`.
-        """
+        """Make an object of a message; one without parameters may come with `{}`."""
         if data.get("method", "") in _WITHOUT_PARAMETERS:
             data = {**data, "params": None}
         return super().structure_message(data)

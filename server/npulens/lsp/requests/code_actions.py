@@ -1,6 +1,6 @@
 """What can be done about findings: fix, fix all, rewrite, silence, explain.
 
-Edits that take an analysis are made when the user has chosen the action, where the client asks for
+Edits that take an analysis are made when the user has chosen the action, where the client requests
 them then; each action carries what it needs for that as its data.
 """
 
@@ -49,14 +49,14 @@ class _Request:
     only: Sequence[str] | None
 
     def wants(self, kind: str) -> bool:
-        """Whether a kind of actions, or one that it belongs to, is asked for."""
+        """Whether a kind of actions, or one that it belongs to, is requested."""
         if self.only is None:
             return True
         return any(not given or f"{kind}.".startswith(f"{given}.") for given in self.only)
 
     @property
     def wants_source(self) -> bool:
-        """Whether actions for the whole file are asked for, not just whatever there is."""
+        """Whether actions for the whole file are requested, not just whatever there is."""
         return any(self.only or ()) and self.wants(FIX_ALL_KIND)
 
     def text(self, name: MessageId, /, **values: str) -> str:
@@ -64,7 +64,7 @@ class _Request:
 
 
 def actions(request: _Request) -> Iterator[types.CodeAction]:
-    """All that is on offer; edits are left out if they can be asked for later."""
+    """All that is on offer; edits are left out if they can be requested later."""
     here = [
         index
         for index, finding in enumerate(request.analysis.findings)
@@ -228,7 +228,7 @@ def _is_of_imports(text: str) -> bool:
 
 
 def _joined(text: str, edits: Sequence[Edit]) -> Edit:
-    """Edits in the order of their places, and what stands between them, as one."""
+    """Edits in the order of their places, and what is between them, as one."""
     start, end = edits[0].span.start, edits[-1].span.end
     shifted = (edit.shifted(-start) for edit in edits)
     return Edit(Span(start, end), apply_edits(text[start:end], shifted))

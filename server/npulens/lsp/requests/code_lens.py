@@ -1,4 +1,4 @@
-"""What stands above lines: how far the migration of a file is, and what hurts in functions."""
+"""Code lenses: how far the migration of a file is, and what hurts in functions."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def reported_functions(analysis: Analysis, language: Language) -> Iterator[tuple
     by_function: list[list[Ranked]] = [[] for _ in functions]
     for ranked in analysis.shapes.ranked:
         index = bisect_right(functions, ranked.hotspot.span) - 1
-        # What stands in a function within a function belongs to neither.
+        # What is in a nested function belongs to neither.
         name = ranked.hotspot.function.rpartition(".")[2]
         if index >= 0 and text[slice(*functions[index])] == name and _is_reported(ranked, analysis):
             by_function[index].append(ranked)

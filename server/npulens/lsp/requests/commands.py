@@ -115,7 +115,7 @@ class _Commands:
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Offer the fixes of all files as one change, which a client may show before it is made.
 
-        Such a client has each edit ticked. What of them was taken, it tells by its changes.
+        Such a client has each edit ticked. Its changes show which of them were taken.
         """
         allowed = _applicability(params, 0)
         files = fixes = 0
@@ -161,7 +161,7 @@ class _Commands:
     async def rank_shapes(self, params: types.ExecuteCommandParams) -> list[dict[str, Any]]:
         """The dynamic shapes of an open document or, without one, of the workspace.
 
-        The worst come first; those are shown as a message, too, unless `{"quiet": true}` asks for
+        The worst come first; those are shown as a message, too, unless `{"quiet": true}` requests
         the answer alone.
         """
         given = params.arguments or []
@@ -353,7 +353,7 @@ def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -
 
 
 def _applicability(params: types.ExecuteCommandParams, index: int) -> Applicability:
-    """`{"unsafe": true}` asks for fixes that have to be read, too."""
+    """`{"unsafe": true}` includes unsafe fixes."""
     given = (params.arguments or [])[index : index + 1]
     return Applicability.UNSAFE if _wants(given, "unsafe") else Applicability.SAFE
 

@@ -1,4 +1,4 @@
-"""Diagnostics for clients that ask for them: of one document, and of the whole workspace."""
+"""Diagnostics for clients that request them: of one document, and of the whole workspace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,7 +24,7 @@ _FILES_AT_ONCE = 50
 _DIAGNOSTICS_AT_ONCE = 200
 """To write so many down takes the loop 10 ms."""
 _WORTH_PROGRESS = 20
-"""For a check of fewer files no progress is shown that nobody asked for."""
+"""For a check of fewer files no progress is shown that nobody requested."""
 _THIS_PROCESS = token_hex(4)
 
 _Report = types.WorkspaceDocumentDiagnosticReport
@@ -36,7 +36,7 @@ def result_id(found: Sequence[types.Diagnostic]) -> str:
 
 
 def register(server: NpulensServer) -> None:
-    """Answer who asks for diagnostics."""
+    """Answer requests for diagnostics."""
     session = server.session
 
     @server.feature(

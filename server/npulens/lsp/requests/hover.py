@@ -137,7 +137,7 @@ def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
 
 
 def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
-    """What stands at a place where nothing is to be done, and why."""
+    """The code of a place where nothing is to be done, and why."""
     settlement = finding.settlement
     if settlement is None:
         return

@@ -58,7 +58,7 @@ def tooltip(analysis: Analysis, hint: Hint) -> str:
 
 
 def register(server: NpulensServer) -> None:
-    """Answer who asks for hints."""
+    """Answer requests for hints."""
     session = server.session
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions(resolve_provider=True))
@@ -85,7 +85,7 @@ def register(server: NpulensServer) -> None:
 
 
 def _resolves(server: NpulensServer) -> bool:
-    """Whether the client asks for a tooltip when the user wants to see it."""
+    """Whether the client requests a tooltip when the user wants to see it."""
     support = get_capability(server.client_capabilities, "text_document.inlay_hint.resolve_support")
     return "tooltip" in getattr(support, "properties", ())
 

@@ -172,7 +172,7 @@ class _Options:
         return value
 
     def request(self, folder: Path, script: str, around: FileContext) -> Request:
-        """What is asked for, of a script below a folder."""
+        """The request to run a script below a folder."""
         migration = CopyMigration(
             around.configuration, around.catalogue, self.applicability, jobs=1
         )

@@ -42,8 +42,8 @@ class ClientTerms:
         edit_metadata: It wants to know what an edit is for.
         related_places: It shows other places that belong to a diagnostic.
         tags: The tags of diagnostics that it shows.
-        pulls: It asks for diagnostics, so that none are pushed.
-        resolves_edits: It asks for the edit of a code action when the user chooses that.
+        pulls: It requests diagnostics, so that none are pushed.
+        resolves_edits: It requests the edit of a code action when the user chooses that.
         shows_disabled: It shows code actions that cannot be had, with the reason.
     """
 
@@ -60,7 +60,7 @@ class ClientTerms:
     shows_disabled: bool = False
 
     def speaking(self, language: Language | None) -> "ClientTerms":
-        """The terms for a user who asked for a language, or for none."""
+        """The terms for a user who requested a language, or for none."""
         if language is None:
             return self
         return replace(self, language=language, is_language_chosen=True)
@@ -139,7 +139,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
 
 
 def _message(finding: Finding, view: View, language: Language) -> str:
-    """What a finding says; of a notebook that is not open, it tells the cell, too."""
+    """What a finding says; of a notebook that is not open, it names the cell, too."""
     message = finding.message(language)
     if isinstance(view, NotebookFile):
         return f"{shown_place(view.document, finding.span.start)}: {message}"

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Client(Protocol):
-    """What a session tells the client without being asked."""
+    """What a session sends to the client without a request."""
 
     def publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
         """Show diagnostics."""
@@ -36,10 +36,10 @@ class Client(Protocol):
         """Tell the user of a mistake that only the user can mend."""
 
     def refresh(self) -> None:
-        """Ask to be asked again for what has been answered before."""
+        """Let the client request again what has been answered before."""
 
     def refresh_shapes(self) -> None:
-        """Ask to be asked again for what is shown of shapes."""
+        """Let the client request again what is shown of shapes."""
 
     def trace(self, message: str) -> None:
         """Tell what was done, if somebody wants to follow that."""
@@ -224,7 +224,7 @@ class Session:
         return [each for each, context in contexts if context and context.project == project]
 
     def _is_analysed(self, opened: OpenDocument) -> bool:
-        """Whether the last analysis is of the text as it is, told as it has to be told.
+        """Whether the last analysis is of the text as it is, in the terms that the client needs.
 
         Saving changes nothing then, and what was offered before, such as actions, still holds.
         """
@@ -254,7 +254,7 @@ class Session:
         self._analyses.submit(opened.uri, task)
 
     def _terms_for(self, opened: OpenDocument) -> ClientTerms:
-        """The terms of the client, in the language that the user asks for in this folder."""
+        """The terms of the client, in the language that the user requests in this folder."""
         return self.terms.speaking(self.settings_of(self.folder_of(opened.path)).language)
 
     def diagnostics(self, analysis: Analysis, uri: str) -> list[types.Diagnostic]:

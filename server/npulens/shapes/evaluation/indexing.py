@@ -291,7 +291,7 @@ class _Cursor:
         self.shape = self.shape.without(self.place)
 
     def mask(self, rank: int | None, dim: Dim) -> None:
-        """A mask stands for as many dimensions as it has."""
+        """A mask selects from as many dimensions as it has."""
         if rank is None:
             # Where other dimensions are not known, those behind the mask are not either.
             lead = self.shape.lead[: self.place] if self.place >= 0 else ()

@@ -77,7 +77,7 @@ def is_optional(node: Function, name: str) -> bool:
 
 
 def _nothing(default: ast.expr | None) -> Value | None:
-    """The value of a default that stands for nothing; `None` for any other."""
+    """The value of a default that means nothing; `None` for any other."""
     is_negative = isinstance(default, ast.UnaryOp) and isinstance(default.op, ast.USub)
     if isinstance(default, ast.UnaryOp) and is_negative:
         default = default.operand
@@ -107,7 +107,7 @@ def given_of(node: Function, filled: Iterable[tuple[str, Value]]) -> frozenset[s
 
 
 def checked_parameter(node: ast.expr) -> tuple[str, bool | None]:
-    """A name that a condition may ask about, and what the condition is where that is given."""
+    """A name that a condition may check, and what the condition is where that is given."""
     if isinstance(node, ast.Name):
         return node.id, True
     if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):

@@ -157,7 +157,7 @@ class Calls(Libraries):
         return result
 
     def _is_drawn(self, node: ast.expr) -> bool:
-        """A number drawn once from a generator that is handed in, such as a seed."""
+        """A number drawn once from a generator that is passed in, such as a seed."""
         return (
             isinstance(node, ast.Call)
             and self.qualified(node.func) == "torch.randint"
@@ -258,7 +258,7 @@ class Calls(Libraries):
         return items_of(tuple(Items(element) for element in result.elements))
 
     def _function_argument(self, node: ast.expr) -> FunctionHere | None:
-        """The function or method of this file that is handed to another."""
+        """The function or method of this file that is passed to another."""
         definitions, owner = self.session.definitions, self.function.owner
         if isinstance(node, ast.Name):
             return definitions.function(node.id)

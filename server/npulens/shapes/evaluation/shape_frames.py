@@ -67,7 +67,7 @@ class Result(NamedTuple):
     Attributes:
         value: What it returned.
         events: What was found.
-        visited: The functions that were asked for, each as often as that happened.
+        visited: The functions that were requested, each as often as it was.
         passed_arguments: What calls in it passed to methods of their class.
     """
 
@@ -295,10 +295,7 @@ class Frame:
         return known[owner.node]
 
     def is_from_constructor(self, attribute: str) -> bool:
-        """Whether the constructor of the class assigns an attribute a value that it was given.
-
-        No other method of the class may assign it.
-        """
+        """Whether only the constructor assigns an attribute, and a value that it was given."""
         owner = self.function.owner
         for each in self.session.definitions.lineage(owner) if owner is not None else ():
             method = each.methods.get("__init__")

@@ -91,7 +91,7 @@ class Libraries(Expressions):
         raise NotImplementedError
 
     def named_function(self, node: ast.Call, name: str) -> Value:
-        """What a function that a name stands for returns; see `shape_calls.py`."""
+        """What a named function returns; see `shape_calls.py`."""
         raise NotImplementedError
 
     def library(self, node: ast.Call, name: str) -> Value:

@@ -342,7 +342,7 @@ class Statements(Binding):
         return evaluate(self.session, inner, names_inside, frozenset())
 
     def _of_lambda(self, node: ast.Lambda, closure: Closure, arguments: list[Value]) -> Value:
-        """What a lambda returns; what happens in it stands in the function that defines it."""
+        """What a lambda returns; what happens in it counts for the function that defines it."""
         names = [argument.arg for argument in node.args.args]
         inside = {**closure.names, **dict(zip(names, arguments, strict=False))}
         frame = Statements(self.session, self.session.definers[node], inside, frozenset())

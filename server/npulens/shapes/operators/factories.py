@@ -64,7 +64,7 @@ def is_host_device(value: Value) -> bool:
 
 
 def kind_of_type(value: Value) -> str:
-    """`bool`, `int` or `float` of what `torch.long` and its like stand for."""
+    """`bool`, `int` or `float` of what `torch.long` and its like represent."""
     name = value.name.rpartition(".")[2] if isinstance(value, Foreign) else ""
     if name == "bool":
         return "bool"

@@ -105,7 +105,7 @@ class Hotspots:
         """What functions of the module return, those whose result depends on data.
 
         Args:
-            wanted: The names of functions that are asked about.
+            wanted: The names of functions that are requested.
         """
         found = {}
         for name, function in self._module.definitions.all.functions.items():
@@ -208,7 +208,7 @@ class Hotspots:
 
     @cached_property
     def _runtimes(self) -> re.Pattern[str] | None:
-        """Names of the module that stand for runtimes of other accelerators or of the host."""
+        """Names of the module that represent runtimes of other accelerators or of the host."""
         names = sorted(runtime_names(segment.bindings for segment in self._segments))
         return re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
 

@@ -19,10 +19,7 @@ COLD = re.compile(
     r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
     r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
 )
-"""What is done at start-up, for evaluation or for logging, whoever calls it.
-
-Also functions that say that they turn tensors into arrays.
-"""
+"""Start-up, evaluation and logging, whoever calls it; also functions that make arrays."""
 _START = re.compile(
     r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
 )
@@ -38,7 +35,7 @@ _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE
 _COMMENT = re.compile(r"#[^\n]*")
 _LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LONGEST_NAME = 100
-"""With what stands before it."""
+"""With the text before it."""
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
@@ -54,7 +51,7 @@ class Reach(NamedTuple):
     Attributes:
         is_hot: From the forward pass or a training loop.
         is_cold: Only at start-up, for evaluation or for logging.
-        in_loops: It is its loops that train, not what stands around them.
+        in_loops: Its loops train, not the code around them.
         is_unused: It will be removed, and nothing of the module calls it.
     """
 

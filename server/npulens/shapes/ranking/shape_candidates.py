@@ -100,10 +100,7 @@ class Candidates:
         return re.compile("|".join(parts)) if parts else None
 
     def _other_names(self, segment: Segment) -> Iterator[str]:
-        """Names under which operators of the tables are imported, if they are others.
-
-        Also those of functions of other modules.
-        """
+        """Other names under which operators of the tables or functions of modules are imported."""
         for name, bindings in segment.bindings.names.items():
             for binding in bindings:
                 value = binding.value

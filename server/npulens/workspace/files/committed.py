@@ -136,7 +136,7 @@ def _is_as_in_index(root: str, entry: Entry, written: tuple[int, int], hash_name
 
 
 def _has_same_status(entry: Entry, status: os.stat_result) -> bool:
-    """Whether a file was not written since git looked at it, as git itself tells."""
+    """Whether a file was not written since git looked at it, as git itself decides."""
     kind = _LINK if stat.S_ISLNK(status.st_mode) else stat.S_IFREG
     times = [(entry.modified, status.st_mtime_ns)]
     if os.name != "nt":

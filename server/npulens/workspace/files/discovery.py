@@ -68,7 +68,7 @@ def discover(
 ) -> Discovery:
     """The files among `paths`, and those below the folders among them that npulens reads.
 
-    A file named is taken, unless `force_exclude` is asked for. Below a folder, links to folders are
+    A file named is taken, unless `force_exclude` is requested. Below a folder, links to folders are
     not followed, nor links to files outside of it. What git tracks is taken, whatever it is called
     and whatever `.gitignore` says of it.
 

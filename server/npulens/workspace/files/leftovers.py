@@ -21,8 +21,8 @@ _LONGEST_OWNER = 100
 def remove_leftovers(folders: Iterable[Path]) -> None:
     """Remove temporary files and folders of npulens that belong to no process.
 
-    A process of this machine is asked for; what another one may have made, as on a shared disk,
-    stays for a day. What cannot be removed stays too.
+    Whether a process of this machine runs is checked; what another one may have made, as on a
+    shared disk, stays for a day. What cannot be removed stays too.
 
     Args:
         folders: Where to look, not further down.

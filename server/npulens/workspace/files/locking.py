@@ -18,7 +18,7 @@ else:
     import fcntl
 
     def _lock(handle: int) -> None:
-        # Unlike flock, this is not handed on to the workers that the process forks.
+        # Unlike flock, this is not passed on to the workers that the process forks.
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Reason(str, Enum):
-    """Why a file or folder was not read; the values stand in files that programs read."""
+    """Why a file or folder was not read; the values are in files that programs read."""
 
     IGNORED = "ignored-by-git"
     ENVIRONMENT = "environment"

@@ -30,7 +30,7 @@ class Change(NamedTuple):
     Attributes:
         path: The file, from the root of the tree.
         line: In the file as it was.
-        finding: The reason, `None` if the command asked for it.
+        finding: The reason, `None` if the command requested it.
         fix: What was done.
         before: The lines as they were, empty where lines were only put in.
         after: The lines after this edit alone.
@@ -65,7 +65,7 @@ class Left(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something to know of a place that no finding tells."""
+    """Something to know of a place, beside the findings."""
 
     path: str
     line: int
@@ -135,7 +135,7 @@ class ChangeLog:
             self.changes.append(Change(path, line, finding, finding.fixes[0], before, after))
 
     def add_rewriting(self, path: str, document: Document, fix: Fix) -> None:
-        """Keep what was done to a file because the command asked for it."""
+        """Keep what was done to a file because the command requested it."""
         self._add_changed(path)
         edits = sorted(fix.edits)
         self._rewritten.setdefault(path, (document, edits))

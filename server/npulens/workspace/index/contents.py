@@ -27,7 +27,7 @@ Modules = Mapping[Path, Content]
 
 
 class Contents:
-    """Reads files, and keeps those of Python, which several ask for."""
+    """Reads files, and keeps those of Python, which several need."""
 
     def __init__(self) -> None:
         self._modules: dict[str, Content] = {}

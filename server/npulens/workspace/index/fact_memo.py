@@ -6,11 +6,11 @@ from typing import Any, TypeVar, cast
 
 _Answer = TypeVar("_Answer")
 _MOST_ANSWERS = 20_000
-"""So many are kept where a run asks for fewer, as one for a single file does."""
+"""So many are kept where a run requests fewer, as one for a single file does."""
 
 
 class FactMemo:
-    """Remembers answers; every one is a function of what it was asked about.
+    """Remembers answers; each depends on `about` alone.
 
     They are plain data, as JSON has, so that they can be written down. What comes back from there
     may be anything, so it is looked at before it is believed.
@@ -38,8 +38,8 @@ class FactMemo:
             question: A name for it.
             about: All that the answer depends on, such as digests of contents.
             answer: Finds the answer as plain data.
-            read: Makes of plain data what it stands for; raises `TypeError` or `ValueError` for
-                data of another form.
+            read: Turns plain data into the answer; raises `TypeError` or `ValueError` for data of
+                another form.
         """
         request = question, about
         if request in self._found:
@@ -70,7 +70,7 @@ class FactMemo:
         return read(plain)
 
     def is_so(self, question: str, about: str, answer: Callable[[], bool]) -> bool:
-        """The answer to a question that is asked about thousands of contents, yes or no.
+        """The answer, yes or no, to a question about thousands of contents.
 
         All those about one content are kept together, for finding each alone takes as long as to
         search a file for a word.
@@ -88,11 +88,11 @@ class FactMemo:
         return found
 
     def forget_unrequested(self) -> None:
-        """Forget what was not asked for since this was called before, as of files that changed."""
+        """Forget answers not requested since the last call, as those for files that changed."""
         self._known, self._requested, self._found = self._requested, {}, {}
 
     def answers(self) -> dict[str, Any]:
-        """What is worth keeping: what was asked for, and some of what was known besides."""
+        """The answers worth keeping: those requested, and some that were known before."""
         room = max(_MOST_ANSWERS - len(self._requested), 0)
         others = [key for key in self._known if key not in self._requested]
         kept = {key: self._known[key] for key in others[len(others) - room :] if room}

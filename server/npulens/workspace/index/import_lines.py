@@ -101,7 +101,7 @@ def _modules(before: bytes, behind: bytes) -> Iterator[str]:
 
 
 def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What stands before each `import` in its line, and behind it.
+    """The text before each `import` in its line, and behind it.
 
     Behind it is what is imported: up to the closing bracket, or to the end of the line.
     """

@@ -80,7 +80,7 @@ class Library:
         return names, reason.obstacle
 
     def find(self, module: str, name: str) -> tuple[Node | None, ...]:
-        """What a name of a module may stand for; `None` is something else than a definition."""
+        """What a name of a module may represent; `None` is something else than a definition."""
         return tuple(self._named(module, name, 0))
 
     def methods(self, module: str, name: str) -> Iterator[Node]:

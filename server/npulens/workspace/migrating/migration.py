@@ -161,7 +161,7 @@ def migrate_in_place(
         try:
             _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
             is_done = True
-        finally:  # also after Ctrl-C the log tells what was done
+        finally:  # also after Ctrl-C the log shows what was done
             if is_done or log.changed:
                 write_log(log, folder)
             else:

@@ -52,10 +52,7 @@ def copies(contents: Mapping[Path, Content]) -> Iterator[Path]:
 
 
 def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]]]:
-    """The classes of a module, each with the C++ and CUDA sources that it names.
-
-    None of a module that cannot be read, which is told when it is checked.
-    """
+    """The classes of a module, each with the C++ and CUDA sources that it names."""
 
     def answer() -> list[tuple[str, list[str]]]:
         try:

@@ -92,7 +92,7 @@ class _Importers:
         return [file for file in self._modules if file in found]
 
     def are_careful(self, module: Path) -> bool:
-        """Whether a module is imported at all, and only where that may fail or was asked about.
+        """Whether a module is imported at all, and only where that may fail or was checked before.
 
         What only its own package imports is as careful as those who import the package.
         """

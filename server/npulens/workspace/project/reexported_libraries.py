@@ -14,7 +14,7 @@ from npulens.workspace.index.re_exports import place_of, re_exported
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
-"""A file that takes all of a module and names none of these has next to nothing to be told."""
+"""A file that takes all of a module and names none of these has hardly any findings."""
 _NAMED = (b"import torch", b", torch")
 _FROM_OTHER = re.compile(rb"from[ \t]+(?!torch\b)")
 _MODULES = frozenset(

@@ -251,7 +251,7 @@ def _returned(
 
 
 def _excerpt(data: bytes, names: frozenset[str]) -> bytes:
-    """Of a module the functions asked about, those that they call, imports and short constants.
+    """Of a module the requested functions, those that they call, imports and short constants.
 
     The rest need not be parsed. Where the cutting at unindented lines errs, less is known.
     """

@@ -67,7 +67,7 @@ def check_in_background(
         rest = iter(paths)
         waiting: list[Future[list[PackedReport]]] = []
         while True:
-            # Few portions are handed over ahead, so that there is little to cancel.
+            # Few portions are submitted ahead, so that there is little to cancel.
             while len(waiting) < 8 and (portion := list(islice(rest, _FILES_AT_ONCE))):
                 waiting.append(executor.submit(_check, portion))
             if not waiting or is_cancelled():

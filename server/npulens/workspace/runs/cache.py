@@ -58,7 +58,7 @@ class FindingCache:
         """Read what is there.
 
         Args:
-            folder: The folder in which `.npulens_cache` stands.
+            folder: The folder in which `.npulens_cache` is.
             catalogue: The rules.
             configuration: The settings.
             project: What a file cannot know of its project.
@@ -126,7 +126,7 @@ class FactCache:
         """Read what is there.
 
         Args:
-            folder: The folder in which `.npulens_cache` stands.
+            folder: The folder in which `.npulens_cache` is.
             catalogue: The rules.
             configuration: The settings.
         """

@@ -20,7 +20,7 @@ from npulens.workspace.settings.configuration import Settings, absolute
 _Stamp = tuple[int, int]
 """Time and size of a file, which change when it does."""
 _TRUSTED_FOR = 30.0
-"""Seconds for which files are believed to be as they were, if somebody tells of changes."""
+"""Seconds for which files are believed to be as they were, if changes are reported."""
 
 _serials = count(1)
 
@@ -43,7 +43,7 @@ class FileState:
 
     @property
     def has_findings(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to report."""
         return bool(self.report.findings)
 
     def read(self) -> tuple[Document | None, tuple[Finding, ...]]:
@@ -71,7 +71,7 @@ class _Folder:
 
 
 class Overview:
-    """Checks folders; asked again, it checks the files that have changed since.
+    """Checks folders; called again, it checks the files that have changed since.
 
     Attributes:
         is_notified: Somebody calls `files_changed`, so that it need not look at all files each
@@ -168,11 +168,11 @@ class Overview:
         return self.is_notified and changes == self._changes and monotonic() < looked + _TRUSTED_FOR
 
     def files_changed(self) -> None:
-        """Look at the files again when next asked."""
+        """Look at the files again when next called."""
         self._changes += 1
 
     def forget(self) -> None:
-        """Check all files again when next asked."""
+        """Check all files again when next called."""
         with self._lock:
             self._folders.clear()
             self._lookout.forget_rules()

@@ -52,7 +52,7 @@ def packed(report: FileReport) -> PackedReport:
 
 
 def is_sound(report: FileReport) -> bool:
-    """Whether findings are of the text that they are shown in, and can be told."""
+    """Whether findings are of the text that they are shown in, and can be reported."""
     size = 0 if report.document is None else len(report.document.text)
     try:
         return all(_is_sound(finding, size) for finding in report.findings)

@@ -1,4 +1,4 @@
-"""The catalogue that a configuration asks for."""
+"""The catalogue for a configuration."""
 
 from npulens.catalog.loader import load_catalogue, with_verified_names
 from npulens.catalog.messages import about, message
@@ -26,13 +26,13 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
 
 
 class Catalogues:
-    """Catalogues that stay loaded; projects that ask for the same share one, and so may threads."""
+    """Catalogues that stay loaded; equal settings share one, and so may threads."""
 
     def __init__(self) -> None:
         self._loaded: dict[Configuration, Catalogue] = {}
 
     def of(self, configuration: Configuration) -> Catalogue:
-        """The catalogue that a configuration asks for.
+        """The catalogue for a configuration.
 
         Raises:
             CatalogueError: A file cannot be used.
@@ -49,7 +49,7 @@ class Catalogues:
         return loaded
 
     def forget(self) -> None:
-        """Read the rule files again when next asked."""
+        """Read the rule files again when next called."""
         self._loaded.clear()
 
 

@@ -48,8 +48,8 @@ def project_version(folder: Path) -> TorchVersion | None:
     """The newest release that the nearest project around a folder allows; None if it says nothing.
 
     The first file that speaks of torch decides: `pyproject.toml`, `setup.cfg`, `setup.py`,
-    `requirements*.txt`, `environment.yml`. What allows only releases outside of the tables stands
-    for the nearest one inside.
+    `requirements*.txt`, `environment.yml`. Where only releases outside of the tables are allowed,
+    the nearest one inside counts.
     """
     for parent in (folder, *folder.parents):
         files = list(_files(parent))
@@ -151,7 +151,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _of_setup_cfg(text: str) -> Iterator[str]:
-    """What `setup.cfg` asks for; raises `ValueError` for a text of another form."""
+    """What `setup.cfg` requires; raises `ValueError` for a text of another form."""
     import configparser  # few projects have such a file
 
     parser = configparser.ConfigParser(interpolation=None)

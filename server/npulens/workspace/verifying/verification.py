@@ -71,8 +71,8 @@ class Verification:
         cuda_calls: Calls of CUDA that were reached.
         apis: Uses of APIs that the NPU lacks or leaves to the host.
         events: Shapes that depended on data, and waits of the host.
-        comparison: Beside the original on the CPU, if asked for.
-        agreement: Beside the static findings, if asked for.
+        comparison: Beside the original on the CPU, if requested.
+        agreement: Beside the static findings, if requested.
         script: What was run, below the folder; `None` for a module.
         unreached: What the script did not come to before a limit ended it; `None` if that is not
             known, or it came to its end.
@@ -99,10 +99,10 @@ class Verification:
 def verify(
     request: Request, catalogue: Catalogue, is_cancelled: IsCancelled = lambda: False
 ) -> Verification:
-    """Run what is asked for on the emulated NPU.
+    """Run the project on the emulated NPU.
 
     Args:
-        request: What is asked for.
+        request: The options of the run.
         catalogue: The rules.
         is_cancelled: Asked meanwhile whether nobody waits for it any more.
 

@@ -78,7 +78,7 @@ def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
 
 
 def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
-    """Whether the other choice is the usual format, and asking for the choice does nothing."""
+    """Whether the other choice is the usual format, and requesting the choice does nothing."""
     other = choice.orelse if written is choice.body else choice.body
     does_nothing = not any(isinstance(node, ast.Call) for node in nodes_below(choice.test))
     return does_nothing and "torch.contiguous_format" in qualified_names(other, scope)

@@ -141,12 +141,12 @@ _USUAL = {
     "torch.backends.cudnn.deterministic": False,
     "torch.backends.cuda.matmul.allow_tf32": False,
 }
-"""Values of switches that ask for nothing on the NPU."""
+"""Values of switches that request nothing on the NPU."""
 _ON_IS_REQUESTED = {
     "torch.backends.cudnn.benchmark": Severity.INFO,
     "torch.backends.cudnn.deterministic": Severity.WARNING,
 }
-"""Switches that mean something when turned on, while turning them off asks for nothing."""
+"""Switches that mean something when turned on, while turning them off requests nothing."""
 
 _PRECISION_SWITCHES = {
     "torch.backends.fp32_precision": "",

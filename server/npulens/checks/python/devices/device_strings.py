@@ -74,7 +74,7 @@ _DEVICES = frozenset(ACCELERATORS | {"auto", "cpu"})
 _QUERY_NAMES = re.compile(
     r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
 )
-"""How names of functions start that ask about a device or list it, and run nothing there."""
+"""How names of functions start that check or list devices, and run nothing there."""
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -139,7 +139,7 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
-    """Whether a name is handed to what takes a device (or backend), or compared with another."""
+    """Whether a name is passed to what takes a device (or backend), or compared with another."""
     name, facts = last_identifier(node), context.facts
     if word.old == "cuda":
         return name in facts.device_names or name in facts.compared_names
@@ -170,7 +170,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_of_arguments(scope: Scope) -> bool:
-    """Whether a default is that of arguments to hand on: `class InitKwargs: backend = "nccl"`.
+    """Whether a default is that of arguments to pass on: `class InitKwargs: backend = "nccl"`.
 
     It repeats what a function takes anyway; who makes an instance chooses.
     """
@@ -226,7 +226,7 @@ def loop(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_named_so(name: str, word: Word, context: Context) -> bool:
-    """Whether a name says what its value is, or is handed to something that takes a device."""
+    """Whether a name says what its value is, or is passed to something that takes a device."""
     if _names_word(name, word, context):
         return True
     names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
@@ -240,17 +240,14 @@ def _is_compared(name: str, word: Word, context: Context) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _words_of(name: str) -> tuple[Word, ...]:
-    """The words that a name may say its value is; most names stand in a project many times."""
+    """The words that a name may say its value is; most names occur in a project many times."""
     return tuple(word for word in WORDS.values() if word.identifier.search(name)) or (
         (WORDS[Meaning.BACKEND],) if name.lower() == _MEGATRONS else ()
     )
 
 
 def _names_word(name: str, word: Word, context: Context) -> bool:
-    """Whether a name says what its value is.
-
-    What Megatron takes by the name `distributed_backend` is `nccl` alone.
-    """
+    """Whether a name says what its value is; Megatron's `distributed_backend` is `nccl` alone."""
     if not any(each is word for each in _words_of(name)):
         return False
     return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.decisive_words
@@ -414,7 +411,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`"cuda:0"` is a device wherever it stands; so is the name of a CUDA tensor type a type."""
+    """`"cuda:0"` is a device everywhere; so is the name of a CUDA tensor type a type."""
     assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str):
@@ -467,7 +464,7 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`"cuda:" + str(rank)`, which is a device wherever it stands if nothing comes behind it."""
+    """`"cuda:" + str(rank)`, which is a device everywhere if nothing comes behind it."""
     assert isinstance(node, ast.BinOp)
     if not isinstance(node.op, ast.Add):
         return

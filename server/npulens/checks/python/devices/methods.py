@@ -98,7 +98,7 @@ def _fits(call: ast.Call) -> bool:
 def _is_storage(node: ast.expr, scope: Scope) -> bool:
     """`tensor.untyped_storage()`: the shim leaves it alone, and it has no `is_npu`.
 
-    So does what `torch.load` hands to `lambda storage, location: storage.cuda()`.
+    So does what `torch.load` passes to `lambda storage, location: storage.cuda()`.
     """
     if isinstance(node, ast.Name):
         function = getattr(scope, "node", None)
@@ -178,7 +178,7 @@ def _method(
 def _is_in_operator(scope: Scope) -> bool:
     """Whether a function is one of an operator with its own gradient: `forward(ctx, x)`.
 
-    What it tells its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
+    What it passes to its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
     """
     function = getattr(scope, "node", None)
     arguments = function.args.args if isinstance(function, Function) else []

@@ -1,7 +1,7 @@
 """Functions whose result has less on the NPU, where all that is asked of it is seen.
 
 `torch.cuda.get_device_properties(0).total_memory` is there, `.major` is not; only the whole module
-tells what is asked of `properties = torch.cuda.get_device_properties(0)`.
+shows what is asked of `properties = torch.cuda.get_device_properties(0)`.
 """
 
 import ast
@@ -48,7 +48,7 @@ def with_result_members(
 def _judged(
     finding: Finding, call: ast.Call, parents: Mapping[ast.AST, ast.AST], catalogue: Catalogue
 ) -> Finding | None:
-    """The finding as it is to be told, `None` if there is nothing to tell."""
+    """The finding as it is to be reported, `None` if there is nothing to report."""
 
     def entry_of(member: str) -> SymbolEntry | None:
         return catalogue.symbols.get(f"{finding.arguments['symbol']}.{member}")

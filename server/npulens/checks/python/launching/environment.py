@@ -37,13 +37,13 @@ _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 _CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTORS) | {"update"}
-"""An attribute keeps its name, whatever stands before it; other names may be aliases."""
+"""An attribute keeps its name, whatever is before it; other names may be aliases."""
 
 
 def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     """A string that is exactly the name of such a variable, if it can be renamed.
 
-    Others matter only where they are set: to ask for one that the NPU has no use for does no harm.
+    Others matter only where they are set: to request one that the NPU has no use for does no harm.
     """
     assert isinstance(node, ast.Constant)
     entry = context.catalogue.variable(node.value) if isinstance(node.value, str) else None
@@ -171,16 +171,13 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
 
 
 def _is_unconditional(node: ast.AST, context: Context) -> bool:
-    """Whether what a module sets holds for the whole program.
-
-    Under a condition it is an option, which has to work on the NPU as well.
-    """
+    """Whether what a module sets holds for the whole program; under a condition it is an option."""
     line = context.code.text.rfind("\n", 0, context.span(node).start) + 1
     return not context.code.text[line : line + 1].isspace()
 
 
 def _requests_determinism(scope: Scope, context: Context) -> bool:
-    """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
+    """Whether a function also requests the determinism that counts on the NPU, or ends it."""
     function = getattr(scope.function_parent() or scope, "node", None)
     if not isinstance(function, Function):
         return False
@@ -244,7 +241,7 @@ def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> boo
 
 
 def command_line(node: ast.expr, context: Context) -> None:
-    """Report what stands in a command for a shell: a string, or a list of words."""
+    """Report the words of a command for a shell: a string, or a list of words."""
     if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
@@ -282,7 +279,7 @@ def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
 
 
 def _joined(literals: str) -> str:
-    """What stands in several literals behind each other, at its places, as one line."""
+    """The text of adjacent literals at its places, as one line."""
     text = [" "] * len(literals)
     for segment in _PIECE.finditer(literals):
         if segment["inner"] is None:
@@ -310,7 +307,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _words(nodes: list[ast.expr], context: Context) -> None:
-    """A command as a list; what is no plain string stands for one word."""
+    """A command as a list; anything but a plain string counts as one word."""
     words = []
     for node in nodes:
         place = _verbatim(node, context)
@@ -325,7 +322,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
 
 
 def _verbatim(node: ast.expr, context: Context) -> Span | None:
-    """Where a string stands, if it is written as it reads."""
+    """The place of a string, if it has no escapes."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
         return None
     span = context.span(node)

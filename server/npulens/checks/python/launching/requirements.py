@@ -1,4 +1,4 @@
-"""What a `setup.py` asks for: packages in the arguments of `setup`."""
+"""What a `setup.py` requests: packages in the arguments of `setup`."""
 
 import ast
 import re

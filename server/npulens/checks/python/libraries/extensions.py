@@ -110,7 +110,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _module_span(node: ast.ImportFrom, context: Context) -> Span:
-    """Where the module behind `from` stands."""
+    """The place of the module behind `from`."""
     whole = context.span(node)
     start = context.code.text.find(node.module or "", whole.start, whole.end)
     return Span(start, start + len(node.module or "")) if start >= 0 else whole

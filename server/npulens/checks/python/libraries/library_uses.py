@@ -200,7 +200,7 @@ def _is_reported_here(
     place: tuple[int, int],
     context: Context,
 ) -> bool:
-    """Whether a use tells more than the import of the name it starts with does."""
+    """Whether a use says more than the import of the name it starts with."""
     bound = lookup(root, scope, place) or []
     for binding, owner in bound:
         first, last = binding.block
@@ -228,7 +228,7 @@ def uses_libraries(context: Context) -> bool:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
         roots |= context.target.project.extensions.foreign
         roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
-        # Everybody writes this word, of the library only an import tells.
+        # Everybody writes this word, only an import shows that it is the library.
         words = (roots - {"cuda"}) & context.lookups.identifiers
         text, of_module = context.code.text, context.lookups.import_roots
         context.optional.is_wanted = bool(words) or "import cuda" in text or "from cuda" in text
@@ -344,7 +344,7 @@ def _set_aside(nodes: Sequence[ast.stmt | ast.expr], context: Context) -> None:
 
 
 _USED = "used"
-"""The argument of a finding that tells the use of a name from its import."""
+"""The argument that distinguishes a finding on a use of a name from one on its import."""
 
 
 def deduplicated(findings: Iterable[Finding]) -> list[Finding]:

@@ -37,7 +37,7 @@ _CALLS = frozenset(
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _CALLS)
 _DECORATORS = frozenset({"custom_fwd", "custom_bwd"})
 _POSITION_OF_ENABLED = 4
-"""Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
+"""Of `torch.cuda.amp.GradScaler`; for the NPU it is `dynamic`."""
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -94,10 +94,7 @@ def compared(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
-    """A look at the last name only, before anything is resolved.
-
-    A scaler may have any name that a function or a class gives it: `self.scaler_class()`.
-    """
+    """Whether the last name may be that of a scaler, as in `self.scaler_class()`; a quick look."""
     if isinstance(callee, ast.Attribute):
         if callee.attr in _LAST_NAMES:
             return dotted_name(callee) is not None
@@ -151,10 +148,7 @@ def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
 def _report(
     node: ast.expr, name: str, more: tuple[Edit, ...], scope: Scope, context: Context
 ) -> None:
-    """The finding that the name alone would be, with what else the fix has to change.
-
-    `more` is what else the plain fix has to change.
-    """
+    """The finding of the name alone; `more` is what else the plain fix has to change."""
     entry = context.catalogue.symbols.get(name)
     written = dotted_name(node)
     if entry is None or written is None or (context.facts.shim.is_active and entry.shimmed):

@@ -1,4 +1,4 @@
-"""What Lightning is asked for besides an accelerator: cards, a strategy, a precision."""
+"""What Lightning gets besides an accelerator: cards, a strategy, a precision."""
 
 import ast
 
@@ -102,7 +102,7 @@ def _data_parallel(value: ast.expr, context: Context) -> None:
 
 
 def _is_for_device(node: ast.Call, gpus: ast.keyword | None) -> bool:
-    """Whether a call asks for an accelerator of its own, with whatever plugin Lightning makes."""
+    """Whether a call requests an accelerator of its own, with whatever plugin Lightning makes."""
     accelerator, strategy = keyword_of(node, "accelerator"), keyword_of(node, "strategy")
     if keyword_of(node, "plugins") is not None or (accelerator is None and gpus is None):
         return False
