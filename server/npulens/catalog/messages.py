@@ -18,7 +18,7 @@ class LocalizedError(Exception):
     """A mistake that users see, in each language.
 
     Attributes:
-        text: What is told.
+        text: The message.
     """
 
     def __init__(self, text: LocalizedText) -> None:

@@ -1,4 +1,4 @@
-"""The lists of a rule file that tell what PyTorch's own APIs do on the NPU."""
+"""The lists of a rule file that say what PyTorch's own APIs do on the NPU."""
 
 import re
 from collections.abc import Mapping

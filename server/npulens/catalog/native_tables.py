@@ -23,7 +23,7 @@ TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class LimitKind:
-    """A way in which an API may fall short, and how that is said.
+    """A way in which an API may fall short, and its wording.
 
     Attributes:
         kind: Its name.

@@ -147,7 +147,7 @@ class ProjectFacts:
     """All that a file cannot know of its project.
 
     Attributes:
-        root: The folder of the project: what a file is for is asked of its path below that.
+        root: The folder of the project: the role of a file follows from its path below that.
         own_modules: Top-level modules and packages of the project, which hide libraries of the
             same name.
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.

@@ -1,4 +1,4 @@
-"""What is known of a rule beside its wording: each property is said in the file of the rule."""
+"""What is known of a rule beside its wording: each property is in the file of the rule."""
 
 from enum import Enum
 

@@ -41,7 +41,7 @@ class Section:
 
     Attributes:
         name: The name of the list.
-        key: The fields that tell an entry from the others.
+        key: The fields that identify an entry.
         readers: Every field, and what reads it.
         defaults: The fields that may be left out.
     """

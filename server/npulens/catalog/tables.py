@@ -285,14 +285,14 @@ class Catalogue:
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)
-    """These, and those that an NPU has in builds of their own or as nobody has said."""
+    """These, and those with a build for the NPU, or without any statement on one."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one is in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
     """Those triggers that matter only as part of a qualified name: behind a dot, or imported."""
 
     computing: frozenset[str] = field(init=False)
-    """Those triggers that are PyTorch's own APIs alone, of whose results no rule asks anything."""
+    """Those triggers that are PyTorch's own APIs alone, whose results concern no rule."""
 
     called_names: frozenset[str] = field(init=False)
     """The last parts of the names in `calls`."""
@@ -399,7 +399,7 @@ _OTHER_WORDS = (
     *("CUDA", "ShardedGradScaler"),
 )
 """What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
-scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for;
+scripts for a scheduler; what a `setup.py` requires; what Ray and Lightning get;
 double precision; settings by their names, or the values of those with common ones; the text of
 an error, and the scaler of FSDP."""
 

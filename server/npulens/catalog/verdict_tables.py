@@ -62,11 +62,11 @@ def read_conditions(folder: Path) -> ConditionTable:
 
 
 class ReasonWording(NamedTuple):
-    """How a reason is said.
+    """The wording of a reason.
 
     Attributes:
         why: Why nothing is to be done, of one place.
-        counted: What is said of a number of such places: `61 with a fallback`.
+        counted: The text for a number of such places: `61 with a fallback`.
     """
 
     why: LocalizedText

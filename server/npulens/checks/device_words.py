@@ -271,7 +271,7 @@ def _matches(pattern: re.Pattern[str], node: ast.expr) -> bool:
 
 
 def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
-    """`get_device() or "cuda"`: what is asked first knows the NPU."""
+    """`get_device() or "cuda"`: the first operand knows the NPU."""
     return (
         isinstance(node, ast.BoolOp)
         and isinstance(node.op, ast.Or)
@@ -445,7 +445,7 @@ def report_likely(
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is to be said of a literal.
+    """What is reported of a literal.
 
     Attributes:
         severity: The severity if it is not that of the rule.

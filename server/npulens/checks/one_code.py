@@ -83,7 +83,7 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
 
 
 def _checks_for_kernels(finding: Finding) -> bool:
-    """Whether a tensor is asked where it is because kernels of CUDA are called."""
+    """Whether the device of a tensor is checked because kernels of CUDA are called."""
     symbol = finding.arguments.get("symbol", "")
     return symbol.rpartition(".")[2] == _TENSOR_IS_ON_CUDA and not finding.fixes
 
@@ -98,7 +98,7 @@ def without_vendors(finding: Finding, note: LocalizedText | None = None) -> Find
 
     Args:
         finding: It.
-        note: What is said of it if it is about devices and none is left, if not the usual.
+        note: The note if it is about devices and none is left, if not the usual.
     """
     fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
     if fixes or finding.rule.family not in _DEVICE_RULES:

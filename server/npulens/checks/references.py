@@ -30,7 +30,7 @@ from npulens.text.spans import Span
 _SEEDS = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
 _SEEDING = "torch.manual_seed("
 _SEEDS_ALL_SINCE = (2, 1)
-"""Source: torch/random.py, whose `_seed_custom_device` asks the plugin of a device."""
+"""Source: torch/random.py, whose `_seed_custom_device` calls the plugin of a device."""
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:

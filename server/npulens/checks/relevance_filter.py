@@ -38,7 +38,7 @@ class RelevanceFilter:
         triggers: The trigger words that occur in it.
         aliases: Names of the module that represent something a table may know.
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
-        computing: Trigger words whose calls give tensors, which no rule asks anything further.
+        computing: Trigger words whose calls give tensors, which concern no further rule.
         stars: Whether the module imports names by `*`, which binds nobody knows what.
 
     Attributes:

@@ -225,7 +225,7 @@ def is_on_host(
     """Whether an expression is a tensor that was made on the CPU and never moved.
 
     Names are followed through the assignments of their function. A tensor that is made in the
-    place itself only counts if it is said to be on the CPU.
+    place itself only counts if it is explicitly on the CPU.
 
     Args:
         node: The expression.

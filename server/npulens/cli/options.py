@@ -55,7 +55,7 @@ language_option = click.option(
     "--language",
     type=click.Choice(["en", "zh"]),
     callback=_language,
-    is_eager=True,  # what is wrong with the other options is told in it
+    is_eager=True,  # what is wrong with the other options is reported in it
     help="The language of messages.",
 )
 config_option = click.option(

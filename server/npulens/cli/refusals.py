@@ -26,7 +26,7 @@ def speak(language: "Language | None") -> None:
 
 
 def spoken(context: click.Context | None) -> "Language":
-    """The language of a command, as far as it was told when something goes wrong."""
+    """The language of a command, as far as it is known when something goes wrong."""
     from npulens.report.report_wording import environment_language
 
     requested: Language | None = None if context is None else context.meta.get(_LANGUAGE)

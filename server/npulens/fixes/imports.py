@@ -95,7 +95,7 @@ def plugin_edit(place: TorchImport, text: str, *, is_named: bool) -> Edit:
     Args:
         place: The import of torch.
         text: The text with it.
-        is_named: Something uses the name; where nothing does, linters are told that it is needed.
+        is_named: Something uses the name; where nothing does, a comment for linters is added.
     """
     has_line = place.indentation is not None
     statement = "import torch_npu" if is_named or not has_line else FOR_EFFECT

@@ -1,6 +1,6 @@
 """What a script does with a model that is wrapped in `DistributedDataParallel`.
 
-The wrapper answers for itself what training asks; everything else is asked of the model in it, as
+The wrapper has what training needs; everything else is read from the model in it, as
 `model.module`. A method of the model's own would go around the wrapper, and the cards would train
 apart, so this is refused unless no gradient is computed there.
 """
@@ -34,7 +34,7 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
     Functions of the script that are given the model are looked at as well.
 
     Raises:
-        UnclearError: Something is asked that goes around the wrapper, or a function is given other
+        UnclearError: Something goes around the wrapper, or a function is given other
             models too.
     """
     functions = {n.name: n for n in script.tree.body if isinstance(n, ast.FunctionDef)}
@@ -112,7 +112,7 @@ def _given(call: ast.Call, function: ast.FunctionDef, variable: str) -> Iterator
 
 
 def _require_same(script: Script, function: ast.FunctionDef, parameter: str, variable: str) -> None:
-    """See that a function which asks a model for more is always given this one."""
+    """See that a function which needs more of a model is always given this one."""
     needs_module = any(
         isinstance(node, ast.Attribute)
         and getattr(node.value, "id", "") == parameter

@@ -138,7 +138,7 @@ def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
 
 
 def _sets_environment(node: ast.stmt) -> bool:
-    """Which devices are visible, say, is asked when the first one is used."""
+    """The visible devices, say, are read when the first one is used."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
         return False
     return ast.unparse(node.targets[0].value) == "os.environ"

@@ -72,7 +72,7 @@ class Pattern:
         transparent: Operators of the user's code that are looked through.
         keeps_types: Casts of arguments and of the result are written again, since the operator
             takes one data type for all and returns it.
-        conditions: Names of conditions on what each variable stands for, or several together:
+        conditions: Names of conditions on what each variable represents, or several together:
             those of `"gate, up"` are about both.
         check: What the user must check.
         without_gradient: It counts only where no gradients are computed.

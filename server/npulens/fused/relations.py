@@ -1,4 +1,4 @@
-"""Conditions on several of a pattern's variables together, and those that ask the constructor."""
+"""Conditions on several of a pattern's variables together, and those that read the constructor."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice

@@ -38,7 +38,7 @@ class Rewriter:
 
     Args:
         evaluator: What evaluated the function.
-        record: What it told.
+        record: Its results.
         text: The text that all positions count in.
         lines: Its lines.
     """
@@ -52,7 +52,7 @@ class Rewriter:
     def fixes(self, match: Match, place: ast.expr | ast.stmt, statement: ast.stmt) -> list[Fix]:
         """The fixes for a match whose result is computed at a place; often one, or none.
 
-        Where it can be told apart, a second keeps the code as it is for other devices. Further
+        Where it can be distinguished, a second keeps the code as it is for other devices. Further
         ones follow for what else may hold.
         """
         pattern = match.pattern
@@ -316,9 +316,9 @@ def _comes_from_another_type(match: Match) -> bool:
 
 
 def _shows_no_dimensions(match: Match) -> bool:
-    """Whether four dimensions are wanted of what the code computes without telling how many.
+    """Whether four dimensions are wanted of what the code computes without showing how many.
 
-    A parameter of the function is taken to have them: its callers tell, and not this code. Of
+    A parameter of the function is taken to have them: its callers show it, and not this code. Of
     query, key, value and mask one is enough, since their ranks go together.
     """
     conditions = match.pattern.conditions

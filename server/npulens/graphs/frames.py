@@ -32,7 +32,7 @@ _NO_STATEMENTS: frozenset[ast.stmt] = frozenset()
 
 @dataclass(slots=True)
 class Evaluated:
-    """What evaluating a function told.
+    """The results of evaluating a function.
 
     Attributes:
         function: The function.
@@ -91,7 +91,7 @@ class Frame:
     statement: ast.stmt = field(default_factory=ast.Pass)
 
     def bind(self, name: str, value: Node, also: bool = False) -> None:
-        """Bind a name; `also` says that what it held before was changed and not replaced."""
+        """Bind a name; `also` says that its value was changed and not replaced."""
         self.names[name] = value
         if self.record is not None:
             before = self.binders.get(name, frozenset()) if also else frozenset()

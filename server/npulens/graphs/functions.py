@@ -81,7 +81,7 @@ class Evaluator(Statements):
         self.receiver = None if receiver is None else self.graph.node(INPUT, (), receiver)
 
     def result(self, function: FunctionHere) -> Node | None:
-        """What a function returns for its own parameters, `None` if that cannot be said."""
+        """What a function returns for its own parameters, `None` if that is not known."""
         names = {
             argument.arg: self.graph.node(INPUT, (), argument.arg)
             for argument in (*function.node.args.args, *function.node.args.kwonlyargs)
@@ -147,7 +147,7 @@ class Evaluator(Statements):
         return {name: node for (of, name), node in frame.attributes.items() if of == serial}
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
-        """What a call of a function of this file gives, `None` if that cannot be said."""
+        """What a call of a function of this file gives, `None` if that is not known."""
         self.inlined.add(function.node)
         inner = Frame(function, None, depth=frame.depth + 1)
         inner.names = names

@@ -42,7 +42,7 @@ class Invocations(Modules):
     owner: ClassHere | None = None
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
-        """What a call of a function of this file gives, `None` if that cannot be said."""
+        """What a call of a function of this file gives, `None` if that is not known."""
         raise NotImplementedError
 
     def initialized(self, owner: ClassHere) -> dict[str, Node]:

@@ -36,7 +36,7 @@ class Node:
     Attributes:
         operator: What is computed (`multiply`, `softmax`, ...) or the kind of leaf.
         operands: What it is computed from; arguments that are constants are operands too.
-        label: What tells leaves of one kind apart: the value of a constant, the name of an input
+        label: What distinguishes leaves of a kind: the value of a constant, the name of an input
             or attribute, the place of something unknown.
         serial: Its number in its graph; operands of commutative operators are in this order.
         rank: How many dimensions it has, if its use shows that; see `ranks.rank_of`.

@@ -95,7 +95,7 @@ class _Lifecycle:
             self._take(dict(zip(folders, answer, strict=True)))
 
     async def settings_changed(self, given: object) -> None:
-        """Some clients send the settings along, others want to be asked."""
+        """Some clients send the settings along, others wait for a request."""
         if self._has("workspace.configuration"):
             await self.pull_settings()
             return
@@ -176,7 +176,7 @@ class _Lifecycle:
             return self._session.settings_of(folder), str(error)
 
     async def _is_done(self, params: types.RegistrationParams) -> bool:
-        """Register what the client shall tell; whether it will."""
+        """Register what the client shall report; whether it will."""
         return await self._request(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
 
     async def _request(self, method: str, params: Any) -> object:

@@ -211,7 +211,7 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
 
     Args:
         log: The migration.
-        place: The migrated tree, if that is to be said.
+        place: The migrated tree, if it is shown.
         language: The language to say it in.
     """
     what = message(

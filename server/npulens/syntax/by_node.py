@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 def once_by_node(answer: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
     """Remember the answers of a function of a node alone; they must not refer to that node.
 
-    Trees outlive one analysis while a text is edited, and several parts of one ask the same.
+    Trees outlive one analysis while a text is edited, and several parts of one need the same.
     """
     known: WeakKeyDictionary[Node, Answer] = WeakKeyDictionary()
 

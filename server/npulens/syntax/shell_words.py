@@ -52,7 +52,7 @@ class _Lines:
     def find(self, delimiter: str, span: Span, *, is_indented: bool) -> int:
         """The line that ends a here-document, or the end of the text.
 
-        A script that stands indented in another text has all its lines indented, so one with
+        A script that is indented in another text has all its lines indented, so one with
         blanks ends it if there is none without.
         """
         indented = self._starts.get(delimiter.strip(" \t\r"), [])

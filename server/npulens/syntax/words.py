@@ -20,7 +20,7 @@ _RARE = frozenset("<>!~")
 class Words:
     """What looks like an identifier in a text of any language, and where parts of the text are.
 
-    The identifiers, each once, are a fraction of the text: they are asked before it is searched.
+    The identifiers, each once, are a fraction of the text: they are searched before it.
     """
 
     def __init__(self, text: str) -> None:

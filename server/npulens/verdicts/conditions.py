@@ -153,7 +153,7 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
         return UNKNOWN
     name = values[0].name
     if isinstance(values[0], Qualified) and name.partition(".")[0] in known.missing_libraries:
-        return UNKNOWN  # where it is not imported nothing of it is asked
+        return UNKNOWN  # where it is not imported nothing is checked
     kind = known.table.names.get(name)
     if kind is None or (isinstance(values[0], Qualified) and name.endswith("is_available")):
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Functions that say which device is used, and know the NPU: who asks them has been ported.
+"""Functions that say which device is used, and know the NPU: their callers have been ported.
 
 `if get_device_name() == "cuda":` is then about CUDA alone, and right as it is.
 """

@@ -59,7 +59,7 @@ def moves_what_the_host_has(body: list[ast.stmt], scope: Scope, known: Known) ->
 
 
 def checks_only_for_card(body: list[ast.stmt]) -> bool:
-    """Whether statements use CUDA for nothing but to ask what card there is."""
+    """Whether statements use CUDA for nothing but to check the card."""
     queries = False
     for part in (part for statement in body for part in nodes_below(statement)):
         if isinstance(part, ast.Constant):

@@ -68,7 +68,7 @@ class Regions:
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
 
     def answer(self, test: ast.expr, scope: Scope) -> Answer:
-        """What a condition comes to on an NPU; kept, for several ask."""
+        """What a condition comes to on an NPU; kept for several callers."""
         found = self._answers.get(test)
         if found is None:
             found = answer(test, scope, self.known)

@@ -23,7 +23,7 @@ def without_handled_imports(
     """The findings without those about imports that something else makes harmless.
 
     Left out is what a function imports again that the module had tried before. A module that is
-    only imported where its libraries are there has nothing to tell of them, and where a project has
+    only imported where its libraries are there has no findings on them, and where a project has
     C++ sources and none for CUDA, what it loads runs on the host.
     """
     if project.extensions.is_for_host:
@@ -41,7 +41,7 @@ def without_handled_imports(
 def _without_checked(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings without those in a `try` that only binds names which are `None` before it.
 
-    Where the module asks whether they are, it goes on without the library, whatever the handler
+    Where the module checks that, it goes on without the library, whatever the handler
     says: `attend = None`, `try: import flash_attn; attend = flash_attn.f`,
     `if attend is not None: ...`.
     """

@@ -20,7 +20,7 @@ UNNAMED_MODULE = "TORCH_EXTENSION_NAME"
 """The name of a module that the build fills in."""
 
 BINDERS = ("PYBIND11_MODULE", "TORCH_LIBRARY", "RegisterOperators")
-"""Of sources without any of these words nothing is to be said."""
+"""Sources without any of these words have no findings."""
 _MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE"})
 _LIBRARIES = frozenset(
     {"TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_IMPL"}

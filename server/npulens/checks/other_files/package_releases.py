@@ -11,7 +11,7 @@ _MOST_PATCHES = 30
 
 
 def admits_none(requirement: str, releases: Sequence[str]) -> bool:
-    """Whether none of some releases is as asked.
+    """Whether no release meets a requirement.
 
     Args:
         requirement: Comparisons as pip, conda or Poetry write them: `==1.12.1`, `>=1.8,<2`,

@@ -190,7 +190,7 @@ class _Walk:
             is_for_npu = is_for_npu or truth is True
 
     def _last_that_matters(self, pipelines: Sequence[Sequence[Step]]) -> int:
-        """The place of the last command for whose sake those before it are asked."""
+        """The place of the last command for whose sake those before it run."""
         for index in range(len(pipelines) - 1, 0, -1):
             if any(matters(step.node, self._text) for step in pipelines[index]):
                 return index

@@ -428,7 +428,7 @@ def _run(
 
 
 def _started(chain: Sequence[Atom], atoms: Sequence[Atom]) -> Iterator[Atom]:
-    """What a container or a shell is told to run: `docker exec a nvidia-smi`, `bash ./a.run`."""
+    """What a container or a shell runs: `docker exec a nvidia-smi`, `bash ./a.run`."""
     rest = [atom for atom in atoms if chain and atom.span > chain[-1].span]
     if any(base_name(program) in _CONTAINERS for program in chain):
         yield from (atom for atom in rest if atom.text == _TOOL)

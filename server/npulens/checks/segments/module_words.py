@@ -1,7 +1,7 @@
 """Words anywhere in a module that decide what is reported elsewhere in it.
 
 Each segment of a module is searched by itself and what is found counts for all of them: a check
-that asked the text of its own segment would answer otherwise in an editor, where segments are
+that read only its own segment would answer otherwise in an editor, where segments are
 small.
 """
 
@@ -32,7 +32,7 @@ def decisive_words_in(text: str) -> frozenset[str]:
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
         `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
-        (the library), `seeds` (of all devices are set), `capability` (of a card is asked for) and
+        (the library), `seeds` (of all devices are set), `capability` (of a card is read) and
         `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
     """
     return frozenset(

@@ -1,4 +1,4 @@
-"""Comparisons of devices with CUDA: what is asked is whether it is not the CPU."""
+"""Comparisons of devices with CUDA: they become a check that it is not the CPU."""
 
 import ast
 from collections.abc import Iterator

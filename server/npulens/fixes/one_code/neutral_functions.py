@@ -1,4 +1,4 @@
-"""Functions of `torch.cuda`, and tensors that are asked where they are."""
+"""Functions of `torch.cuda`, and checks of the device of a tensor."""
 
 import ast
 

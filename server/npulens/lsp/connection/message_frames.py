@@ -13,7 +13,7 @@ LARGEST_MESSAGE = 200_000_000
 class Frames:
     """Takes in bytes in whatever portions they come, and gives out the bodies of messages.
 
-    Headers that tell no length are skipped; so is the body of a message that is too long.
+    Headers without a length are skipped; so is the body of a message that is too long.
     """
 
     def __init__(self) -> None:

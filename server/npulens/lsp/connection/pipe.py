@@ -56,7 +56,7 @@ class Pipe:
                 self._changed.wait(ends - monotonic())
 
     def _has_room(self) -> bool:
-        if sys.platform == "win32":  # which can ask sockets alone
+        if sys.platform == "win32":  # where only sockets can be polled
             return False
         return bool(select.select([], [self._descriptor], [], 0)[1])
 

@@ -41,7 +41,7 @@ KINDS = (QUICK_FIX, REWRITE, FIX_ALL_KIND, EXPLAIN_KIND)
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked: a range of a part of a text, and the kinds of actions that are wanted."""
+    """The request: a range of a part of a text, and the kinds of actions that are wanted."""
 
     analysis: Analysis
     part: Part

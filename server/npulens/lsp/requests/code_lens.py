@@ -42,7 +42,7 @@ def _names_npu(analysis: Analysis) -> bool:
 
 
 def reported_functions(analysis: Analysis, language: Language) -> Iterator[tuple[Span, str]]:
-    """The names of functions with dynamic shapes or waits that are worth telling, and how many."""
+    """The names of functions with dynamic shapes or waits that are worth showing, and how many."""
     text = analysis.view.document.text
     functions = [hint.span for hint in analysis.shapes.hints if not hint.shape]
     by_function: list[list[Ranked]] = [[] for _ in functions]

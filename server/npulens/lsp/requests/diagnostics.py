@@ -69,7 +69,7 @@ def register(server: NpulensServer) -> None:
     ) -> types.WorkspaceDiagnosticReport:
         sent: list[_Report] = []
         async for portion in _WorkspaceRequest(server, params).portions():
-            # Open documents are asked for on their own, with the text that the editor has.
+            # Open documents are requested on their own, with the text that the editor has.
             # Those of a notebook that has been opened are of its cells, and none of its file.
             kept = [
                 _nothing_in(each.uri) if each.uri in session.opened else each
@@ -158,7 +158,7 @@ class _WorkspaceRequest:
         self._to_check += to_check
 
     def _report(self, state: FileState, terms: ClientTerms) -> _Report | None:
-        """The report on a file in which something is, or was when last asked."""
+        """The report on a file in which something is, or was at the last request."""
         uri = state.path.as_uri()
         before = self._known.get(uri)
         if before is None and not state.has_findings:

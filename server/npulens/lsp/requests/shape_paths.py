@@ -83,7 +83,7 @@ def _steps(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[tuple[
 
 
 def in_its_line(code: str, span: Span, view: View, language: Language) -> str:
-    """What is said of a span, after the line that it starts in, and in a notebook the cell."""
+    """The text for a span, after the line that it starts in, and in a notebook the cell."""
     part = view.part_of(span.start)
     line = place_at(part.document, span.start - part.start).line
     if len(view.parts) == 1:

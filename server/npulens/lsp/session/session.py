@@ -49,7 +49,7 @@ class Client(Protocol):
 
 
 class Session:
-    """What one client has told, and what it shall be told.
+    """What one client has sent, and what it shall receive.
 
     Next to nothing is computed here: a change makes a new document and puts it into its slot.
     What a file needs to know of the disk is looked up on other threads, when it is opened or

@@ -116,7 +116,7 @@ def joined(path: str, version: int | None, cells: Sequence[tuple[str, Document, 
     text = "\n".join(python for _, _, python in cells)
     language = cells[0][1].language if cells else None
     document = Document(path, text, version, language)
-    # Lines are counted in each cell; which of all cells it is, nobody is told.
+    # Lines are counted in each cell; the number of the cell is not shown.
     marks = [CellMark(part.start, index, 1, 0) for index, part in enumerate(parts, 1)]
     vars(document)["cell_marks"] = marks  # where cached_property keeps what it would compute
     return View(document, tuple(parts))

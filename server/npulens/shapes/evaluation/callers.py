@@ -1,4 +1,4 @@
-"""What the calls in a class tell of the parameters of its methods."""
+"""What the calls in a class show of the parameters of its methods."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence

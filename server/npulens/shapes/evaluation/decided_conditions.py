@@ -1,6 +1,6 @@
 """Conditions that no device decides, and that count for shapes alone.
 
-What a condition comes to on an NPU is asked of `verdicts/conditions.py`. Here is what no device
+What a condition comes to on an NPU is decided by `verdicts/conditions.py`. Here is what no device
 decides: which framework's arms are read, which attention a model of the module can have, and
 whether a list has elements.
 """

@@ -1,7 +1,7 @@
 """Functions of other modules whose results have shapes that depend on data.
 
 What such a function returns is kept as plain data, without the places in its module, so that it
-can be handed from file to file and stays the same while that module is edited elsewhere.
+can be passed from file to file and stays the same while that module is edited elsewhere.
 """
 
 import ast

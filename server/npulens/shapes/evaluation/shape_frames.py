@@ -164,7 +164,7 @@ class Frame:
         self.made_at: dict[str, int] = {}
         """How many of these there were when a list was made."""
         self.leaving: list[dict[str, Value]] = []
-        """What names held where the current loop was left early."""
+        """The values of names where the current loop was left early."""
         self.around: list[ast.stmt] = []
         """The loops around the current statement."""
         self.rare = 0

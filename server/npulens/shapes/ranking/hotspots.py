@@ -78,7 +78,7 @@ class Hotspots:
                 shapes.hotspots = None
                 functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
                 if functions:
-                    # What is said of runtimes anywhere in a class counts for all of it.
+                    # A name of a runtime anywhere in a class counts for all of it.
                     known = shapes.evaluations if self._runtimes is None else {}
                     self._look_through(segment, functions, known)
                 else:

@@ -229,7 +229,7 @@ def _is_word_of_start(name: str) -> bool:
 def calls_in(text: str) -> frozenset[str]:
     """The last parts of the names that a function calls, by its text.
 
-    What stands before each bracket is cut off with plain operations of strings: an expression
+    The text before each bracket is cut off with plain operations of strings: an expression
     takes a quarter of the time that parsing does.
     """
     found = set()

@@ -31,6 +31,6 @@ def has_npu_twin(name: str, for_npu: Iterable[str]) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    """The words of a name that tell what it computes; `attn` is `attention`."""
+    """The words of a name that say what it computes; `attn` is `attention`."""
     parts = name.lower().replace("attn", "attention").split("_")
     return {p for p in parts if len(p) >= _SHORTEST and p not in _PLAIN and not _KERNELS.search(p)}

@@ -30,7 +30,7 @@ _SHEBANG_LENGTH = 200
 _NEVER_ENTERED = folders.HISTORY | folders.CACHES | {folders.LOG_FOLDER}
 """Folders below one that is named that hold nothing to read, whatever git says."""
 _MOST_LOOKED_AT = 1_000
-"""So many names in a folder tell whether it holds anything that is read."""
+"""So many names in a folder show whether it holds anything that is read."""
 
 
 @dataclass
@@ -79,8 +79,8 @@ def discover(
         respect_gitignore: Whether what git ignores is left out below folders.
         force_exclude: Whether what these patterns name, and files that tools write, are left out
             even where they are named, as by a hook that names all changed files.
-        original: The folder of which the one that is named is a copy without its history: git is
-            asked there.
+        original: The folder of which the one that is named is a copy without its history: git
+            runs there.
     """
     found = Discovery()
     seen: set[str] = set()

@@ -36,7 +36,7 @@ class NotRead(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether users have to know of it even if they do not ask: they did not choose it."""
+        """Whether users have to know of it without a request: they did not choose it."""
         return self.reason is not Reason.EXCLUDED
 
 

@@ -70,7 +70,7 @@ _LAUNCH_WORDS = (
 
 
 class Relevance:
-    """Tells files of which nothing can be said from those that have to be read.
+    """Separates files without findings from those that have to be read.
 
     Args:
         catalogue: The rules.

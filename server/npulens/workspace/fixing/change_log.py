@@ -128,7 +128,7 @@ class ChangeLog:
         self._add_changed(path)
         if fixed.original is None:
             return
-        # Where the file was rewritten before, places are told in what it was at first.
+        # Where the file was rewritten before, places are those of the first text.
         document, edits = self._rewritten.get(path, (fixed.original, []))
         for finding, offset, before, after in fixed.edits:
             line, _ = place_at(document, offset_before(offset, edits))

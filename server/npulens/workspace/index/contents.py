@@ -1,4 +1,4 @@
-"""What the files of a project hold: read once for all who ask."""
+"""What the files of a project hold: read once for all callers."""
 
 import os
 from collections.abc import Iterable, Mapping

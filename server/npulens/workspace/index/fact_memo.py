@@ -1,4 +1,4 @@
-"""Answers to questions about the contents of files, so that each is asked once."""
+"""Answers to questions about the contents of files, so that each is computed once."""
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b

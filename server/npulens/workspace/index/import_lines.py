@@ -1,4 +1,4 @@
-"""What the imports of a module name, read from its bytes: thousands of files are asked."""
+"""What the imports of a module name, read from its bytes: thousands of files are read so."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Which APIs of a library do not run on the NPU, because of what they lead to.
 
-A function cannot run if something in it cannot that runs whenever it does: what stands under a
+A function cannot run if something in it cannot that runs whenever it does: what is under a
 condition with another way, or in a `try` that goes on without it, does not count. A class cannot
 be used if making an instance of it, or calling one, cannot run. A module cannot be imported if
 something cannot run that its import does, and takes with it all that it defines.

@@ -1,6 +1,6 @@
 """Modules that a project imports only where what they need is there.
 
-A module of Triton kernels is right to need Triton if everyone who imports it asks first, or does
+A module of Triton kernels is right to need Triton if everyone who imports it checks first, or does
 without it where the import fails.
 """
 

@@ -24,7 +24,7 @@ _MODULES = frozenset(
         *("torch.utils", "torch.utils.data", "torch.autograd", "torch.amp", "torch.jit"),
     }
 )
-"""What is re-exported of `torch.cuda`, and classes, are told where they are imported first."""
+"""Re-exports of `torch.cuda`, and of classes, are reported at their first import."""
 _MOST_ROUNDS = 4
 """Through so many modules, each of which takes from the next, a name is followed."""
 _Facts = frozenset[tuple[str, str, LibraryName]]

@@ -1,4 +1,4 @@
-"""What is said once in a run over many files, at the first of them in the order of the paths."""
+"""What is reported once in a run over many files, at the first of them by path."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ _REPORTED = Settlement("reported-once")
 
 
 class Once:
-    """The reports of one run, each of which knows what those before it have said."""
+    """The reports of one run, each of which knows what those before it reported."""
 
     def __init__(self) -> None:
         self._reported: set[str] = set()

@@ -57,9 +57,9 @@ class _Folder:
 
     Attributes:
         file_context: What counts for its files.
-        settings: What that was asked with.
+        settings: The settings of that look.
         stamps: Its files as they were when last looked at.
-        looked: When that was, and how many changes had been told of then.
+        looked: When that was, and how many changes had been reported then.
         known: The state of each file, and the stamp for which it holds.
     """
 

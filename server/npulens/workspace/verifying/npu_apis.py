@@ -1,4 +1,4 @@
-"""The APIs of PyTorch that a run on the NPU should be told of."""
+"""The APIs of PyTorch that a run on the NPU should watch."""
 
 from npulens.catalog.model import TorchVersion
 from npulens.catalog.native_tables import NativeEntry, includes

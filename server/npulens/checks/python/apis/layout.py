@@ -134,7 +134,7 @@ def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: asked or listed, not used."""
+    """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: not a use."""
     assert isinstance(node, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set))
     if isinstance(node, ast.Compare):
         parts: list[ast.expr] = [node.left, *node.comparators]

@@ -290,7 +290,7 @@ def _limits(entry: NativeEntry, context: Context) -> list[NativeLimit]:
 
 
 def _counts(entry: NativeEntry, context: Context) -> bool:
-    """Whether no rule written by hand speaks of the same."""
+    """Whether no rule written by hand covers the same."""
     return longest_entry(entry.api, context) is None
 
 

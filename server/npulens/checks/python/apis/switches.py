@@ -14,7 +14,7 @@ from npulens.syntax.scopes import Scope
 
 
 def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is asked, not set.
+    """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is read, not set.
 
     What it says is of no use on the NPU, and nothing has to be done about that.
     """

@@ -58,7 +58,7 @@ def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_checked_for_none(value: ast.expr, context: Context) -> bool:
-    """Whether the code asks of a name first whether it holds anything."""
+    """Whether the code compares a name with `None` first."""
     if isinstance(value, ast.Call):
         return False
     return context.source(value) in context.facts.signs.checked_for_none

@@ -1,7 +1,7 @@
-"""Functions whose result has less on the NPU, where all that is asked of it is seen.
+"""Functions whose result has less on the NPU, where all members that are read are seen.
 
 `torch.cuda.get_device_properties(0).total_memory` is there, `.major` is not; only the whole module
-shows what is asked of `properties = torch.cuda.get_device_properties(0)`.
+shows what is read of `properties = torch.cuda.get_device_properties(0)`.
 """
 
 import ast
@@ -21,10 +21,10 @@ _RULE = "cuda-api-limited"
 def with_result_members(
     findings: Sequence[Finding], module: WholeModule, catalogue: Catalogue
 ) -> list[Finding]:
-    """The findings, those on such functions by what is asked of their results.
+    """The findings, those on such functions by the members that are read.
 
-    Where all of it is there, they move like any other; where something is asked at once that is
-    missing, the finding on that says it all.
+    Where all of it is there, they move like any other; where a missing member is read at once,
+    the finding on that says it all.
     """
     limited = {f.arguments["symbol"] for f in findings if f.rule.name == _RULE}
     if limited:
@@ -73,7 +73,7 @@ def _is_there(entry: SymbolEntry) -> bool:
 
 
 def _members_read(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
-    """The members that are asked of the only name of a result; empty if more is done with it."""
+    """The members that are read of the only name of a result; empty if more is done with it."""
     assignment = parents[call]
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
         return []

@@ -225,7 +225,7 @@ def _report(
 
 
 def _is_for_nvml(scope: Scope, context: Context) -> bool:
-    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+    """Whether a function gets cards from NVIDIA's library, and needs their numbers there."""
     function = getattr(scope.function_parent() or scope, "node", None)
     return isinstance(function, Function) and "nvml" in context.source(function).lower()
 

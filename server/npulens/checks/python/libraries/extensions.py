@@ -34,7 +34,7 @@ _PLAIN_EXTENSIONS = frozenset(
 _PLAIN_NAMES = frozenset(name.rpartition(".")[2] for name in _PLAIN_EXTENSIONS)
 _LIBRARY_LOADER = "torch.ops.load_library"
 _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
-"""Operators that tell how they were built, or count results on the CPU."""
+"""Operators that return how they were built, or count results on the CPU."""
 
 
 def built(node: ast.AST, scope: Scope, context: Context) -> None:

@@ -162,7 +162,7 @@ def _report(
 
 
 def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
-    """`torch.amp.GradScaler` means CUDA unless it is told otherwise."""
+    """`torch.amp.GradScaler` means CUDA by default."""
     entry = context.catalogue.symbols.get(name)
     if entry is None:
         return

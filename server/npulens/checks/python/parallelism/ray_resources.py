@@ -1,4 +1,4 @@
-"""GPUs that a program asks Ray for, which counts the cards of Ascend as a resource of its own."""
+"""GPUs that a program gets from Ray, which counts the cards of Ascend as a resource of its own."""
 
 import ast
 
