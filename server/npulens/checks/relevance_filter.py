@@ -82,7 +82,7 @@ class RelevanceFilter:
                 yield node
 
     def members(self, node: ast.ClassDef, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-        """The statements of a class to visit; methods only with a word or such an attribute."""
+        """The statements of a class to visit; a method needs a word or an attribute with one."""
         attributes = [(f".{name}", lasts) for name, lasts in self._attributes(node)]
         self._add_all(attributes, _ATTRIBUTE, *self._reach(node))
         for statement in body:
@@ -136,7 +136,7 @@ class RelevanceFilter:
         return _is_between(self._places, *self._reach(node))
 
     def _attributes(self, node: ast.ClassDef) -> Iterator[tuple[str, bool]]:
-        """Attributes that get a word or an annotated argument; whether what they return matters."""
+        """Attributes that get a word or an annotated argument, and whether their results matter."""
         for method in node.body:
             if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._represents_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]

@@ -6,7 +6,7 @@ from difflib import unified_diff
 
 _CONTEXT = 3
 _MOST_COMPARED = 20_000
-"""Of more lines, all from the first to the last change count as changed: that is quick."""
+"""Of more lines, the first to the last change are one hunk: to compare them is quadratic."""
 
 
 def patch(path: str, before: bytes, after: bytes) -> bytes:

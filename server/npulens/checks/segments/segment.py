@@ -209,7 +209,7 @@ def _has_global(words: Words) -> bool:
 
 
 def _triggers_in(words: Words, triggers: frozenset[str]) -> frozenset[str]:
-    """Words in a text: with a dot only behind a dot; in capitals with `_` as a prefix."""
+    """Those in a text: with a dot only as attributes, capitals with `_` also as a prefix."""
     as_attributes = (
         f".{word}"
         for word in _dotted(triggers) & words.identifiers
